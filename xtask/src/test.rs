@@ -1,0 +1,58 @@
+//! `cargo xtask test`: all that must hold before a change goes in, cheapest first.
+
+use std::process::Command;
+use std::time::Instant;
+
+use crate::command::{self, cargo};
+use crate::tidy;
+
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    command::no_arguments("test", args)?;
+    let started_at = Instant::now();
+    let mut steps = steps();
+    let count = steps.len();
+    for (at, step) in steps.iter_mut().enumerate() {
+        let number = at + 1;
+        println!("\n{number}/{count} {} …", step.name);
+        step.work
+            .run()
+            .map_err(|reason| format!("Step {number}/{count} ({}) failed.\n{reason}", step.name))?;
+    }
+    println!("\nAll {count} steps passed in {:.1} s.", started_at.elapsed().as_secs_f64());
+    Ok(())
+}
+
+struct Step {
+    name: &'static str,
+    work: Work,
+}
+
+enum Work {
+    Cargo(Command),
+    Tidy,
+}
+
+impl Work {
+    fn run(&mut self) -> Result<(), String> {
+        match self {
+            Work::Cargo(command) => command::run(command),
+            Work::Tidy => tidy::run(&[]),
+        }
+    }
+}
+
+fn steps() -> Vec<Step> {
+    let mut docs = cargo("doc --workspace --no-deps");
+    docs.env("RUSTDOCFLAGS", "-D warnings");
+    vec![
+        Step { name: "format", work: Work::Cargo(cargo("fmt --all --check")) },
+        Step {
+            name: "lint",
+            work: Work::Cargo(cargo("clippy --workspace --all-targets -- -D warnings")),
+        },
+        // After the lint, because that has fetched every crate whose license tidy looks up.
+        Step { name: "tidy", work: Work::Tidy },
+        Step { name: "tests", work: Work::Cargo(cargo("test --workspace")) },
+        Step { name: "docs", work: Work::Cargo(docs) },
+    ]
+}

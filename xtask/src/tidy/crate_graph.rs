@@ -1,0 +1,77 @@
+//! Which of our crates may know which. Tests keep to it too.
+
+use super::manifest::{dependencies, package_name};
+use super::tree::Tree;
+use super::{Outcome, Problem};
+
+/// Core and wal do not know each other; the coordinator is where they meet. The server decides
+/// nothing, so it sees core only for the types of commands and replies. The SDK is on the other
+/// side of the wire. Nothing depends on sim.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("tenure-core", &[]),
+    ("tenure-wal", &[]),
+    ("tenure-coordinator", &["tenure-core", "tenure-wal"]),
+    ("tenure-server", &["tenure-core", "tenure-coordinator"]),
+    ("tenure-sdk", &[]),
+    ("tenure-cli", &["tenure-core", "tenure-wal", "tenure-server", "tenure-sdk"]),
+    ("tenure-sim", &["tenure-core", "tenure-wal", "tenure-coordinator"]),
+    ("xtask", &[]),
+    ("proto-gen", &[]),
+];
+
+pub(super) fn check(tree: &Tree) -> Outcome {
+    let mut problems = Vec::new();
+    for (path, text) in tree.files().filter(|(path, _)| path.ends_with("Cargo.toml")) {
+        let Some(package) = package_name(text) else { continue };
+        let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| *name == package) else {
+            let advice =
+                format!("say which crates `{package}` may know, in xtask/src/tidy/crate_graph.rs");
+            problems.push(Problem::new(path, 1, advice));
+            continue;
+        };
+        for dependency in dependencies(text) {
+            let name = dependency.package;
+            let is_ours = ALLOWED.iter().any(|(ours, _)| *ours == name);
+            if is_ours && !allowed.contains(&name) {
+                let advice = format!(
+                    "`{package}` must not know `{name}`; move what it needs, or change the graph \
+                     in xtask/src/tidy/crate_graph.rs and in ARCHITECTURE.md"
+                );
+                problems.push(Problem::new(path, dependency.line, advice));
+            }
+        }
+    }
+    Outcome::Checked(problems)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(package: &str, dependencies: &str) -> Vec<String> {
+        let text = format!("[package]\nname = \"{package}\"\n{dependencies}");
+        check(&Tree::of([("Cargo.toml", &text)])).places()
+    }
+
+    #[test]
+    fn a_forbidden_edge_is_refused() {
+        let core = "[dependencies]\ntenure-core.workspace = true\n";
+        assert_eq!(places("tenure-wal", core), ["Cargo.toml:4"]);
+        assert_eq!(places("tenure-sdk", core), ["Cargo.toml:4"]);
+        let sim = "[dev-dependencies]\ntenure-sim = { path = \"../sim\" }\n";
+        assert_eq!(places("tenure-coordinator", sim), ["Cargo.toml:4"]);
+        assert_eq!(places("tenure-coordinator", core), [""; 0]);
+    }
+
+    #[test]
+    fn a_crate_without_a_row_is_refused() {
+        assert_eq!(places("tenure-common", ""), ["Cargo.toml:1"]);
+    }
+
+    #[test]
+    fn only_sim_and_the_cli_stand_at_the_end() {
+        for (name, allowed) in ALLOWED {
+            assert!(!allowed.contains(&"tenure-sim") && !allowed.contains(&"tenure-cli"), "{name}");
+        }
+    }
+}
