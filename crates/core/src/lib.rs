@@ -1,1 +1,31 @@
-//! The rules.
+//! The rules of Tenure: tasks, leases, queues and time, as a pure state machine.
+//!
+//! ```text
+//! command ── decide ──▶ event ── encode ──▶ record in the log
+//!                         │
+//!                         └── apply ──▶ state
+//! ```
+//!
+//! [`decide`] judges and changes nothing; [`apply`] changes and judges nothing. Neither looks at a
+//! clock, draws a random number or touches the world: the time and a seed are handed in. So the
+//! same records always give the same state, live and on replay.
+
+mod apply;
+pub mod codec;
+pub mod command;
+mod decide;
+pub mod event;
+pub mod id;
+pub mod invariant;
+pub mod limits;
+pub mod name;
+mod rejection;
+pub mod state;
+pub mod terms;
+pub mod time;
+pub mod transition;
+
+pub use apply::apply;
+pub use decide::{Verdict, decide};
+pub use rejection::Rejection;
+pub use state::{Draft, State};

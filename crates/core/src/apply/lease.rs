@@ -1,0 +1,68 @@
+//! What happens to leases.
+
+use super::Stamp;
+use crate::event::{Expired, Granted, LeaseExtended, LeaseReleased};
+use crate::id::TaskId;
+use crate::state::{LeaseEnd, Ledger, StateName, Task, TaskState, WorkerRef};
+use crate::time::Timestamp;
+
+pub(crate) fn granted(to: &mut impl Ledger, stamp: Stamp, worker: WorkerRef, item: &Granted<'_>) {
+    to.change(item.about.task_id, |task| {
+        let (lease_ms, expires_at) = (item.lease_ms, item.expires_at);
+        task.state = TaskState::Leased { worker, lease_ms, expires_at };
+        task.lease_id = item.lease_id;
+        task.lease_end = LeaseEnd::Open;
+        task.attempt = item.about.attempt;
+        task.started_at = stamp.at;
+        task.last_lsn = stamp.lsn;
+    });
+}
+
+pub(crate) fn extended(to: &mut impl Ledger, item: &LeaseExtended) {
+    to.change(item.task_id, |task| move_end(task, item.expires_at));
+}
+
+pub(crate) fn expired(to: &mut impl Ledger, stamp: Stamp, item: &Expired<'_>) {
+    to.change(item.about.task_id, |task| {
+        task.expiries = item.expiries;
+        end(task, stamp, LeaseEnd::Taken, item.to, Timestamp::ZERO);
+    });
+    forget_revocation(to, item.about.task_id);
+}
+
+pub(crate) fn released(to: &mut impl Ledger, stamp: Stamp, item: &LeaseReleased<'_>) {
+    to.change(item.about.task_id, |task| {
+        end(task, stamp, LeaseEnd::Released, item.to, Timestamp::ZERO);
+    });
+    forget_revocation(to, item.about.task_id);
+}
+
+/// A lease's end moves; everything else about it stays.
+pub(crate) fn move_end(task: &mut Task, to: Timestamp) {
+    if let TaskState::Leased { expires_at, .. } = &mut task.state {
+        *expires_at = to;
+    }
+}
+
+/// A lease is over, and the task goes to its next state.
+pub(crate) fn end(
+    task: &mut Task,
+    stamp: Stamp,
+    by: LeaseEnd,
+    to: StateName,
+    not_before: Timestamp,
+) {
+    task.state = match to == StateName::Waiting {
+        true => TaskState::Waiting { not_before },
+        false => TaskState::ended(to, stamp.at),
+    };
+    task.lease_end = by;
+    task.last_lsn = stamp.lsn;
+}
+
+/// A revocation was for the lease that is over.
+pub(crate) fn forget_revocation(to: &mut impl Ledger, id: TaskId) {
+    if to.cold(id).is_some_and(|cold| cold.revoke_at > Timestamp::ZERO) {
+        to.change_cold(id, |cold| cold.revoke_at = Timestamp::ZERO);
+    }
+}

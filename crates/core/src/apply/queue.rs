@@ -1,0 +1,9 @@
+//! What happens to queues.
+
+use crate::event::QueueConfigured;
+use crate::state::Ledger;
+
+pub(crate) fn configured(to: &mut impl Ledger, item: &QueueConfigured<'_>) {
+    let queue = to.queue_named(item.queue.as_str());
+    to.configure(queue, &item.settings);
+}

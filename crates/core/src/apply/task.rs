@@ -1,0 +1,147 @@
+//! What happens to tasks.
+
+use std::sync::Arc;
+
+use super::{Stamp, lease};
+use crate::event::{
+    CancelRequested, Created, DeadlinePassed, TaskCancelled, TaskCompleted, TaskFailed, TaskRetried,
+};
+use crate::id::{LeaseId, TaskId};
+use crate::limits::FAILURES_KEPT_MAX;
+use crate::state::{
+    BlobRef, Cold, ColdRef, Key, LeaseEnd, Ledger, StateName, Task, TaskError, TaskState,
+};
+use crate::time::Timestamp;
+
+/// The code of the error that a task carries after its deadline.
+pub(crate) const TIMEOUT_CODE: &str = "TIMEOUT";
+
+pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
+    let queue = to.queue_named(item.queue.as_str());
+    let task = Task {
+        state: TaskState::Waiting { not_before: item.not_before },
+        created_at: stamp.at,
+        started_at: Timestamp::ZERO,
+        lease_id: LeaseId::NONE,
+        last_lsn: stamp.lsn,
+        payload: BlobRef::NONE,
+        output: BlobRef::NONE,
+        queue,
+        cold: ColdRef::NONE,
+        attempt: 0,
+        lease_ms: item.lease_ms,
+        failures: 0,
+        expiries: 0,
+        max_attempts: item.max_attempts,
+        max_expiries: item.max_expiries,
+        priority: item.priority,
+        lease_end: LeaseEnd::Open,
+        cancel_requested: false,
+    };
+    to.create(item.task_id, task, cold_part(item), item.payload);
+}
+
+/// Most tasks have nothing of it.
+fn cold_part(item: &Created<'_>) -> Option<Cold> {
+    let text = |text: &crate::name::Text<'_>| Arc::<str>::from(text.as_str());
+    let cold = Cold {
+        key: item
+            .key
+            .as_ref()
+            .zip(item.submit_hash)
+            .map(|(key, hash)| Key { text: text(key), hash }),
+        tags: match item.tags.is_empty() {
+            true => None,
+            false => Some(item.tags.iter().map(|tag| (text(&tag.key), text(&tag.value))).collect()),
+        },
+        backoff: item.backoff.clone(),
+        run_at: item.not_before,
+        timeout_ms: item.timeout_ms,
+        deadline_at: item.deadline_at,
+        ..Cold::default()
+    };
+    (cold != Cold::default()).then_some(cold)
+}
+
+pub(crate) fn completed(to: &mut impl Ledger, stamp: Stamp, item: &TaskCompleted<'_>) {
+    let id = item.about.task_id;
+    to.change(id, |task| {
+        lease::end(task, stamp, LeaseEnd::Completed, StateName::Completed, Timestamp::ZERO);
+    });
+    lease::forget_revocation(to, id);
+    if to.cold(id).is_some_and(|cold| cold.errors.is_some()) {
+        to.change_cold(id, |cold| cold.errors = None);
+    }
+    to.set_output(id, item.output);
+}
+
+pub(crate) fn failed(to: &mut impl Ledger, stamp: Stamp, item: &TaskFailed<'_>) {
+    let id = item.about.task_id;
+    to.change(id, |task| {
+        task.failures = item.failures;
+        lease::end(task, stamp, LeaseEnd::Failed, item.to, item.not_before);
+    });
+    lease::forget_revocation(to, id);
+    keep_error(to, id, item.code.as_str(), item.reason.as_str());
+}
+
+/// The task stays as it is; its history and the mark of the lease move on.
+pub(crate) fn reported_late(to: &mut impl Ledger, stamp: Stamp, item: &TaskCancelled<'_>) {
+    let id = item.about.task_id;
+    to.change(id, |task| task.last_lsn = stamp.lsn);
+    to.change_cold(id, |cold| cold.stale_lease = item.lease_id);
+}
+
+pub(crate) fn cancel_requested(to: &mut impl Ledger, stamp: Stamp, item: &CancelRequested<'_>) {
+    let id = item.about.task_id;
+    to.change(id, |task| {
+        task.cancel_requested = true;
+        task.last_lsn = stamp.lsn;
+        match item.to == StateName::Leased {
+            true => lease::move_end(task, item.expires_at),
+            false => task.state = TaskState::ended(item.to, stamp.at),
+        }
+    });
+    if item.revoke_at > Timestamp::ZERO {
+        to.change_cold(id, |cold| cold.revoke_at = item.revoke_at);
+    }
+}
+
+pub(crate) fn retried(to: &mut impl Ledger, stamp: Stamp, item: &TaskRetried<'_>) {
+    let id = item.about.task_id;
+    to.change(id, |task| {
+        task.state = TaskState::Waiting { not_before: item.not_before };
+        task.failures = 0;
+        task.expiries = 0;
+        task.cancel_requested = false;
+        task.last_lsn = stamp.lsn;
+    });
+    if to.cold(id).is_some() {
+        to.change_cold(id, |cold| {
+            cold.errors = None;
+            cold.deadline_at = item.deadline_at;
+        });
+    }
+}
+
+pub(crate) fn deadline_passed(to: &mut impl Ledger, stamp: Stamp, item: &DeadlinePassed<'_>) {
+    let id = item.about.task_id;
+    to.change(id, |task| {
+        let by = match item.lease_id.is_some() {
+            true => LeaseEnd::Taken,
+            false => task.lease_end,
+        };
+        lease::end(task, stamp, by, StateName::Canceled, Timestamp::ZERO);
+    });
+    lease::forget_revocation(to, id);
+    keep_error(to, id, TIMEOUT_CODE, "the task did not end before its deadline");
+}
+
+fn keep_error(to: &mut impl Ledger, id: TaskId, code: &str, message: &str) {
+    to.change_cold(id, |cold| {
+        let kept = cold.errors.as_deref().unwrap_or_default();
+        let from = (kept.len() + 1).saturating_sub(FAILURES_KEPT_MAX);
+        let error = TaskError { code: Arc::from(code), message: Arc::from(message) };
+        cold.errors = Some(kept[from..].iter().cloned().chain([error]).collect());
+    });
+}

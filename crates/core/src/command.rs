@@ -1,0 +1,326 @@
+//! What can be asked for, and what is answered. Everything here was parsed at the door.
+
+use std::num::NonZeroU32;
+
+use crate::event::QueueSettings;
+use crate::id::{LeaseId, TaskId};
+use crate::limits::{MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT};
+use crate::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
+use crate::rejection::Rejection;
+use crate::state::StateName;
+use crate::terms::{Backoff, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
+use crate::time::Timestamp;
+
+/// A wish. [`crate::decide`] says what becomes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Take these tasks, all or none.
+    SubmitTasks(SubmitTasks),
+    /// Give a worker something to do.
+    LeaseTasks(LeaseTasks),
+    /// The worker is still at it.
+    Heartbeat(LeaseRef),
+    /// The worker is done.
+    CompleteTask(CompleteTask),
+    /// The worker's attempt failed.
+    FailTask(FailTask),
+    /// The worker gives its lease back.
+    ReleaseTask(LeaseRef),
+    /// Several of the four above at once; each stands for itself.
+    ReportTasks(ReportTasks),
+    /// A client wants a task to stop.
+    CancelTask(CancelTask),
+    /// An operator gives an ended task another round.
+    RetryTask(TaskId),
+    /// End the leases whose time is up.
+    ExpireLeases,
+    /// End these leases: their worker's stream closed and did not come back.
+    DropLeases(Vec<LeaseRef>),
+    /// Cancel the tasks whose deadline has passed.
+    FireDeadlines,
+    /// Give no more leases from a queue.
+    PauseQueue(QueueName),
+    /// Give leases from a queue again.
+    ResumeQueue(QueueName),
+    /// Change a queue's settings.
+    ConfigureQueue(ConfigureQueue),
+    /// Forget finished tasks whose retention is over.
+    PurgeTasks(Retention),
+}
+
+/// Tasks to take.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SubmitTasks {
+    /// At most [`crate::limits::BATCH_ITEMS_MAX`].
+    pub tasks: Vec<NewTask>,
+}
+
+/// A task to take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewTask {
+    /// Where it waits.
+    pub queue: QueueName,
+    /// What the worker gets.
+    pub payload: Payload,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// When it may run first.
+    pub start: Start,
+    /// Failures that end it.
+    pub max_attempts: Budget,
+    /// Expired leases that end it.
+    pub max_expiries: Budget,
+    /// How it waits between failures, if not as usual.
+    pub backoff: Option<Backoff>,
+    /// How long a lease lasts.
+    pub lease_ms: LeaseMs,
+    /// How long it may take from submit to end.
+    pub timeout_ms: Option<SpanMs>,
+    /// Makes the same submit give the same task.
+    pub key: Option<TaskKey>,
+    /// Labels for people.
+    pub tags: Tags,
+}
+
+impl NewTask {
+    /// A task with the defaults.
+    #[must_use]
+    pub fn new(queue: QueueName, payload: Payload) -> Self {
+        Self {
+            queue,
+            payload,
+            priority: Priority::default(),
+            start: Start::AtOnce,
+            max_attempts: Budget::of(MAX_ATTEMPTS_DEFAULT),
+            max_expiries: Budget::of(MAX_EXPIRIES_DEFAULT),
+            backoff: None,
+            lease_ms: LeaseMs::default(),
+            timeout_ms: None,
+            key: None,
+            tags: Tags::default(),
+        }
+    }
+}
+
+/// When a task may run first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// Now.
+    #[default]
+    AtOnce,
+    /// So long after it was taken.
+    After(SpanMs),
+    /// At that moment of the wall clock.
+    At(Timestamp),
+}
+
+/// A worker that asks for work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseTasks {
+    /// Who asks.
+    pub worker: WorkerName,
+    /// From which queues, at most [`crate::limits::LEASE_QUEUES_MAX`]; their order says nothing.
+    pub queues: Vec<QueueName>,
+    /// How many it can take, at most [`crate::limits::LEASE_TASKS_MAX`].
+    pub tasks_max: NonZeroU32,
+    /// For how long, if not as each task says.
+    pub lease_ms: Option<LeaseMs>,
+}
+
+/// A lease of a task, as its worker knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseRef {
+    /// The task.
+    pub task_id: TaskId,
+    /// The lease.
+    pub lease_id: LeaseId,
+}
+
+/// A task done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompleteTask {
+    /// Under which lease.
+    pub lease: LeaseRef,
+    /// What came out.
+    pub output: Payload,
+}
+
+/// A failed attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailTask {
+    /// Under which lease.
+    pub lease: LeaseRef,
+    /// For people.
+    pub reason: Reason,
+    /// For programs.
+    pub code: Option<FailureCode>,
+    /// Whether another attempt makes sense, and when.
+    pub retry: Retry,
+}
+
+/// What a worker thinks of another attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Retry {
+    /// As the task's backoff says.
+    #[default]
+    WithBackoff,
+    /// After this long.
+    After(SpanMs),
+    /// It is of no use.
+    Never,
+}
+
+/// Reports of a worker, decided in this order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportTasks {
+    /// Still at it.
+    pub heartbeats: Vec<LeaseRef>,
+    /// Done.
+    pub completes: Vec<CompleteTask>,
+    /// Failed.
+    pub fails: Vec<FailTask>,
+    /// Given back.
+    pub releases: Vec<LeaseRef>,
+}
+
+/// A client that wants a task to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CancelTask {
+    /// Which task.
+    pub task_id: TaskId,
+    /// How long a worker may go on before its lease is revoked; for ever if not given.
+    pub grace_ms: Option<SpanMs>,
+}
+
+/// New settings for a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigureQueue {
+    /// Which queue; a new one is made.
+    pub queue: QueueName,
+    /// How long its finished tasks are kept.
+    pub retention_ms: Setting<SpanMs>,
+}
+
+/// One setting in a change of settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Setting<T> {
+    /// Leave it as it is.
+    #[default]
+    Keep,
+    /// Set it.
+    Set(T),
+    /// Back to the default.
+    Clear,
+}
+
+/// How long finished tasks are kept, by age and by number, whichever comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// Older ones are forgotten, unless their queue has a retention of its own.
+    pub age_ms: u64,
+    /// Beyond this many, those whose time is nearest are forgotten.
+    pub tasks_max: u64,
+}
+
+/// What became of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The tasks, in the order in which they were given.
+    Submitted(Vec<Submitted>),
+    /// The leases, in the order in which they were given.
+    Leased(Vec<Leased>),
+    /// The lease's new end, and whether the task should stop.
+    Extended(Extended),
+    /// The task's state after the report, cancel or retry.
+    Task(TaskId, StateName),
+    /// The report came too late; it is on record, and nothing changed.
+    LeaseLost(Rejection),
+    /// What became of each report, in the order heartbeats, completes, fails, releases.
+    Reported(Vec<Reported>),
+    /// How many leases, deadlines or finished tasks were dealt with.
+    Swept(Swept),
+    /// The queue's settings.
+    Queue(QueueSettings),
+}
+
+/// A task that was taken, or was there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submitted {
+    /// Its number.
+    pub task_id: TaskId,
+    /// New, or known by its key.
+    pub outcome: SubmitOutcome,
+}
+
+/// Whether a submit made a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubmitOutcome {
+    /// It did.
+    Created,
+    /// A task with this key and this body existed.
+    Existed,
+}
+
+/// A lease that was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leased {
+    /// The task.
+    pub task_id: TaskId,
+    /// The lease.
+    pub lease_id: LeaseId,
+    /// When it ends.
+    pub expires_at: Timestamp,
+}
+
+/// A lease that goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extended {
+    /// When it ends now.
+    pub expires_at: Timestamp,
+    /// Somebody wants the task to stop.
+    pub cancel_requested: bool,
+}
+
+/// What became of one of several reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reported {
+    /// The task.
+    pub task_id: TaskId,
+    /// What the report did, or why it did nothing.
+    pub result: Result<Accepted, Rejection>,
+}
+
+/// What a report did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// The task's state after it.
+    pub state: StateName,
+    /// For a heartbeat: how long the lease goes on.
+    pub extended: Option<Extended>,
+}
+
+impl Accepted {
+    /// The task is now in that state.
+    #[must_use]
+    pub fn now(state: StateName) -> Self {
+        Self { state, extended: None }
+    }
+}
+
+/// How much a sweep did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Swept {
+    /// Dealt with in this record.
+    pub items: usize,
+    /// Whether there is more to do at once.
+    pub rest: Rest,
+}
+
+/// Whether a sweep has to be called again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// Everything due is done.
+    Nothing,
+    /// One record was not enough.
+    More,
+}

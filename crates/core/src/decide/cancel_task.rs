@@ -1,0 +1,57 @@
+//! A client wants a task to stop.
+
+use super::{Verdict, about, stamp};
+use crate::apply;
+use crate::command::{CancelTask, Reply};
+use crate::event::{CancelRequested, Event};
+use crate::id::LeaseId;
+use crate::rejection::Rejection;
+use crate::state::{Draft, Ledger, StateName, TaskState};
+use crate::time::{Now, Timestamp};
+
+pub(super) fn decide(
+    draft: &mut Draft<'_>,
+    command: CancelTask,
+    now: Now,
+) -> Result<Verdict<'static>, Rejection> {
+    let CancelTask { task_id, grace_ms } = command;
+    let task = *draft.task(task_id).ok_or(Rejection::TaskNotFound { task_id })?;
+    let mut item = CancelRequested {
+        about: about(draft, task_id, &task),
+        from: task.name(),
+        to: StateName::Canceled,
+        worker: draft.holder(&task),
+        lease_id: LeaseId::NONE,
+        expires_at: Timestamp::ZERO,
+        revoke_at: Timestamp::ZERO,
+    };
+    match task.state {
+        TaskState::Waiting { .. } => {}
+        TaskState::Leased { expires_at, .. } => {
+            let revoke_at = grace_ms.map(|grace| now.log.plus_ms(grace.get()));
+            let sooner = revoke_at
+                .filter(|at| known_revocation(draft, command).is_none_or(|known| *at < known));
+            // It was asked before, and nothing gets more urgent.
+            if task.cancel_requested && sooner.is_none() {
+                return Ok(Verdict::Answer(Reply::Task(task_id, StateName::Leased)));
+            }
+            item.to = StateName::Leased;
+            item.lease_id = task.lease_id;
+            item.expires_at = sooner.map_or(expires_at, |at| at.min(expires_at));
+            item.revoke_at = sooner.unwrap_or(Timestamp::ZERO);
+        }
+        TaskState::Canceled { .. } => {
+            return Ok(Verdict::Answer(Reply::Task(task_id, StateName::Canceled)));
+        }
+        TaskState::Completed { .. } | TaskState::Failed { .. } | TaskState::Dead { .. } => {
+            return Err(Rejection::TaskTerminal { task_id, state: task.name() });
+        }
+    }
+    apply::task::cancel_requested(draft, stamp(draft, now), &item);
+    let reply = Reply::Task(task_id, item.to);
+    Ok(Verdict::Append(Event::CancelRequested(item), reply))
+}
+
+fn known_revocation(draft: &Draft<'_>, command: CancelTask) -> Option<Timestamp> {
+    draft.cold(command.task_id).map(|cold| cold.revoke_at).filter(|at| *at > Timestamp::ZERO)
+}

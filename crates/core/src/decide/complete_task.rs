@@ -1,0 +1,35 @@
+//! A worker says that it is done.
+
+use super::standing::{self, Standing};
+use super::{Ruling, about, stamp};
+use crate::apply;
+use crate::command::{Accepted, CompleteTask};
+use crate::event::{Report, TaskCompleted};
+use crate::state::{Draft, LeaseEnd, StateName};
+use crate::time::Now;
+
+pub(super) fn rule<'c>(draft: &mut Draft<'_>, command: &'c CompleteTask, now: Now) -> Ruling<'c> {
+    let lease = command.lease;
+    let task_id = lease.task_id;
+    match standing::look(draft, lease, now) {
+        Ok(Standing::Holds { task, .. }) => {
+            let item = TaskCompleted {
+                about: about(draft, task_id, &task),
+                lease_id: lease.lease_id,
+                worker: draft.holder(&task),
+                output: command.output.as_bytes(),
+            };
+            apply::task::completed(draft, stamp(draft, now), &item);
+            let result = Ok(Accepted::now(StateName::Completed));
+            Ruling { task_id, item: Some(Report::TaskCompleted(item)), result }
+        }
+        // The worker asks again because our answer got lost; it gets the same answer.
+        Ok(Standing::Ended { task, by: LeaseEnd::Completed }) => {
+            Ruling { task_id, item: None, result: Ok(Accepted::now(task.name())) }
+        }
+        Ok(Standing::Ended { task, .. } | Standing::Stale { task }) => {
+            standing::too_late(draft, lease, &task, now)
+        }
+        Err(refusal) => Ruling { task_id, item: None, result: Err(refusal) },
+    }
+}

@@ -1,0 +1,44 @@
+//! An operator changes a queue's settings.
+
+use super::Verdict;
+use crate::apply;
+use crate::command::{ConfigureQueue, Reply, Setting};
+use crate::event::{Event, QueueConfigured, QueueSettings};
+use crate::limits::QUEUES_MAX;
+use crate::name::{QueueName, Text};
+use crate::rejection::Rejection;
+use crate::state::Draft;
+
+pub(super) fn decide<'c>(
+    draft: &mut Draft<'_>,
+    command: &'c ConfigureQueue,
+) -> Result<Verdict<'c>, Rejection> {
+    set(draft, &command.queue, |settings| match command.retention_ms {
+        Setting::Keep => {}
+        Setting::Set(span) => settings.retention_ms = Some(span.get()),
+        Setting::Clear => settings.retention_ms = None,
+    })
+}
+
+/// Changes a queue's settings, which makes the queue if there is none. What is so already needs
+/// no record.
+pub(super) fn set<'c>(
+    draft: &mut Draft<'_>,
+    name: &'c QueueName,
+    change: impl FnOnce(&mut QueueSettings),
+) -> Result<Verdict<'c>, Rejection> {
+    let known = draft.find_queue(name.as_str());
+    let before = known.map(|queue| draft.queue_settings(queue)).unwrap_or_default();
+    let mut settings = before.clone();
+    change(&mut settings);
+    let reply = Reply::Queue(settings.clone());
+    if settings == before && known.is_some_and(|queue| draft.is_configured(queue)) {
+        return Ok(Verdict::Answer(reply));
+    }
+    if known.is_none() && draft.queue_count() >= QUEUES_MAX {
+        return Err(Rejection::TooManyQueues { index: 0 });
+    }
+    let item = QueueConfigured { queue: Text::Borrowed(name.as_str()), settings };
+    apply::queue::configured(draft, &item);
+    Ok(Verdict::Append(Event::QueueConfigured(item), reply))
+}

@@ -1,0 +1,29 @@
+//! A worker's stream closed and did not come back: its leases end before their time.
+
+use super::Verdict;
+use super::expire_leases::{expire, verdict};
+use super::standing::{self, Standing};
+use crate::command::{LeaseRef, Rest};
+use crate::event::ExpiryCause;
+use crate::limits::DUE_ITEMS_MAX;
+use crate::rejection::Rejection;
+use crate::state::Draft;
+use crate::time::Now;
+
+pub(super) fn decide(
+    draft: &mut Draft<'_>,
+    leases: &[LeaseRef],
+    now: Now,
+) -> Result<Verdict<'static>, Rejection> {
+    if leases.len() > DUE_ITEMS_MAX {
+        return Err(Rejection::BatchTooLarge { items: leases.len() });
+    }
+    let mut dropped = Vec::new();
+    for lease in leases {
+        // What is over, or gone, needs no end.
+        if let Ok(Standing::Holds { task, .. }) = standing::look(draft, *lease, now) {
+            dropped.push(expire(draft, lease.task_id, &task, ExpiryCause::Disconnected, now));
+        }
+    }
+    Ok(verdict(dropped, Rest::Nothing))
+}

@@ -1,0 +1,69 @@
+//! Time takes ownership back.
+
+use super::{Verdict, about, stamp};
+use crate::apply;
+use crate::command::{Reply, Rest, Swept};
+use crate::event::{Event, Expired, ExpiryCause, LeaseExpired};
+use crate::id::TaskId;
+use crate::limits::DUE_ITEMS_MAX;
+use crate::state::{Draft, Ledger, StateName, Task};
+use crate::time::{Now, Timestamp};
+
+pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
+    let due = draft.base().live().leases.range(..=(now.log, crate::id::LeaseId(u64::MAX)));
+    let mut due = due.map(|(_, task_id)| *task_id);
+    let mut leases = Vec::new();
+    for task_id in due.by_ref().take(DUE_ITEMS_MAX) {
+        let task = *draft.task(task_id).expect("a lease belongs to a task");
+        let cause = match is_revoked(draft, task_id, now) {
+            true => ExpiryCause::Revoked,
+            false => ExpiryCause::RanOut,
+        };
+        leases.push(expire(draft, task_id, &task, cause, now));
+    }
+    let rest = if due.next().is_some() { Rest::More } else { Rest::Nothing };
+    verdict(leases, rest)
+}
+
+/// Ends one lease and says what becomes of its task.
+pub(super) fn expire(
+    draft: &mut Draft<'_>,
+    task_id: TaskId,
+    task: &Task,
+    cause: ExpiryCause,
+    now: Now,
+) -> Expired<'static> {
+    let expiries = match cause {
+        ExpiryCause::RanOut | ExpiryCause::Disconnected => task.expiries + 1,
+        ExpiryCause::Revoked => task.expiries,
+    };
+    let to = match task.cancel_requested {
+        true => StateName::Canceled,
+        // A task whose workers keep vanishing must not loop for ever.
+        false if expiries >= task.max_expiries => StateName::Dead,
+        false => StateName::Waiting,
+    };
+    let item = Expired {
+        about: about(draft, task_id, task),
+        lease_id: task.lease_id,
+        worker: draft.holder(task),
+        to,
+        expiries,
+        cause,
+    };
+    apply::lease::expired(draft, stamp(draft, now), &item);
+    item
+}
+
+pub(super) fn verdict(leases: Vec<Expired<'static>>, rest: Rest) -> Verdict<'static> {
+    let reply = Reply::Swept(Swept { items: leases.len(), rest });
+    match leases.is_empty() {
+        true => Verdict::Answer(reply),
+        false => Verdict::Append(Event::LeaseExpired(LeaseExpired { leases }), reply),
+    }
+}
+
+fn is_revoked(draft: &Draft<'_>, task_id: TaskId, now: Now) -> bool {
+    let revoke_at = draft.cold(task_id).map_or(Timestamp::ZERO, |cold| cold.revoke_at);
+    revoke_at > Timestamp::ZERO && revoke_at <= now.log
+}

@@ -1,0 +1,93 @@
+//! A worker says that its attempt failed.
+
+use super::standing::{self, Standing};
+use super::{Ruling, about, stamp};
+use crate::apply;
+use crate::command::{Accepted, FailTask, Retry};
+use crate::event::{Report, TaskFailed};
+use crate::id::TaskId;
+use crate::name::Text;
+use crate::state::{Draft, LeaseEnd, Ledger, StateName, Task};
+use crate::terms::Backoff;
+use crate::time::{Now, Timestamp};
+
+/// The code of a failure that came without one.
+const CODE_DEFAULT: &str = "TASK_FAILED";
+
+pub(super) fn rule<'c>(
+    draft: &mut Draft<'_>,
+    command: &'c FailTask,
+    now: Now,
+    seed: u64,
+) -> Ruling<'c> {
+    let lease = command.lease;
+    let task_id = lease.task_id;
+    match standing::look(draft, lease, now) {
+        Ok(Standing::Holds { task, .. }) => {
+            let failures = task.failures + 1;
+            let to = next_state(&task, failures, command.retry);
+            let not_before = match to == StateName::Waiting {
+                true => next_start(draft, task_id, failures, command.retry, now, seed),
+                false => Timestamp::ZERO,
+            };
+            let item = TaskFailed {
+                about: about(draft, task_id, &task),
+                lease_id: lease.lease_id,
+                worker: draft.holder(&task),
+                to,
+                failures,
+                not_before,
+                code: Text::Borrowed(
+                    command.code.as_ref().map_or(CODE_DEFAULT, |code| code.as_str()),
+                ),
+                reason: Text::Borrowed(command.reason.as_str()),
+            };
+            apply::task::failed(draft, stamp(draft, now), &item);
+            let result = Ok(Accepted::now(to));
+            Ruling { task_id, item: Some(Report::TaskFailed(item)), result }
+        }
+        Ok(Standing::Ended { task, by: LeaseEnd::Failed }) => {
+            Ruling { task_id, item: None, result: Ok(Accepted::now(task.name())) }
+        }
+        Ok(Standing::Ended { task, .. } | Standing::Stale { task }) => {
+            standing::too_late(draft, lease, &task, now)
+        }
+        Err(refusal) => Ruling { task_id, item: None, result: Err(refusal) },
+    }
+}
+
+fn next_state(task: &Task, failures: u16, retry: Retry) -> StateName {
+    match retry {
+        _ if task.cancel_requested => StateName::Canceled,
+        Retry::Never => StateName::Failed,
+        Retry::WithBackoff | Retry::After(_) if failures >= task.max_attempts => StateName::Failed,
+        Retry::WithBackoff | Retry::After(_) => StateName::Waiting,
+    }
+}
+
+fn next_start(
+    draft: &Draft<'_>,
+    task_id: TaskId,
+    failures: u16,
+    retry: Retry,
+    now: Now,
+    seed: u64,
+) -> Timestamp {
+    let wait_ms = match retry {
+        Retry::After(span) => span.get(),
+        Retry::WithBackoff | Retry::Never => {
+            let backoff = draft.cold(task_id).and_then(|cold| cold.backoff.as_ref());
+            backoff.unwrap_or(&Backoff::STANDARD).wait_ms(failures, draw(seed, task_id))
+        }
+    };
+    now.wall.plus_ms(wait_ms)
+}
+
+/// A number for this task out of the one for the whole command, so that tasks that fail together
+/// do not come back together. (The finalizer of splitmix64.)
+fn draw(seed: u64, task_id: TaskId) -> u64 {
+    let mut z = seed.wrapping_add(task_id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,40 @@
+//! A worker says that it is still at it.
+
+use super::standing::{self, Standing};
+use super::{Ruling, Verdict, single};
+use crate::apply;
+use crate::command::{Accepted, Extended, LeaseRef};
+use crate::event::{LeaseExtended, Report};
+use crate::rejection::Rejection;
+use crate::state::{Draft, StateName};
+use crate::time::Now;
+
+pub(super) fn decide(
+    draft: &mut Draft<'_>,
+    lease: LeaseRef,
+    now: Now,
+) -> Result<Verdict<'static>, Rejection> {
+    single(rule(draft, lease, now))
+}
+
+pub(super) fn rule(draft: &mut Draft<'_>, lease: LeaseRef, now: Now) -> Ruling<'static> {
+    let LeaseRef { task_id, lease_id } = lease;
+    let refused = |refusal| Ruling { task_id, item: None, result: Err(refusal) };
+    match standing::look(draft, lease, now) {
+        Ok(Standing::Holds { task, lease_ms, expires_at: before }) => {
+            let expires_at = standing::lease_end(draft, lease, lease_ms, now);
+            let extended = Extended { expires_at, cancel_requested: task.cancel_requested };
+            let result = Ok(Accepted { state: StateName::Leased, extended: Some(extended) });
+            // Two heartbeats in one millisecond, or one at the last possible end: nothing moves.
+            let item = (expires_at != before).then(|| {
+                let item = LeaseExtended { task_id, lease_id, expires_at };
+                apply::lease::extended(draft, &item);
+                Report::LeaseExtended(item)
+            });
+            Ruling { task_id, item, result }
+        }
+        // A lease that is over is never brought back.
+        Ok(Standing::Ended { .. } | Standing::Stale { .. }) => refused(standing::lost(lease)),
+        Err(refusal) => refused(refusal),
+    }
+}

@@ -1,0 +1,57 @@
+//! A worker asks for work.
+
+use smallvec::SmallVec;
+
+use super::standing::lease_end;
+use super::{Verdict, about, stamp};
+use crate::apply;
+use crate::command::{LeaseRef, LeaseTasks, Leased, Reply};
+use crate::event::{Event, Granted, LeaseGranted};
+use crate::limits::LEASE_TASKS_MAX;
+use crate::name::Text;
+use crate::state::{Draft, Ledger, QueueRef};
+use crate::time::Now;
+
+pub(super) fn decide<'c>(draft: &mut Draft<'_>, command: &'c LeaseTasks, now: Now) -> Verdict<'c> {
+    let queues = open_queues(draft, command);
+    let mut next = draft.base().live().ready(queues.into_iter());
+    let tasks_max = command.tasks_max.get().min(LEASE_TASKS_MAX) as usize;
+    let mut grants: Vec<Granted<'_>> = Vec::new();
+    let mut leased = Vec::new();
+    let worker = draft.worker_named(command.worker.as_str());
+    while grants.len() < tasks_max
+        && let Some(next) = next.next()
+    {
+        let task_id = next.task_id;
+        let task = *draft.task(task_id).expect("a ready task exists");
+        let lease_id = draft.next_lease_id();
+        let lease_ms = command.lease_ms.map_or(task.lease_ms, |lease_ms| lease_ms.get());
+        let expires_at = lease_end(draft, LeaseRef { task_id, lease_id }, lease_ms, now);
+        // Its deadline has passed and the tick that says so is on its way.
+        if expires_at <= now.log {
+            continue;
+        }
+        let mut about = about(draft, task_id, &task);
+        about.attempt += 1;
+        let item = Granted { about, lease_id, lease_ms, expires_at };
+        apply::lease::granted(draft, stamp(draft, now), worker, &item);
+        leased.push(Leased { task_id, lease_id, expires_at });
+        grants.push(item);
+    }
+    let reply = Reply::Leased(leased);
+    if grants.is_empty() {
+        return Verdict::Answer(reply);
+    }
+    let worker = Text::Borrowed(command.worker.as_str());
+    Verdict::Append(Event::LeaseGranted(LeaseGranted { worker, grants }), reply)
+}
+
+/// The queues that exist and are not paused, each once.
+fn open_queues(draft: &Draft<'_>, command: &LeaseTasks) -> SmallVec<[QueueRef; 4]> {
+    let named = command.queues.iter().filter_map(|name| draft.find_queue(name.as_str()));
+    let mut queues: SmallVec<[QueueRef; 4]> =
+        named.filter(|queue| !draft.queue_settings(*queue).paused).collect();
+    queues.sort_unstable();
+    queues.dedup();
+    queues
+}

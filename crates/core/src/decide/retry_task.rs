@@ -1,0 +1,33 @@
+//! An operator gives an ended task another round, in its old place.
+
+use super::{Verdict, about, stamp};
+use crate::apply;
+use crate::command::Reply;
+use crate::event::{Event, TaskRetried};
+use crate::id::TaskId;
+use crate::rejection::Rejection;
+use crate::state::{Draft, Ledger, StateName};
+use crate::time::{Now, Timestamp};
+
+pub(super) fn decide(
+    draft: &mut Draft<'_>,
+    task_id: TaskId,
+    now: Now,
+) -> Result<Verdict<'static>, Rejection> {
+    let task = *draft.task(task_id).ok_or(Rejection::TaskNotFound { task_id })?;
+    match task.name() {
+        StateName::Failed | StateName::Dead | StateName::Canceled => {}
+        state @ (StateName::Waiting | StateName::Leased | StateName::Completed) => {
+            return Err(Rejection::NotRetryable { task_id, state });
+        }
+    }
+    let timeout_ms = draft.cold(task_id).and_then(|cold| cold.timeout_ms);
+    let item = TaskRetried {
+        about: about(draft, task_id, &task),
+        from: task.name(),
+        not_before: now.wall.max(Timestamp(1)),
+        deadline_at: timeout_ms.map_or(Timestamp::ZERO, |ms| now.log.plus_ms(ms)),
+    };
+    apply::task::retried(draft, stamp(draft, now), &item);
+    Ok(Verdict::Append(Event::TaskRetried(item), Reply::Task(task_id, StateName::Waiting)))
+}

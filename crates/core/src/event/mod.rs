@@ -1,0 +1,61 @@
+//! What happened. An event holds all that `apply` needs and all that an observer is told; nothing
+//! about it is worked out again on replay.
+
+mod items;
+
+pub use items::{
+    About, CancelRequested, Created, DeadlinePassed, Expired, ExpiryCause, Granted, LeaseExpired,
+    LeaseExtended, LeaseGranted, LeaseReleased, QueueConfigured, QueueSettings, Report,
+    ReportsApplied, SubmitHash, Tag, TaskCancelled, TaskCompleted, TaskCreated, TaskFailed,
+    TaskRetried, TasksPurged, TimerFired,
+};
+
+use crate::codec::one_of;
+use crate::id::Lsn;
+use crate::time::Timestamp;
+
+one_of! {
+    /// One accepted command, in the past tense.
+    pub enum Event<'a> {
+        /// Tasks were submitted, one or many.
+        4 => TaskCreated(TaskCreated<'a>),
+        /// A worker got one or more leases.
+        5 => LeaseGranted(LeaseGranted<'a>),
+        /// A heartbeat moved a lease's end.
+        6 => LeaseExtended(LeaseExtended),
+        /// Leases ended because their time, or their worker's connection, did.
+        7 => LeaseExpired(LeaseExpired<'a>),
+        /// A worker gave a lease back.
+        8 => LeaseReleased(LeaseReleased<'a>),
+        /// A worker did its task.
+        9 => TaskCompleted(TaskCompleted<'a>),
+        /// A worker said that its attempt failed.
+        10 => TaskFailed(TaskFailed<'a>),
+        /// A worker reported under a lease that was over. Nothing changed. (The name is the
+        /// seeds'; it does not mean that a task was canceled.)
+        11 => TaskCancelled(TaskCancelled<'a>),
+        /// Several reports of one request.
+        12 => ReportsApplied(ReportsApplied<'a>),
+        /// A client wants a task to stop.
+        13 => CancelRequested(CancelRequested<'a>),
+        /// An operator gave an ended task another round.
+        14 => TaskRetried(TaskRetried<'a>),
+        /// Deadlines passed.
+        15 => TimerFired(TimerFired<'a>),
+        /// A queue's settings are now these.
+        16 => QueueConfigured(QueueConfigured<'a>),
+        /// Finished tasks were forgotten.
+        17 => TasksPurged(TasksPurged),
+    }
+}
+
+/// An event in its place in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Its number: one more than the record before.
+    pub lsn: Lsn,
+    /// Log time when it was decided.
+    pub at: Timestamp,
+    /// What happened.
+    pub event: Event<'a>,
+}

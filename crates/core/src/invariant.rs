@@ -1,0 +1,257 @@
+//! The laws. Each has a name; a state that breaks one is a bug, never a case to handle.
+//!
+//! The whole state is checked in tests and when a log is verified. While serving, what a command
+//! touched is checked before its record is written, so that a broken law cannot become a crash
+//! loop.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::id::{ID_MAX, LeaseId, TaskId};
+use crate::state::{Draft, Facts, QueueRef, State, StateName, Task, TaskState, WorkerRef};
+use crate::time::Timestamp;
+
+/// What must always hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Law {
+    /// A lease belongs to exactly one task, and a task has at most one (seed 001 §7).
+    OneLeasePerTask,
+    /// A task that is LEASED has a lease that was given and has an end; one that is not has none
+    /// that is open (seed 001 §7).
+    LeasedHasALease,
+    /// COMPLETED never changes again, and no state is skipped (seed 001 §7).
+    OnlyLegalSteps,
+    /// Every id was given out by its counter, and none reaches 2^53.
+    IdsComeFromCounters,
+    /// Lease ids only grow, on a task and over all.
+    LeaseIdsGrow,
+    /// Every grant ended in at most one way: failures and expiries never exceed attempts.
+    EndsNeverExceedGrants,
+    /// A task that can still run has budget left.
+    LiveHasBudget,
+    /// Only a leased or ended task can have been asked to stop.
+    WaitingIsNotAskedToStop,
+    /// A lease does not outlive its task's deadline or a revocation.
+    LeaseEndsInTime,
+    /// A revocation belongs to a lease.
+    RevocationNeedsALease,
+    /// A stale report was made under a lease that was given.
+    StaleLeaseWasGiven,
+    /// No two tasks of a queue share a key.
+    KeysAreUnique,
+    /// Queues and workers exist exactly while something needs them.
+    NothingUnused,
+    /// Payloads, outputs and cold parts belong to exactly one task, which exists.
+    PartsHaveOneOwner,
+    /// What is derived is what would be derived anew.
+    IndexesFollowFacts,
+}
+
+/// A law that was broken, and by what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which law.
+    pub law: Law,
+    /// What was found.
+    pub found: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.law, self.found)
+    }
+}
+
+impl std::error::Error for Violation {}
+
+/// Says that a law is broken unless it holds.
+fn hold(law: Law, holds: bool, found: impl FnOnce() -> String) -> Result<(), Violation> {
+    if holds { Ok(()) } else { Err(Violation { law, found: found() }) }
+}
+
+/// Checks a whole state.
+pub fn check(state: &State) -> Result<(), Violation> {
+    let facts = state.facts();
+    check_facts(facts)?;
+    state.check_indexes().map_err(|found| Violation { law: Law::IndexesFollowFacts, found })
+}
+
+/// Checks facts alone, as after a replay or on a view.
+pub fn check_facts(facts: &Facts) -> Result<(), Violation> {
+    let mut seen = Seen::default();
+    for (id, task) in facts.tasks.iter() {
+        let id = TaskId(id);
+        check_task(task).map_err(|broken| broken.of(id))?;
+        check_bounds(facts, task).map_err(|broken| broken.of(id))?;
+        seen.note(facts, id, task)?;
+    }
+    seen.check(facts)
+}
+
+/// Checks what a draft touched, before it is written: O(1) for each task.
+///
+/// # Panics
+/// If a law is broken.
+pub(crate) fn assert_draft(draft: &Draft<'_>) {
+    for (id, before, after) in draft.changes() {
+        let checked = match after {
+            Some(after) => check_task(after).and_then(|()| check_step(before, after)),
+            None => hold(Law::OnlyLegalSteps, before.is_some_and(Task::is_terminal), || {
+                "a task that has not ended is purged".to_owned()
+            }),
+        };
+        if let Err(broken) = checked {
+            let broken = broken.of(id);
+            assert_eq!(None, Some(&broken), "a decision breaks a law; nothing was written");
+        }
+    }
+}
+
+impl Violation {
+    fn of(self, id: TaskId) -> Self {
+        Self { found: format!("task {id}: {}", self.found), ..self }
+    }
+}
+
+/// The laws of one slot.
+fn check_task(task: &Task) -> Result<(), Violation> {
+    let (failures, expiries) = (u32::from(task.failures), u32::from(task.expiries));
+    hold(Law::EndsNeverExceedGrants, failures + expiries <= task.attempt, || {
+        format!("{failures} failures and {expiries} expiries in {} attempts", task.attempt)
+    })?;
+    let is_open = task.lease_end == crate::state::LeaseEnd::Open;
+    match task.state {
+        TaskState::Waiting { .. } => {
+            hold(Law::LeasedHasALease, !(is_open && task.lease_id.is_some()), || {
+                format!("it is WAITING and lease {} is open", task.lease_id)
+            })?;
+            hold(Law::WaitingIsNotAskedToStop, !task.cancel_requested, || {
+                "it is WAITING and was asked to stop".to_owned()
+            })?;
+        }
+        TaskState::Leased { expires_at, .. } => {
+            let has_lease = is_open && task.lease_id.is_some() && expires_at > Timestamp::ZERO;
+            hold(Law::LeasedHasALease, has_lease, || "it is LEASED without a lease".to_owned())?;
+        }
+        TaskState::Completed { .. } => {
+            hold(Law::LeasedHasALease, task.lease_id.is_some(), || {
+                "it is COMPLETED and was never leased".to_owned()
+            })?;
+        }
+        TaskState::Failed { .. } | TaskState::Dead { .. } | TaskState::Canceled { .. } => {}
+    }
+    let has_budget = task.failures < task.max_attempts && task.expiries < task.max_expiries;
+    hold(Law::LiveHasBudget, task.is_terminal() || has_budget, || {
+        format!("it is {} with {failures} failures and {expiries} expiries", task.name())
+    })
+}
+
+/// The laws of one step.
+fn check_step(before: Option<&Task>, after: &Task) -> Result<(), Violation> {
+    let Some(before) = before else {
+        return hold(Law::OnlyLegalSteps, after.name() == StateName::Waiting, || {
+            format!("it begins as {}", after.name())
+        });
+    };
+    let (from, to) = (before.name(), after.name());
+    // Several items of one record may touch a task: a lease that was released can be reported
+    // late in the same request. Each single step is legal; from here only the ends can be seen.
+    hold(Law::OnlyLegalSteps, from.may_become(to), || format!("{from} became {to}"))?;
+    if from == StateName::Completed {
+        let mut same = *before;
+        same.last_lsn = after.last_lsn;
+        hold(Law::OnlyLegalSteps, same == *after, || "it is COMPLETED and changed".to_owned())?;
+    }
+    hold(Law::LeaseIdsGrow, before.lease_id <= after.lease_id, || {
+        format!("lease {} came after {}", after.lease_id, before.lease_id)
+    })
+}
+
+/// The laws that bind a slot to its cold part and to the counters.
+fn check_bounds(facts: &Facts, task: &Task) -> Result<(), Violation> {
+    hold(Law::LeaseIdsGrow, task.lease_id < facts.next_lease_id, || {
+        format!("lease {} was never given", task.lease_id)
+    })?;
+    hold(Law::PartsHaveOneOwner, facts.queues.get(task.queue).is_some(), || {
+        "its queue does not exist".to_owned()
+    })?;
+    let cold = facts.cold_of(task);
+    hold(Law::PartsHaveOneOwner, task.cold.get().is_none() || cold.is_some(), || {
+        "its cold part does not exist".to_owned()
+    })?;
+    let Some(cold) = cold else { return Ok(()) };
+    hold(Law::StaleLeaseWasGiven, cold.stale_lease <= task.lease_id, || {
+        format!("lease {} was reported late but never given", cold.stale_lease)
+    })?;
+    let TaskState::Leased { expires_at, .. } = task.state else {
+        return hold(Law::RevocationNeedsALease, cold.revoke_at == Timestamp::ZERO, || {
+            format!("it is {} and its lease is to be revoked", task.name())
+        });
+    };
+    let in_time = |bound: Timestamp| bound == Timestamp::ZERO || expires_at <= bound;
+    hold(Law::LeaseEndsInTime, in_time(cold.deadline_at) && in_time(cold.revoke_at), || {
+        format!("its lease ends at {expires_at:?}, too late")
+    })
+}
+
+/// What the walk over all tasks gathers.
+#[derive(Default)]
+struct Seen {
+    leases: BTreeMap<LeaseId, TaskId>,
+    keys: BTreeSet<(QueueRef, String)>,
+    cold_parts: BTreeSet<u32>,
+    tasks_by_queue: BTreeMap<QueueRef, u64>,
+    leases_by_worker: BTreeMap<WorkerRef, u32>,
+}
+
+impl Seen {
+    fn note(&mut self, facts: &Facts, id: TaskId, task: &Task) -> Result<(), Violation> {
+        let in_range = id.is_some() && id < facts.next_task_id && id.0 <= ID_MAX;
+        hold(Law::IdsComeFromCounters, in_range, || format!("task {id} was never given"))?;
+        *self.tasks_by_queue.entry(task.queue).or_default() += 1;
+        if task.lease_id.is_some()
+            && let Some(other) = self.leases.insert(task.lease_id, id)
+        {
+            let found = format!("tasks {other} and {id} both had lease {}", task.lease_id);
+            return Err(Violation { law: Law::OneLeasePerTask, found });
+        }
+        if let TaskState::Leased { worker, .. } = task.state {
+            *self.leases_by_worker.entry(worker).or_default() += 1;
+        }
+        for (blob, kind) in [(task.payload, "payload"), (task.output, "output")] {
+            let owner = facts.blobs.owner(blob);
+            hold(Law::PartsHaveOneOwner, owner.is_none_or(|(owner, _)| owner == id), || {
+                format!("the {kind} of task {id} belongs to another")
+            })?;
+        }
+        let Some(cold) = task.cold.get() else { return Ok(()) };
+        hold(Law::PartsHaveOneOwner, self.cold_parts.insert(cold.0), || {
+            format!("task {id} shares its cold part")
+        })?;
+        if let Some(key) = facts.cold.get(cold).and_then(|cold| cold.key.as_ref()) {
+            let is_new = self.keys.insert((task.queue, key.text.to_string()));
+            hold(Law::KeysAreUnique, is_new, || format!("the key {:?} is held twice", key.text))?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, facts: &Facts) -> Result<(), Violation> {
+        hold(Law::PartsHaveOneOwner, self.cold_parts.len() == facts.cold.len(), || {
+            format!("{} cold parts for {} tasks", facts.cold.len(), self.cold_parts.len())
+        })?;
+        for (at, queue) in facts.queues.iter() {
+            let tasks = self.tasks_by_queue.get(&at).copied().unwrap_or_default();
+            let needed = tasks == queue.tasks && (tasks > 0 || queue.configured);
+            hold(Law::NothingUnused, needed, || {
+                format!("queue {:?} counts {} tasks and has {tasks}", queue.name, queue.tasks)
+            })?;
+        }
+        for (at, worker) in facts.workers.iter() {
+            let leases = self.leases_by_worker.get(&at).copied().unwrap_or_default();
+            hold(Law::NothingUnused, leases == worker.leases && leases > 0, || {
+                format!("worker {:?} counts {} leases and has {leases}", worker.name, worker.leases)
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,56 @@
+//! Every bound has a name, a value and a place where it is enforced.
+
+/// Payload or output of one task, in bytes.
+pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// One encoded record, in bytes. Commands that would need a larger one are refused.
+pub const RECORD_BYTES_MAX: usize = 8 << 20;
+/// Tasks in one submit, and reports in one request.
+pub const BATCH_ITEMS_MAX: usize = 10_000;
+/// Leases given to one request.
+pub const LEASE_TASKS_MAX: u32 = 1_000;
+/// Queues that one lease request may name.
+pub const LEASE_QUEUES_MAX: usize = 100;
+/// Leases ended, deadlines fired or tasks purged by one record; the rest waits for the next one.
+pub const DUE_ITEMS_MAX: usize = 10_000;
+/// Queues that exist at a time.
+pub const QUEUES_MAX: usize = 100_000;
+/// Bytes of a queue's or worker's name.
+pub const NAME_BYTES_MAX: usize = 256;
+/// Bytes of an idempotency key.
+pub const KEY_BYTES_MAX: usize = 256;
+/// Tags of one task.
+pub const TAGS_MAX: usize = 64;
+/// Bytes of a tag's key and of its value.
+pub const TAG_BYTES_MAX: usize = 256;
+/// Bytes of a failure's reason that are kept.
+pub const REASON_BYTES_MAX: usize = 4_096;
+/// Bytes of a failure's code.
+pub const CODE_BYTES_MAX: usize = 128;
+/// Failures that a task keeps with it; older ones are in its history.
+pub const FAILURES_KEPT_MAX: usize = 3;
+/// The shortest lease, in milliseconds.
+pub const LEASE_MS_MIN: u32 = 50;
+/// The longest lease: a day.
+pub const LEASE_MS_MAX: u32 = 86_400_000;
+/// The lease a task asks for when it does not say.
+pub const LEASE_MS_DEFAULT: u32 = 30_000;
+/// The longest delay, retry delay, timeout, grace or backoff: a year.
+pub const DELAY_MS_MAX: u64 = 366 * 86_400_000;
+/// Lowest priority.
+pub const PRIORITY_MIN: i8 = -100;
+/// Highest priority.
+pub const PRIORITY_MAX: i8 = 100;
+/// The largest budget of failures or expiries.
+pub const BUDGET_MAX: u16 = 10_000;
+/// Failures that a task may have when it does not say.
+pub const MAX_ATTEMPTS_DEFAULT: u16 = 3;
+/// Expired leases that a task may have when it does not say.
+pub const MAX_EXPIRIES_DEFAULT: u16 = 10;
+/// How long finished tasks are kept: seven days.
+pub const RETENTION_MS_DEFAULT: u64 = 7 * 86_400_000;
+/// How many finished tasks are kept.
+pub const RETENTION_TASKS_DEFAULT: u64 = 10_000_000;
+/// Tasks that one page of a list looks at before it gives back what it has.
+pub const LIST_SCAN_MAX: usize = 10_000;
+/// Tasks on one page of a list.
+pub const LIST_ITEMS_MAX: usize = 1_000;

@@ -1,0 +1,125 @@
+//! Refusals: values, not errors. Each has a code for programs and a sentence for people, and a
+//! page in the book.
+
+use std::fmt;
+
+use crate::id::{LeaseId, TaskId};
+use crate::limits::{BATCH_ITEMS_MAX, QUEUES_MAX, RECORD_BYTES_MAX};
+use crate::name::TaskKey;
+use crate::state::StateName;
+
+/// Why a command changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// No such task, or no longer.
+    TaskNotFound {
+        /// The id that was asked for.
+        task_id: TaskId,
+    },
+    /// The lease is over, or was never given.
+    LeaseLost {
+        /// The task.
+        task_id: TaskId,
+        /// The lease that does not hold.
+        lease_id: LeaseId,
+    },
+    /// The task has ended and cannot be canceled.
+    TaskTerminal {
+        /// The task.
+        task_id: TaskId,
+        /// How it ended.
+        state: StateName,
+    },
+    /// The task is not one that can be retried.
+    NotRetryable {
+        /// The task.
+        task_id: TaskId,
+        /// Its state.
+        state: StateName,
+    },
+    /// Another submit holds the key.
+    KeyConflict {
+        /// Which task of the batch.
+        index: usize,
+        /// The key.
+        key: TaskKey,
+        /// Who holds it.
+        task_id: TaskId,
+    },
+    /// There are as many queues as there may be.
+    TooManyQueues {
+        /// Which task of the batch, or 0.
+        index: usize,
+    },
+    /// More items than one request may have.
+    BatchTooLarge {
+        /// How many there are.
+        items: usize,
+    },
+    /// More bytes than one record may have.
+    RecordTooLarge {
+        /// How many there are, at least.
+        bytes: usize,
+    },
+}
+
+impl Rejection {
+    /// For programs; stable.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Rejection::TaskNotFound { .. } => "not_found",
+            Rejection::LeaseLost { .. } => "lease_lost",
+            Rejection::TaskTerminal { .. } => "task_terminal",
+            Rejection::NotRetryable { .. } | Rejection::KeyConflict { .. } => "conflict",
+            Rejection::TooManyQueues { .. } => "too_many_queues",
+            Rejection::BatchTooLarge { .. } | Rejection::RecordTooLarge { .. } => {
+                "payload_too_large"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rejection::TaskNotFound { task_id } => write!(
+                f,
+                "there is no task {task_id}; it never existed, or was purged after its retention"
+            ),
+            Rejection::LeaseLost { task_id, lease_id } => write!(
+                f,
+                "lease {lease_id} of task {task_id} is over; drop the result, another attempt may \
+                 be under way"
+            ),
+            Rejection::TaskTerminal { task_id, state } => {
+                write!(f, "task {task_id} is {state} already; there is nothing left to cancel")
+            }
+            Rejection::NotRetryable { task_id, state } => write!(
+                f,
+                "task {task_id} is {state}; only FAILED, DEAD and CANCELED tasks can be retried"
+            ),
+            Rejection::KeyConflict { index, key, task_id } => write!(
+                f,
+                "tasks[{index}]: the key {key:?} belongs to task {task_id}, which was submitted \
+                 with another body; use another key, or send the same body"
+            ),
+            Rejection::TooManyQueues { index } => write!(
+                f,
+                "tasks[{index}]: there are {QUEUES_MAX} queues already; use one that exists, or \
+                 wait until an unused one is gone"
+            ),
+            Rejection::BatchTooLarge { items } => write!(
+                f,
+                "the request has {items} items; at most {BATCH_ITEMS_MAX} are allowed, so split it"
+            ),
+            Rejection::RecordTooLarge { bytes } => write!(
+                f,
+                "the request needs {bytes} bytes in the log; at most {RECORD_BYTES_MAX} are \
+                 allowed, so split it"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Rejection {}

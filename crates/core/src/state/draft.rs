@@ -1,0 +1,301 @@
+//! The state as it would be: what a command has touched so far, laid over the state.
+//!
+//! Each item of a batch is decided on the draft that the items before it have left, so it is
+//! decided as if they were applied. The state itself is only read.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+use super::State;
+use super::dense::{ColdRef, QueueRef, WorkerRef};
+use super::ledger::Ledger;
+use super::task::{Cold, Task, TaskState};
+use crate::event::QueueSettings;
+use crate::id::{LeaseId, Lsn, TaskId};
+use crate::name::Text;
+
+type FixedState = foldhash::fast::FixedState;
+
+/// Past this many touched tasks a table finds them; below, a look at each is faster.
+const SCAN_MAX: usize = 8;
+/// References from here on name things that are new in this draft.
+const DRAFT_REF: u32 = 1 << 31;
+
+/// An overlay over a state.
+pub struct Draft<'s> {
+    state: &'s State,
+    touched: SmallVec<[Touched; 1]>,
+    /// Where a task is in `touched`, once there are many.
+    places: HashMap<TaskId, usize, FixedState>,
+    new_keys: HashMap<(QueueRef, Arc<str>), TaskId, FixedState>,
+    new_queues: Vec<Arc<str>>,
+    new_queue_refs: HashMap<Arc<str>, QueueRef, FixedState>,
+    new_workers: Vec<Arc<str>>,
+    settings: Vec<(QueueRef, QueueSettings)>,
+    next_task_id: TaskId,
+    next_lease_id: LeaseId,
+}
+
+struct Touched {
+    id: TaskId,
+    /// Absent once it is purged.
+    task: Option<Task>,
+    /// Absent until the cold part itself is touched.
+    cold: Option<Box<Cold>>,
+}
+
+impl<'s> Draft<'s> {
+    /// A draft in which nothing is touched.
+    #[must_use]
+    pub fn new(state: &'s State) -> Self {
+        Self {
+            state,
+            touched: SmallVec::new(),
+            places: HashMap::with_hasher(FixedState::default()),
+            new_keys: HashMap::with_hasher(FixedState::default()),
+            new_queues: Vec::new(),
+            new_queue_refs: HashMap::with_hasher(FixedState::default()),
+            new_workers: Vec::new(),
+            settings: Vec::new(),
+            next_task_id: state.facts.next_task_id,
+            next_lease_id: state.facts.next_lease_id,
+        }
+    }
+
+    /// The state underneath, as it was before the command.
+    pub(crate) fn base(&self) -> &'s State {
+        self.state
+    }
+
+    /// The number of the record that this draft would become.
+    pub(crate) fn lsn(&self) -> Lsn {
+        self.state.last_lsn().next()
+    }
+
+    pub(crate) fn next_task_id(&self) -> TaskId {
+        self.next_task_id
+    }
+
+    pub(crate) fn next_lease_id(&self) -> LeaseId {
+        self.next_lease_id
+    }
+
+    /// How many queues there would be.
+    pub(crate) fn queue_count(&self) -> usize {
+        self.state.facts.queues.len() + self.new_queues.len()
+    }
+
+    pub(crate) fn find_queue(&self, name: &str) -> Option<QueueRef> {
+        self.state.queue_ref(name).or_else(|| self.new_queue_refs.get(name).copied())
+    }
+
+    pub(crate) fn queue_name(&self, queue: QueueRef) -> Text<'static> {
+        let name = match queue.0.checked_sub(DRAFT_REF) {
+            Some(new) => &self.new_queues[new as usize],
+            None => self.state.facts.queue_name(queue),
+        };
+        Text::Shared(Arc::clone(name))
+    }
+
+    pub(crate) fn queue_settings(&self, queue: QueueRef) -> QueueSettings {
+        let drafted = self.settings.iter().rev().find(|(there, _)| *there == queue);
+        let known = || self.state.facts.queues.get(queue).map(|queue| queue.settings.clone());
+        drafted.map(|(_, settings)| settings.clone()).or_else(known).unwrap_or_default()
+    }
+
+    /// Whether somebody set something for a queue, even if only to the default.
+    pub(crate) fn is_configured(&self, queue: QueueRef) -> bool {
+        self.state.facts.queues.get(queue).is_some_and(|queue| queue.configured)
+    }
+
+    pub(crate) fn worker_name(&self, worker: WorkerRef) -> Text<'static> {
+        let name = match worker.0.checked_sub(DRAFT_REF) {
+            Some(new) => &self.new_workers[new as usize],
+            None => self.state.facts.worker_name(worker),
+        };
+        Text::Shared(Arc::clone(name))
+    }
+
+    /// Who holds a task's lease; no name if nobody does.
+    pub(crate) fn holder(&self, task: &Task) -> Text<'static> {
+        match task.state {
+            TaskState::Leased { worker, .. } => self.worker_name(worker),
+            TaskState::Waiting { .. }
+            | TaskState::Completed { .. }
+            | TaskState::Failed { .. }
+            | TaskState::Dead { .. }
+            | TaskState::Canceled { .. } => Text::default(),
+        }
+    }
+
+    /// The task that holds a key.
+    pub(crate) fn key_holder(&self, queue: QueueRef, key: &str) -> Option<TaskId> {
+        let known = self.state.live().key_holder(&self.state.facts, queue, key);
+        known.or_else(|| self.new_keys.get(&(queue, Arc::from(key))).copied())
+    }
+
+    /// Every touched task before and after, for the laws that are checked before a record is
+    /// written.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (TaskId, Option<&Task>, Option<&Task>)> {
+        self.touched.iter().map(|touched| {
+            (touched.id, self.state.facts.tasks.get(touched.id.0), touched.task.as_ref())
+        })
+    }
+
+    /// Compares what is drafted with a state to which the record was applied. Says the first
+    /// difference; where things lie in memory does not count.
+    pub fn check_against(&self, applied: &State) -> Result<(), String> {
+        let (next_task, next_lease) = (applied.facts.next_task_id, applied.facts.next_lease_id);
+        if (self.next_task_id, self.next_lease_id) != (next_task, next_lease) {
+            return Err("the counters differ".to_owned());
+        }
+        for touched in &self.touched {
+            let id = touched.id;
+            match (&touched.task, applied.task_slot(id)) {
+                (None, None) => {}
+                (Some(drafted), Some(task)) => self.compare(id, drafted, applied, task)?,
+                _ => return Err(format!("task {id} is in one of the two only")),
+            }
+        }
+        for (queue, settings) in &self.settings {
+            let name = self.queue_name(*queue);
+            let queue = applied.queue_ref(name.as_str());
+            if queue.and_then(|at| applied.facts.queues.get(at)).map(|q| &q.settings)
+                != Some(settings)
+            {
+                return Err(format!("the settings of queue {name:?} differ"));
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(
+        &self,
+        id: TaskId,
+        drafted: &Task,
+        applied: &State,
+        task: &Task,
+    ) -> Result<(), String> {
+        let facts = &applied.facts;
+        let mut same = *drafted;
+        if self.queue_name(drafted.queue).as_str() == &**facts.queue_name(task.queue) {
+            same.queue = task.queue;
+        }
+        if let (TaskState::Leased { worker, .. }, TaskState::Leased { worker: there, .. }) =
+            (&mut same.state, task.state)
+            && self.worker_name(*worker).as_str() == &**facts.worker_name(there)
+        {
+            *worker = there;
+        }
+        (same.cold, same.payload, same.output) = (task.cold, task.payload, task.output);
+        if same != *task {
+            return Err(format!("task {id} differs:\n{same:?}\n{task:?}"));
+        }
+        let default = Cold::default();
+        let drafted = Ledger::cold(self, id).unwrap_or(&default);
+        let cold = facts.cold_of(task).unwrap_or(&default);
+        if drafted != cold {
+            return Err(format!("the cold part of task {id} differs:\n{drafted:?}\n{cold:?}"));
+        }
+        Ok(())
+    }
+
+    fn place(&self, id: TaskId) -> Option<usize> {
+        if self.touched.len() <= SCAN_MAX {
+            return self.touched.iter().position(|touched| touched.id == id);
+        }
+        self.places.get(&id).copied()
+    }
+
+    fn touch(&mut self, id: TaskId) -> &mut Touched {
+        let at = self.place(id).unwrap_or_else(|| {
+            let task = self.state.facts.tasks.get(id.0).copied();
+            self.add(Touched { id, task, cold: None })
+        });
+        &mut self.touched[at]
+    }
+
+    fn add(&mut self, touched: Touched) -> usize {
+        let at = self.touched.len();
+        self.touched.push(touched);
+        if at == SCAN_MAX {
+            self.places
+                .extend(self.touched.iter().enumerate().map(|(at, touched)| (touched.id, at)));
+        } else if at > SCAN_MAX {
+            self.places.insert(self.touched[at].id, at);
+        }
+        at
+    }
+}
+
+impl Ledger for Draft<'_> {
+    fn task(&self, id: TaskId) -> Option<&Task> {
+        match self.place(id) {
+            Some(at) => self.touched[at].task.as_ref(),
+            None => self.state.facts.tasks.get(id.0),
+        }
+    }
+
+    fn cold(&self, id: TaskId) -> Option<&Cold> {
+        let drafted = self.place(id).and_then(|at| self.touched[at].cold.as_deref());
+        drafted.or_else(|| self.state.facts.cold_of(self.state.facts.tasks.get(id.0)?))
+    }
+
+    fn create(&mut self, id: TaskId, task: Task, cold: Option<Cold>, _payload: &[u8]) {
+        if let Some(key) = cold.as_ref().and_then(|cold| cold.key.as_ref()) {
+            self.new_keys.insert((task.queue, Arc::clone(&key.text)), id);
+        }
+        self.next_task_id = self.next_task_id.max(id.next());
+        self.add(Touched { id, task: Some(task), cold: cold.map(Box::new) });
+    }
+
+    fn change(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
+        let task = self.touch(id).task.as_mut().expect("decide changes tasks that exist");
+        change(task);
+        let lease_id = task.lease_id;
+        self.next_lease_id = self.next_lease_id.max(lease_id.next());
+    }
+
+    fn change_cold(&mut self, id: TaskId, change: impl FnOnce(&mut Cold)) {
+        let state = self.state;
+        let touched = self.touch(id);
+        change(touched.cold.get_or_insert_with(|| {
+            let at = touched.task.map_or(ColdRef::NONE, |task| task.cold);
+            Box::new(at.get().and_then(|at| state.facts.cold.get(at)).cloned().unwrap_or_default())
+        }));
+    }
+
+    /// Nothing is decided by an output, so a draft does not copy it.
+    fn set_output(&mut self, _id: TaskId, _output: &[u8]) {}
+
+    fn purge(&mut self, id: TaskId) {
+        self.touch(id).task = None;
+    }
+
+    fn queue_named(&mut self, name: &str) -> QueueRef {
+        self.find_queue(name).unwrap_or_else(|| {
+            let at = QueueRef(DRAFT_REF + self.new_queues.len() as u32);
+            let name: Arc<str> = Arc::from(name);
+            self.new_queues.push(Arc::clone(&name));
+            self.new_queue_refs.insert(name, at);
+            at
+        })
+    }
+
+    fn configure(&mut self, queue: QueueRef, settings: &QueueSettings) {
+        self.settings.push((queue, settings.clone()));
+    }
+
+    fn worker_named(&mut self, name: &str) -> WorkerRef {
+        self.state.worker_ref(name).unwrap_or_else(|| {
+            let known = self.new_workers.iter().position(|there| &**there == name);
+            let at = known.unwrap_or_else(|| {
+                self.new_workers.push(Arc::from(name));
+                self.new_workers.len() - 1
+            });
+            WorkerRef(DRAFT_REF + at as u32)
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! The facts: all that the log has established, and nothing else. A clone shares the pages, so it
+//! serves as a view that stays as it is while the writer goes on.
+
+use std::sync::Arc;
+
+use super::blobs::Blobs;
+use super::dense::ColdRef;
+use super::dense::{Dense, QueueRef, WorkerRef};
+use super::paged::Paged;
+use super::task::{Cold, Task};
+use crate::event::QueueSettings;
+use crate::id::{LeaseId, Lsn, TaskId};
+use crate::time::Timestamp;
+
+const TASKS_PER_PAGE: usize = 1024;
+
+/// What the log says. Read it, hash it, keep a clone of it; only `apply` changes the original.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    pub(crate) tasks: Paged<Task, TASKS_PER_PAGE>,
+    pub(crate) cold: Dense<ColdRef, Cold>,
+    pub(crate) blobs: Blobs,
+    pub(crate) queues: Dense<QueueRef, Queue>,
+    pub(crate) workers: Dense<WorkerRef, Worker>,
+    pub(crate) next_task_id: TaskId,
+    pub(crate) next_lease_id: LeaseId,
+    pub(crate) last_lsn: Lsn,
+    pub(crate) last_at: Timestamp,
+}
+
+/// A queue exists while it has tasks or settings.
+#[derive(Clone, Debug)]
+pub(crate) struct Queue {
+    pub name: Arc<str>,
+    pub settings: QueueSettings,
+    /// Somebody set something; it stays even when it is empty.
+    pub configured: bool,
+    pub tasks: u64,
+}
+
+/// A worker's name exists while it holds leases.
+#[derive(Clone, Debug)]
+pub(crate) struct Worker {
+    pub name: Arc<str>,
+    pub leases: u32,
+}
+
+impl Facts {
+    pub(crate) fn new() -> Self {
+        Self {
+            tasks: Paged::default(),
+            cold: Dense::default(),
+            blobs: Blobs::default(),
+            queues: Dense::default(),
+            workers: Dense::default(),
+            next_task_id: TaskId(1),
+            next_lease_id: LeaseId(1),
+            last_lsn: Lsn::NONE,
+            last_at: Timestamp::ZERO,
+        }
+    }
+
+    /// The last record that these facts include.
+    #[must_use]
+    pub fn last_lsn(&self) -> Lsn {
+        self.last_lsn
+    }
+
+    /// Log time of that record.
+    #[must_use]
+    pub fn last_at(&self) -> Timestamp {
+        self.last_at
+    }
+
+    /// How many tasks there are, finished ones included.
+    #[must_use]
+    pub fn task_count(&self) -> u64 {
+        self.tasks.len()
+    }
+
+    pub(crate) fn cold_of(&self, task: &Task) -> Option<&Cold> {
+        self.cold.get(task.cold.get()?)
+    }
+
+    pub(crate) fn queue_name(&self, queue: QueueRef) -> &Arc<str> {
+        &self.queues.get(queue).expect("a task's queue exists").name
+    }
+
+    pub(crate) fn worker_name(&self, worker: WorkerRef) -> &Arc<str> {
+        &self.workers.get(worker).expect("a leased task's worker has a name").name
+    }
+}

@@ -1,0 +1,376 @@
+//! What can be worked out from the facts and is kept only to find things fast. It is safe to lose:
+//! replay does without it, and it is built again from the tasks in one pass.
+//!
+//! Each task has one *place*, a function of its slot and of how far the clock was followed. A
+//! change of a task moves it from the place before to the place after, and nothing else touches
+//! an index; so what is kept and what would be built anew cannot drift apart.
+
+mod finished;
+mod names;
+mod ready;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use roaring::RoaringTreemap;
+
+use self::finished::{FinishedLine, Head, Heads};
+use self::ready::{Links, Next, Ready};
+use super::dense::QueueRef;
+use super::facts::Facts;
+use super::task::{StateName, Task, TaskState};
+use crate::id::{LeaseId, TaskId};
+use crate::time::Timestamp;
+
+pub(crate) use self::names::Names;
+
+/// Everything derived.
+#[derive(Clone, Debug)]
+pub(crate) struct Indexes {
+    /// By `QueueRef`.
+    queues: Vec<QueueIndex>,
+    links: Links,
+    /// Leases by their end.
+    pub leases: BTreeMap<(Timestamp, LeaseId), TaskId>,
+    /// Waiting tasks whose moment has not come, by that moment.
+    pub delayed: BTreeSet<(Timestamp, TaskId)>,
+    /// Deadlines of tasks that have not ended.
+    pub deadlines: BTreeSet<(Timestamp, TaskId)>,
+    /// Tasks by queue and idempotency key.
+    keys: Names<TaskId>,
+    finished: Heads,
+    /// All tasks by state.
+    lists: Lists,
+    /// How far `delayed` was followed: what is due by then is ready.
+    advanced_to: Timestamp,
+}
+
+#[derive(Clone, Debug, Default)]
+struct QueueIndex {
+    ready: Ready,
+    /// Its tasks by state.
+    lists: Lists,
+    finished: FinishedLine,
+    own_retention_ms: Option<u64>,
+}
+
+/// The ids of tasks by state, and how many there are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Lists {
+    ids: [RoaringTreemap; 6],
+    counts: StateCounts,
+}
+
+impl Lists {
+    /// The ids of the tasks in that state.
+    pub(crate) fn of(&self, state: StateName) -> &RoaringTreemap {
+        &self.ids[list_of(state)]
+    }
+
+    fn moved(&mut self, id: TaskId, from: Option<StateName>, to: Option<StateName>) {
+        if let Some(state) = from {
+            self.ids[list_of(state)].remove(id.0);
+            self.counts.0[list_of(state)] -= 1;
+        }
+        if let Some(state) = to {
+            self.ids[list_of(state)].insert(id.0);
+            self.counts.0[list_of(state)] += 1;
+        }
+    }
+}
+
+/// How many tasks are in each state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StateCounts([u64; 6]);
+
+impl StateCounts {
+    /// How many are in that state.
+    #[must_use]
+    pub fn of(&self, state: StateName) -> u64 {
+        self.0[list_of(state)]
+    }
+
+    /// How many have ended.
+    #[must_use]
+    pub fn terminal(&self) -> u64 {
+        StateName::ALL
+            .into_iter()
+            .filter(|state| state.is_terminal())
+            .map(|state| self.of(state))
+            .sum()
+    }
+}
+
+fn list_of(state: StateName) -> usize {
+    state as usize - 1
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Ready and never leased: ids only grow, so it belongs at the end of the list.
+    Fresh,
+    /// Ready again, or after a delay: it goes between the others.
+    Returned,
+    Delayed(Timestamp),
+    Leased(Timestamp, LeaseId),
+    Finished(Timestamp),
+}
+
+impl Indexes {
+    /// Builds everything from the facts, with the clock followed to `advanced_to`.
+    pub(crate) fn build(facts: &Facts, seed: u64, advanced_to: Timestamp) -> Self {
+        let mut indexes = Self {
+            queues: Vec::new(),
+            links: Links::default(),
+            leases: BTreeMap::new(),
+            delayed: BTreeSet::new(),
+            deadlines: BTreeSet::new(),
+            keys: Names::new(seed),
+            finished: Heads::default(),
+            lists: Lists::default(),
+            advanced_to,
+        };
+        for (queue, known) in facts.queues.iter() {
+            indexes.retention_changed(queue, known.settings.retention_ms);
+        }
+        for (id, task) in facts.tasks.iter() {
+            let id = TaskId(id);
+            indexes.moved(id, None, Some(task));
+            let Some(cold) = facts.cold.get(task.cold) else { continue };
+            if !task.is_terminal() {
+                indexes.deadline_moved(id, Timestamp::ZERO, cold.deadline_at);
+            }
+            if let Some(key) = &cold.key {
+                indexes.key_added(task.queue, &key.text, id);
+            }
+        }
+        indexes
+    }
+
+    /// A task changed, came or went.
+    pub(crate) fn moved(&mut self, id: TaskId, before: Option<&Task>, after: Option<&Task>) {
+        let place_before = before.map(|task| self.place(task));
+        let place_after = after.map(|task| self.place(task));
+        if place_before != place_after {
+            if let (Some(task), Some(place)) = (before, place_before) {
+                self.leave(id, task, place);
+            }
+            if let (Some(task), Some(place)) = (after, place_after) {
+                self.enter(id, task, place);
+            }
+        }
+        let (from, to) = (before.map(Task::name), after.map(Task::name));
+        if from != to
+            && let Some(task) = before.or(after)
+        {
+            self.queue(task.queue).lists.moved(id, from, to);
+            self.lists.moved(id, from, to);
+        }
+    }
+
+    /// A live task's deadline changed; zero means none.
+    pub(crate) fn deadline_moved(&mut self, id: TaskId, before: Timestamp, after: Timestamp) {
+        if before > Timestamp::ZERO {
+            self.deadlines.remove(&(before, id));
+        }
+        if after > Timestamp::ZERO {
+            self.deadlines.insert((after, id));
+        }
+    }
+
+    pub(crate) fn key_added(&mut self, queue: QueueRef, key: &str, id: TaskId) {
+        self.keys.insert((queue, key), id);
+    }
+
+    pub(crate) fn key_removed(&mut self, queue: QueueRef, key: &str, id: TaskId) {
+        self.keys.remove((queue, key), id);
+    }
+
+    /// A queue's own retention is now this.
+    pub(crate) fn retention_changed(&mut self, queue: QueueRef, own_ms: Option<u64>) {
+        let before = self.queue(queue).head();
+        self.queue(queue).own_retention_ms = own_ms;
+        let after = self.queue(queue).head();
+        self.finished.moved(queue, before, after);
+    }
+
+    /// Follows the wall clock: what was delayed until `now` is ready.
+    pub(crate) fn advance(&mut self, facts: &Facts, now: Timestamp) {
+        while let Some(&(not_before, id)) = self.delayed.first()
+            && not_before <= now
+        {
+            self.delayed.pop_first();
+            let task = facts.tasks.get(id.0).expect("a delayed task exists");
+            self.queue(task.queue).ready.insert_returned(task.priority, id);
+        }
+        self.advanced_to = self.advanced_to.max(now);
+    }
+
+    pub(crate) fn advanced_to(&self) -> Timestamp {
+        self.advanced_to
+    }
+
+    /// Whether a queue has a task that could be leased now.
+    pub(crate) fn has_ready(&self, queue: QueueRef) -> bool {
+        self.queues.get(queue.0 as usize).is_some_and(|queue| !queue.ready.is_empty())
+    }
+
+    /// The ready tasks of these queues, most urgent and oldest first. No queue may come twice.
+    pub(crate) fn ready<'a>(
+        &'a self,
+        queues: impl Iterator<Item = QueueRef> + 'a,
+    ) -> impl Iterator<Item = Next> + 'a {
+        let queues = queues.filter_map(|queue| self.queues.get(queue.0 as usize));
+        ready::merge(queues.map(|queue| queue.ready.iter(&self.links)))
+    }
+
+    /// Finished tasks in the order in which they are to be forgotten, each with that moment.
+    pub(crate) fn finished(
+        &self,
+        usual_ms: u64,
+        count: usize,
+    ) -> impl Iterator<Item = (Timestamp, TaskId)> {
+        self.finished.in_order(usual_ms, count, |queue| {
+            let queue = &self.queues[queue.0 as usize];
+            (&queue.finished, queue.own_retention_ms)
+        })
+    }
+
+    /// The task that holds a key.
+    pub(crate) fn key_holder(&self, facts: &Facts, queue: QueueRef, key: &str) -> Option<TaskId> {
+        self.keys.find((queue, key), |id| {
+            let task = facts.tasks.get(id.0).expect("a task with a key exists");
+            let cold = facts.cold.get(task.cold).expect("a task with a key has a cold part");
+            task.queue == queue && cold.key.as_ref().is_some_and(|held| &*held.text == key)
+        })
+    }
+
+    /// How many tasks are in each state.
+    pub(crate) fn counts(&self) -> StateCounts {
+        self.lists.counts
+    }
+
+    /// The same for one queue.
+    pub(crate) fn counts_in(&self, queue: QueueRef) -> StateCounts {
+        self.lists_of(queue).map(|lists| lists.counts).unwrap_or_default()
+    }
+
+    /// All tasks by state.
+    pub(crate) fn lists(&self) -> &Lists {
+        &self.lists
+    }
+
+    /// A queue's tasks by state.
+    pub(crate) fn lists_of(&self, queue: QueueRef) -> Option<&Lists> {
+        self.queues.get(queue.0 as usize).map(|queue| &queue.lists)
+    }
+
+    fn place(&self, task: &Task) -> Place {
+        match task.state {
+            TaskState::Waiting { not_before } if not_before > self.advanced_to => {
+                Place::Delayed(not_before)
+            }
+            TaskState::Waiting { not_before: Timestamp::ZERO } if task.attempt == 0 => Place::Fresh,
+            TaskState::Waiting { .. } => Place::Returned,
+            TaskState::Leased { expires_at, .. } => Place::Leased(expires_at, task.lease_id),
+            TaskState::Completed { at }
+            | TaskState::Failed { at }
+            | TaskState::Dead { at }
+            | TaskState::Canceled { at } => Place::Finished(at),
+        }
+    }
+
+    fn enter(&mut self, id: TaskId, task: &Task, place: Place) {
+        match place {
+            Place::Fresh => {
+                let at = self.grow_to(task.queue);
+                self.queues[at].ready.push_fresh(&mut self.links, task.priority, id);
+            }
+            Place::Returned => self.queue(task.queue).ready.insert_returned(task.priority, id),
+            Place::Delayed(until) => {
+                self.delayed.insert((until, id));
+            }
+            Place::Leased(until, lease) => {
+                self.leases.insert((until, lease), id);
+            }
+            Place::Finished(at) => self.change_finished(task.queue, |line| {
+                line.insert((at, id));
+            }),
+        }
+    }
+
+    fn leave(&mut self, id: TaskId, task: &Task, place: Place) {
+        match place {
+            Place::Fresh => {
+                let at = self.grow_to(task.queue);
+                self.queues[at].ready.remove_fresh(&mut self.links, task.priority, id);
+            }
+            Place::Returned => self.queue(task.queue).ready.remove_returned(task.priority, id),
+            Place::Delayed(until) => {
+                self.delayed.remove(&(until, id));
+            }
+            Place::Leased(until, lease) => {
+                self.leases.remove(&(until, lease));
+            }
+            Place::Finished(at) => self.change_finished(task.queue, |line| {
+                line.remove(&(at, id));
+            }),
+        }
+    }
+
+    fn change_finished(&mut self, queue: QueueRef, change: impl FnOnce(&mut FinishedLine)) {
+        let line = self.queue(queue);
+        let before = line.head();
+        change(&mut line.finished);
+        let after = line.head();
+        self.finished.moved(queue, before, after);
+    }
+
+    fn queue(&mut self, queue: QueueRef) -> &mut QueueIndex {
+        let at = self.grow_to(queue);
+        &mut self.queues[at]
+    }
+
+    fn grow_to(&mut self, queue: QueueRef) -> usize {
+        let at = queue.0 as usize;
+        if self.queues.len() <= at {
+            self.queues.resize_with(at + 1, QueueIndex::default);
+        }
+        at
+    }
+}
+
+impl QueueIndex {
+    fn head(&self) -> Option<Head> {
+        let (oldest, _) = self.finished.first()?;
+        Some(Head { oldest: *oldest, own_ms: self.own_retention_ms })
+    }
+}
+
+impl Indexes {
+    /// Everything in an order of its own, for comparing two of them. Says the first difference.
+    pub(crate) fn compare(&self, other: &Self) -> Result<(), String> {
+        fn same<T: PartialEq>(what: &str, a: &T, b: &T) -> Result<(), String> {
+            if a == b { Ok(()) } else { Err(format!("{what} differ")) }
+        }
+        same("leases", &self.leases, &other.leases)?;
+        same("delayed tasks", &self.delayed, &other.delayed)?;
+        same("deadlines", &self.deadlines, &other.deadlines)?;
+        same("queues by oldest end", &self.finished, &other.finished)?;
+        same("lists", &self.lists, &other.lists)?;
+        same("the numbers of keys", &self.keys.len(), &other.keys.len())?;
+        same("the numbers of links", &self.links.len(), &other.links.len())?;
+        let none = QueueIndex::default();
+        for at in 0..self.queues.len().max(other.queues.len()) {
+            let a = self.queues.get(at).unwrap_or(&none);
+            let b = other.queues.get(at).unwrap_or(&none);
+            same("lists of a queue", &a.lists, &b.lists)?;
+            same("finished tasks of a queue", &a.finished, &b.finished)?;
+            same("retentions of a queue", &a.own_retention_ms, &b.own_retention_ms)?;
+            let order = |ready: &Ready, links| ready.iter(links).collect::<Vec<_>>();
+            let (a, b) = (order(&a.ready, &self.links), order(&b.ready, &other.links));
+            same("ready tasks of a queue", &a, &b)?;
+        }
+        Ok(())
+    }
+}

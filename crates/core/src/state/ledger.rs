@@ -1,0 +1,40 @@
+//! What the per-item functions of `apply` write to: the state itself, or a draft of it. Because
+//! both take the same changes through the same functions, a draft is what the state will be.
+
+use super::dense::{QueueRef, WorkerRef};
+use super::task::{Cold, Task};
+use crate::event::QueueSettings;
+use crate::id::TaskId;
+
+/// A place that takes changes.
+pub(crate) trait Ledger {
+    /// A task, as the changes so far have left it.
+    fn task(&self, id: TaskId) -> Option<&Task>;
+
+    /// Its cold part, if it has one.
+    fn cold(&self, id: TaskId) -> Option<&Cold>;
+
+    /// Adds a task; its queue was named before.
+    fn create(&mut self, id: TaskId, task: Task, cold: Option<Cold>, payload: &[u8]);
+
+    /// Changes a task that exists.
+    fn change(&mut self, id: TaskId, change: impl FnOnce(&mut Task));
+
+    /// Changes a task's cold part; makes one if there is none.
+    fn change_cold(&mut self, id: TaskId, change: impl FnOnce(&mut Cold));
+
+    /// Keeps what a task gave back.
+    fn set_output(&mut self, id: TaskId, output: &[u8]);
+
+    /// Forgets a task and all that belongs to it.
+    fn purge(&mut self, id: TaskId);
+
+    /// The queue of that name; a new one if there is none.
+    fn queue_named(&mut self, name: &str) -> QueueRef;
+
+    /// Replaces a queue's settings.
+    fn configure(&mut self, queue: QueueRef, settings: &QueueSettings);
+
+    /// The worker of that name; a new one if there is none.
+    fn worker_named(&mut self, name: &str) -> WorkerRef;
+}

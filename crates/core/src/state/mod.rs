@@ -1,0 +1,339 @@
+//! All that the coordinator knows, in memory. Anyone may read it; only `apply` may change it.
+
+mod blobs;
+mod dense;
+mod draft;
+mod facts;
+mod hash;
+mod index;
+mod ledger;
+mod list;
+mod paged;
+mod task;
+mod view;
+
+pub use self::blobs::SharedBytes;
+pub use self::draft::Draft;
+pub use self::facts::Facts;
+pub use self::hash::StateHash;
+pub use self::index::StateCounts;
+pub use self::list::{Filter, Page};
+pub use self::task::{StateName, TaskError};
+pub use self::view::{LeaseView, QueueView, TaskView};
+
+pub(crate) use self::blobs::BlobRef;
+pub(crate) use self::dense::{ColdRef, QueueRef, WorkerRef};
+pub(crate) use self::ledger::Ledger;
+pub(crate) use self::task::{Cold, Key, LeaseEnd, Task, TaskState};
+
+use std::sync::Arc;
+
+use self::blobs::BlobKind;
+use self::facts::{Queue, Worker};
+use self::index::{Indexes, Names};
+use crate::event::QueueSettings;
+use crate::id::{Lsn, TaskId};
+use crate::time::Timestamp;
+
+/// The facts, and what is derived from them to find things fast.
+#[derive(Clone, Debug)]
+pub struct State {
+    facts: Facts,
+    queue_names: Names<QueueRef>,
+    worker_names: Names<WorkerRef>,
+    /// Absent while records are replayed, which needs none of it.
+    indexes: Option<Indexes>,
+    /// Seeds the tables of texts, so that strangers cannot make them collide.
+    table_seed: u64,
+}
+
+impl State {
+    /// An empty state that is ready for records from the log. Call [`State::serve`] after the last.
+    #[must_use]
+    pub fn replaying(table_seed: u64) -> Self {
+        Self {
+            facts: Facts::new(),
+            queue_names: Names::new(table_seed),
+            worker_names: Names::new(table_seed),
+            indexes: None,
+            table_seed,
+        }
+    }
+
+    /// An empty state that is ready for commands.
+    #[must_use]
+    pub fn new(table_seed: u64) -> Self {
+        let mut state = Self::replaying(table_seed);
+        state.serve(Timestamp::ZERO);
+        state
+    }
+
+    /// Builds the indexes; from here on commands can be decided.
+    pub fn serve(&mut self, wall: Timestamp) {
+        self.indexes = Some(Indexes::build(&self.facts, self.table_seed, wall));
+    }
+
+    /// Follows the wall clock: what was delayed until then becomes ready.
+    pub fn advance(&mut self, wall: Timestamp) {
+        if let Some(indexes) = &mut self.indexes {
+            indexes.advance(&self.facts, wall);
+        }
+    }
+
+    /// The facts alone. Clone them for a view that stays as it is.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The last record applied.
+    #[must_use]
+    pub fn last_lsn(&self) -> Lsn {
+        self.facts.last_lsn
+    }
+
+    /// How many tasks are in each state.
+    #[must_use]
+    pub fn counts(&self) -> StateCounts {
+        self.live().counts()
+    }
+
+    /// When the next lease ends, by log time.
+    #[must_use]
+    pub fn next_lease_end(&self) -> Option<Timestamp> {
+        self.live().leases.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// When the next deadline passes, by log time.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        self.live().deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// When the next delayed task becomes ready, by the wall clock.
+    #[must_use]
+    pub fn next_delayed(&self) -> Option<Timestamp> {
+        self.live().delayed.first().map(|(at, _)| *at)
+    }
+
+    /// Whether a lease request for this queue would get something.
+    #[must_use]
+    pub fn has_ready(&self, queue: &str) -> bool {
+        self.queue_ref(queue).is_some_and(|queue| {
+            let paused = self.facts.queues.get(queue).is_some_and(|queue| queue.settings.paused);
+            !paused && self.live().has_ready(queue)
+        })
+    }
+
+    /// Compares the indexes with ones built anew. Says the first difference.
+    pub(crate) fn check_indexes(&self) -> Result<(), String> {
+        let Some(live) = &self.indexes else { return Ok(()) };
+        let anew = Indexes::build(&self.facts, self.table_seed, live.advanced_to());
+        live.compare(&anew)?;
+        for (id, task) in self.facts.tasks.iter() {
+            let key = self.facts.cold_of(task).and_then(|cold| cold.key.as_ref());
+            let Some(key) = key else { continue };
+            let holder = live.key_holder(&self.facts, task.queue, &key.text);
+            if holder != Some(TaskId(id)) {
+                return Err(format!("the key {:?} is not found at task {id}", key.text));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn live(&self) -> &Indexes {
+        self.indexes.as_ref().expect("a state that serves has its indexes")
+    }
+
+    pub(crate) fn task_slot(&self, id: TaskId) -> Option<&Task> {
+        self.facts.tasks.get(id.0)
+    }
+
+    pub(crate) fn queue_ref(&self, name: &str) -> Option<QueueRef> {
+        self.queue_names.find(name, |at| &**self.facts.queue_name(at) == name)
+    }
+
+    fn worker_ref(&self, name: &str) -> Option<WorkerRef> {
+        self.worker_names.find(name, |at| &**self.facts.worker_name(at) == name)
+    }
+
+    /// Ends a record: the next one must have the number after this.
+    pub(crate) fn applied(&mut self, lsn: Lsn, at: Timestamp) {
+        self.facts.last_lsn = lsn;
+        self.facts.last_at = self.facts.last_at.max(at);
+    }
+
+    fn hold(&mut self, worker: WorkerRef) {
+        self.facts.workers.get_mut(worker).expect("a grant names its worker first").leases += 1;
+    }
+
+    fn let_go(&mut self, worker: WorkerRef) {
+        let held = self.facts.workers.get_mut(worker).expect("a held lease has a worker");
+        held.leases -= 1;
+        if held.leases == 0 {
+            let gone = self.facts.workers.remove(worker).expect("it was there a line ago");
+            self.worker_names.remove(&*gone.name, worker);
+        }
+    }
+
+    fn drop_queue_if_unused(&mut self, at: QueueRef) {
+        let queue = self.facts.queues.get(at).expect("a task's queue exists");
+        if queue.tasks == 0 && !queue.configured {
+            let gone = self.facts.queues.remove(at).expect("it was there a line ago");
+            self.queue_names.remove(&*gone.name, at);
+        }
+    }
+
+    fn free_blob(&mut self, blob: BlobRef) {
+        if let Some(block) = self.facts.blobs.free(blob) {
+            self.empty_block(block);
+        }
+    }
+
+    /// Moves what is alive in a block of holes, so that the block can go.
+    fn empty_block(&mut self, block: usize) {
+        for (owner, kind, blob) in self.facts.blobs.in_block(block) {
+            let Some(task) = self.facts.tasks.get_mut(owner.0) else { continue };
+            let place = match kind {
+                BlobKind::Payload => &mut task.payload,
+                BlobKind::Output => &mut task.output,
+            };
+            if *place == blob {
+                *place = self.facts.blobs.relocate(owner, kind, blob);
+            }
+        }
+    }
+}
+
+impl Ledger for State {
+    fn task(&self, id: TaskId) -> Option<&Task> {
+        self.task_slot(id)
+    }
+
+    fn cold(&self, id: TaskId) -> Option<&Cold> {
+        self.facts.cold_of(self.task_slot(id)?)
+    }
+
+    fn create(&mut self, id: TaskId, mut task: Task, cold: Option<Cold>, payload: &[u8]) {
+        let indexes = self.indexes.as_mut();
+        if let (Some(indexes), Some(cold)) = (indexes, &cold) {
+            indexes.deadline_moved(id, Timestamp::ZERO, cold.deadline_at);
+            if let Some(key) = &cold.key {
+                indexes.key_added(task.queue, &key.text, id);
+            }
+        }
+        if let Some(cold) = cold {
+            task.cold = self.facts.cold.insert(cold);
+        }
+        task.payload = self.facts.blobs.put(id, BlobKind::Payload, payload);
+        self.facts.queues.get_mut(task.queue).expect("a new task's queue is named first").tasks +=
+            1;
+        self.facts.tasks.insert(id.0, task);
+        self.facts.next_task_id = self.facts.next_task_id.max(id.next());
+        if let Some(indexes) = &mut self.indexes {
+            indexes.moved(id, None, Some(&task));
+        }
+    }
+
+    fn change(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
+        let task = self.facts.tasks.get_mut(id.0).expect("an event names tasks that exist");
+        let before = *task;
+        change(task);
+        let after = *task;
+        self.facts.next_lease_id = self.facts.next_lease_id.max(after.lease_id.next());
+        let holder = |task: &Task| match task.state {
+            TaskState::Leased { worker, .. } => Some(worker),
+            TaskState::Waiting { .. }
+            | TaskState::Completed { .. }
+            | TaskState::Failed { .. }
+            | TaskState::Dead { .. }
+            | TaskState::Canceled { .. } => None,
+        };
+        match (holder(&before), holder(&after)) {
+            (None, Some(worker)) => self.hold(worker),
+            (Some(worker), None) => self.let_go(worker),
+            (None, None) | (Some(_), Some(_)) => {}
+        }
+        let Some(indexes) = &mut self.indexes else { return };
+        indexes.moved(id, Some(&before), Some(&after));
+        if before.is_terminal() != after.is_terminal()
+            && let Some(cold) = self.facts.cold_of(&after)
+        {
+            let deadline = cold.deadline_at;
+            let (from, to) = match after.is_terminal() {
+                true => (deadline, Timestamp::ZERO),
+                false => (Timestamp::ZERO, deadline),
+            };
+            indexes.deadline_moved(id, from, to);
+        }
+    }
+
+    fn change_cold(&mut self, id: TaskId, change: impl FnOnce(&mut Cold)) {
+        let task = self.facts.tasks.get_mut(id.0).expect("an event names tasks that exist");
+        if task.cold == ColdRef::NONE {
+            task.cold = self.facts.cold.insert(Cold::default());
+        }
+        let is_live = !task.is_terminal();
+        let cold = self.facts.cold.get_mut(task.cold).expect("a cold part that is named exists");
+        let before = cold.deadline_at;
+        change(cold);
+        let after = cold.deadline_at;
+        if let Some(indexes) = &mut self.indexes
+            && is_live
+            && before != after
+        {
+            indexes.deadline_moved(id, before, after);
+        }
+    }
+
+    fn set_output(&mut self, id: TaskId, output: &[u8]) {
+        let blob = self.facts.blobs.put(id, BlobKind::Output, output);
+        let task = self.facts.tasks.get_mut(id.0).expect("an event names tasks that exist");
+        task.output = blob;
+    }
+
+    fn purge(&mut self, id: TaskId) {
+        let task = self.facts.tasks.remove(id.0).expect("a purge names tasks that exist");
+        let cold = task.cold.get().and_then(|cold| self.facts.cold.remove(cold));
+        if let Some(indexes) = &mut self.indexes {
+            indexes.moved(id, Some(&task), None);
+            if let Some(key) = cold.and_then(|cold| cold.key) {
+                indexes.key_removed(task.queue, &key.text, id);
+            }
+        }
+        self.free_blob(task.payload);
+        self.free_blob(task.output);
+        let queue = self.facts.queues.get_mut(task.queue).expect("a task's queue exists");
+        queue.tasks -= 1;
+        self.drop_queue_if_unused(task.queue);
+    }
+
+    fn queue_named(&mut self, name: &str) -> QueueRef {
+        if let Some(at) = self.queue_ref(name) {
+            return at;
+        }
+        let settings = QueueSettings::default();
+        let queue = Queue { name: Arc::from(name), settings, configured: false, tasks: 0 };
+        let at = self.facts.queues.insert(queue);
+        self.queue_names.insert(name, at);
+        at
+    }
+
+    fn configure(&mut self, queue: QueueRef, settings: &QueueSettings) {
+        let found = self.facts.queues.get_mut(queue).expect("a queue is named before it is set");
+        found.settings = settings.clone();
+        found.configured = true;
+        if let Some(indexes) = &mut self.indexes {
+            indexes.retention_changed(queue, settings.retention_ms);
+        }
+    }
+
+    fn worker_named(&mut self, name: &str) -> WorkerRef {
+        if let Some(at) = self.worker_ref(name) {
+            return at;
+        }
+        let at = self.facts.workers.insert(Worker { name: Arc::from(name), leases: 0 });
+        self.worker_names.insert(name, at);
+        at
+    }
+}

@@ -1,0 +1,160 @@
+//! A map from dense ids to slots of fixed size, in shared pages.
+//!
+//! A clone shares every page and costs next to nothing; the first write to a shared page copies
+//! that page. So a snapshot, a hash or a long list can work on a clone while the writer goes on.
+//! Ids need not be dense for ever: what is empty takes no page, and a jump of the counter costs
+//! nothing.
+
+use std::sync::Arc;
+
+/// Pages in one directory: two levels keep the clone small and let ids jump.
+const DIR_PAGES: usize = 1024;
+
+/// Slots by id, `N` to a page.
+#[derive(Clone, Debug)]
+pub(crate) struct Paged<T, const N: usize> {
+    /// By number, ascending. Each covers `DIR_PAGES * N` ids.
+    dirs: Vec<(u64, Arc<[Page<T>]>)>,
+    len: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Page<T> {
+    slots: Option<Arc<[Option<T>]>>,
+    used: u32,
+}
+
+impl<T, const N: usize> Default for Paged<T, N> {
+    fn default() -> Self {
+        Self { dirs: Vec::new(), len: 0 }
+    }
+}
+
+impl<T: Clone, const N: usize> Paged<T, N> {
+    const DIR_SLOTS: u64 = (DIR_PAGES * N) as u64;
+
+    /// How many slots are taken.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(crate) fn get(&self, id: u64) -> Option<&T> {
+        let dir = self.find_dir(id / Self::DIR_SLOTS).ok()?;
+        let page = self.dirs[dir].1[Self::page_of(id)].slots.as_deref()?;
+        page[Self::slot_of(id)].as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut T> {
+        let dir = self.find_dir(id / Self::DIR_SLOTS).ok()?;
+        let page = &mut Arc::make_mut(&mut self.dirs[dir].1)[Self::page_of(id)];
+        Arc::make_mut(page.slots.as_mut()?)[Self::slot_of(id)].as_mut()
+    }
+
+    /// Fills a slot, which must be empty.
+    pub(crate) fn insert(&mut self, id: u64, value: T) {
+        let number = id / Self::DIR_SLOTS;
+        let dir = self.find_dir(number).unwrap_or_else(|at| {
+            let empty = Page { slots: None, used: 0 };
+            self.dirs.insert(at, (number, vec![empty; DIR_PAGES].into()));
+            at
+        });
+        let page = &mut Arc::make_mut(&mut self.dirs[dir].1)[Self::page_of(id)];
+        let slots = page.slots.get_or_insert_with(|| (0..N).map(|_| None).collect());
+        let slot = &mut Arc::make_mut(slots)[Self::slot_of(id)];
+        assert!(slot.is_none(), "an id is given once");
+        *slot = Some(value);
+        page.used += 1;
+        self.len += 1;
+    }
+
+    /// Empties a slot; a page or directory left empty goes with it.
+    pub(crate) fn remove(&mut self, id: u64) -> Option<T> {
+        let dir = self.find_dir(id / Self::DIR_SLOTS).ok()?;
+        let pages = Arc::make_mut(&mut self.dirs[dir].1);
+        let page = &mut pages[Self::page_of(id)];
+        let removed = Arc::make_mut(page.slots.as_mut()?)[Self::slot_of(id)].take()?;
+        page.used -= 1;
+        self.len -= 1;
+        if page.used == 0 {
+            page.slots = None;
+            if pages.iter().all(|page| page.used == 0) {
+                self.dirs.remove(dir);
+            }
+        }
+        Some(removed)
+    }
+
+    /// All taken slots, by id.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &T)> {
+        self.dirs.iter().flat_map(|(number, pages)| {
+            pages.iter().enumerate().flat_map(move |(page_no, page)| {
+                let first = number * Self::DIR_SLOTS + (page_no * N) as u64;
+                let slots = page.slots.as_deref().unwrap_or_default();
+                slots.iter().enumerate().filter_map(move |(i, slot)| {
+                    slot.as_ref().map(|value| (first + i as u64, value))
+                })
+            })
+        })
+    }
+
+    fn find_dir(&self, number: u64) -> Result<usize, usize> {
+        // Work happens at the young end far more often than anywhere else.
+        match self.dirs.last() {
+            Some((last, _)) if *last == number => Ok(self.dirs.len() - 1),
+            Some((last, _)) if *last < number => Err(self.dirs.len()),
+            _ => self.dirs.binary_search_by_key(&number, |(number, _)| *number),
+        }
+    }
+
+    fn page_of(id: u64) -> usize {
+        (id % Self::DIR_SLOTS) as usize / N
+    }
+
+    fn slot_of(id: u64) -> usize {
+        id as usize % N
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Small = Paged<u64, 4>;
+
+    #[test]
+    fn what_goes_in_comes_out_in_order_of_ids() {
+        let mut paged = Small::default();
+        let far = 1 << 50;
+        for id in [far, 1, 9, 5_000, 2] {
+            paged.insert(id, id * 10);
+        }
+        assert_eq!(paged.len(), 5);
+        let ids: Vec<_> = paged.iter().map(|(id, _)| id).collect();
+        assert_eq!(ids, [1, 2, 9, 5_000, far]);
+        assert_eq!(paged.iter().next_back(), Some((far, &(far * 10))));
+        assert_eq!(paged.get(9), Some(&90));
+        assert_eq!((paged.get(3), paged.get(far + 1), paged.get(1 << 40)), (None, None, None));
+    }
+
+    #[test]
+    fn a_clone_does_not_see_later_writes() {
+        let mut paged = Small::default();
+        (1..100).for_each(|id| paged.insert(id, id));
+        let view = paged.clone();
+        *paged.get_mut(7).unwrap() = 700;
+        paged.remove(8);
+        paged.insert(100, 100);
+        assert_eq!((view.get(7), view.get(8), view.get(100)), (Some(&7), Some(&8), None));
+        assert_eq!((paged.get(7), paged.get(8), paged.get(100)), (Some(&700), None, Some(&100)));
+    }
+
+    #[test]
+    fn empty_pages_are_given_back() {
+        let mut paged = Small::default();
+        (1..10_000).for_each(|id| paged.insert(id, id));
+        (1..10_000).for_each(|id| assert_eq!(paged.remove(id), Some(id)));
+        assert_eq!(paged.len(), 0);
+        assert!(paged.dirs.is_empty());
+        assert_eq!(paged.remove(1), None);
+    }
+}

@@ -1,0 +1,284 @@
+//! Reading: a task or a queue as people and programs want to see it.
+
+use std::sync::Arc;
+
+use super::blobs::SharedBytes;
+use super::facts::Facts;
+use super::index::StateCounts;
+use super::task::{Cold, StateName, Task, TaskError, TaskState};
+use super::{QueueRef, State};
+use crate::event::QueueSettings;
+use crate::id::{LeaseId, Lsn, TaskId};
+use crate::terms::{Backoff, Priority};
+use crate::time::Timestamp;
+
+/// A task.
+#[derive(Clone, Debug)]
+pub struct TaskView<'a> {
+    facts: &'a Facts,
+    task: &'a Task,
+    cold: Option<&'a Cold>,
+    /// Its number.
+    pub id: TaskId,
+}
+
+/// A lease that holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseView {
+    /// Its number.
+    pub lease_id: LeaseId,
+    /// Who holds it.
+    pub worker: Arc<str>,
+    /// When it ends.
+    pub expires_at: Timestamp,
+}
+
+/// A queue.
+#[derive(Clone, Debug)]
+pub struct QueueView {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its settings.
+    pub settings: QueueSettings,
+    /// Its tasks by state.
+    pub counts: StateCounts,
+    /// When its oldest waiting task was submitted.
+    pub oldest_waiting_at: Option<Timestamp>,
+}
+
+impl State {
+    /// A task by its number.
+    #[must_use]
+    pub fn task(&self, id: TaskId) -> Option<TaskView<'_>> {
+        self.facts.task(id)
+    }
+
+    /// A queue by its name.
+    #[must_use]
+    pub fn queue(&self, name: &str) -> Option<QueueView> {
+        self.queue_ref(name).map(|at| self.view_queue(at))
+    }
+
+    /// All queues, by name.
+    #[must_use]
+    pub fn queues(&self) -> Vec<QueueView> {
+        let mut queues: Vec<_> =
+            self.facts.queues.iter().map(|(at, _)| self.view_queue(at)).collect();
+        queues.sort_by(|a, b| a.name.cmp(&b.name));
+        queues
+    }
+
+    fn view_queue(&self, at: QueueRef) -> QueueView {
+        let queue = self.facts.queues.get(at).expect("a queue that was found exists");
+        let waiting = self.live().lists_of(at).map(|lists| lists.of(StateName::Waiting));
+        let oldest = waiting.and_then(|ids| self.task_slot(TaskId(ids.min()?)));
+        QueueView {
+            name: Arc::clone(&queue.name),
+            settings: queue.settings.clone(),
+            counts: self.live().counts_in(at),
+            oldest_waiting_at: oldest.map(|task| task.created_at),
+        }
+    }
+}
+
+impl Facts {
+    /// A task by its number.
+    #[must_use]
+    pub fn task(&self, id: TaskId) -> Option<TaskView<'_>> {
+        self.tasks.get(id.0).map(|task| self.view(id, task))
+    }
+
+    /// All tasks, oldest first.
+    pub fn tasks(&self) -> impl DoubleEndedIterator<Item = TaskView<'_>> {
+        self.tasks.iter().map(|(id, task)| self.view(TaskId(id), task))
+    }
+
+    fn view<'a>(&'a self, id: TaskId, task: &'a Task) -> TaskView<'a> {
+        TaskView { facts: self, task, cold: self.cold_of(task), id }
+    }
+}
+
+impl<'a> TaskView<'a> {
+    /// Its queue.
+    #[must_use]
+    pub fn queue(&self) -> &'a Arc<str> {
+        self.facts.queue_name(self.task.queue)
+    }
+
+    /// Its state.
+    #[must_use]
+    pub fn state(&self) -> StateName {
+        self.task.name()
+    }
+
+    /// How urgent it is.
+    #[must_use]
+    pub fn priority(&self) -> Priority {
+        self.task.priority
+    }
+
+    /// What its worker gets.
+    #[must_use]
+    pub fn payload(&self) -> &'a [u8] {
+        self.facts.blobs.get(self.task.payload)
+    }
+
+    /// The payload, for keeping beyond the next change.
+    #[must_use]
+    pub fn shared_payload(&self) -> SharedBytes {
+        self.facts.blobs.share(self.task.payload)
+    }
+
+    /// What its worker gave back; empty if nothing.
+    #[must_use]
+    pub fn output(&self) -> &'a [u8] {
+        self.facts.blobs.get(self.task.output)
+    }
+
+    /// Grants so far.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.task.attempt
+    }
+
+    /// Failures since it was submitted or retried.
+    #[must_use]
+    pub fn failures(&self) -> u16 {
+        self.task.failures
+    }
+
+    /// Expired leases since it was submitted or retried.
+    #[must_use]
+    pub fn expiries(&self) -> u16 {
+        self.task.expiries
+    }
+
+    /// Failures that end it.
+    #[must_use]
+    pub fn max_attempts(&self) -> u16 {
+        self.task.max_attempts
+    }
+
+    /// Expired leases that end it.
+    #[must_use]
+    pub fn max_expiries(&self) -> u16 {
+        self.task.max_expiries
+    }
+
+    /// How long a lease lasts unless the worker asks for another span.
+    #[must_use]
+    pub fn lease_ms(&self) -> u32 {
+        self.task.lease_ms
+    }
+
+    /// Whether a client asked it to stop.
+    #[must_use]
+    pub fn cancel_requested(&self) -> bool {
+        self.task.cancel_requested
+    }
+
+    /// The lease that holds, if one does.
+    #[must_use]
+    pub fn lease(&self) -> Option<LeaseView> {
+        let TaskState::Leased { worker, expires_at, .. } = self.task.state else { return None };
+        let worker = Arc::clone(self.facts.worker_name(worker));
+        Some(LeaseView { lease_id: self.task.lease_id, worker, expires_at })
+    }
+
+    /// The latest lease, whether it holds or not.
+    #[must_use]
+    pub fn last_lease_id(&self) -> LeaseId {
+        self.task.lease_id
+    }
+
+    /// While it waits: when it may run; zero for at once.
+    #[must_use]
+    pub fn not_before(&self) -> Option<Timestamp> {
+        match self.task.state {
+            TaskState::Waiting { not_before } => Some(not_before),
+            TaskState::Leased { .. }
+            | TaskState::Completed { .. }
+            | TaskState::Failed { .. }
+            | TaskState::Dead { .. }
+            | TaskState::Canceled { .. } => None,
+        }
+    }
+
+    /// When it was submitted.
+    #[must_use]
+    pub fn created_at(&self) -> Timestamp {
+        self.task.created_at
+    }
+
+    /// When it was told to run first, if it was told.
+    #[must_use]
+    pub fn run_at(&self) -> Option<Timestamp> {
+        self.cold.map(|cold| cold.run_at).filter(|at| *at > Timestamp::ZERO)
+    }
+
+    /// The latest grant.
+    #[must_use]
+    pub fn started_at(&self) -> Option<Timestamp> {
+        Some(self.task.started_at).filter(|at| *at > Timestamp::ZERO)
+    }
+
+    /// When it ended.
+    #[must_use]
+    pub fn finished_at(&self) -> Option<Timestamp> {
+        self.task.finished_at()
+    }
+
+    /// How long it may take from submit to end.
+    #[must_use]
+    pub fn timeout_ms(&self) -> Option<u64> {
+        self.cold.and_then(|cold| cold.timeout_ms)
+    }
+
+    /// When it must have ended.
+    #[must_use]
+    pub fn deadline_at(&self) -> Option<Timestamp> {
+        self.cold.map(|cold| cold.deadline_at).filter(|at| *at > Timestamp::ZERO)
+    }
+
+    /// When its lease is taken away for a cancel, whatever the worker says.
+    #[must_use]
+    pub fn revoke_at(&self) -> Option<Timestamp> {
+        self.cold.map(|cold| cold.revoke_at).filter(|at| *at > Timestamp::ZERO)
+    }
+
+    /// How it waits between failures.
+    #[must_use]
+    pub fn backoff(&self) -> Backoff {
+        self.cold.and_then(|cold| cold.backoff.clone()).unwrap_or(Backoff::STANDARD)
+    }
+
+    /// Its idempotency key.
+    #[must_use]
+    pub fn key(&self) -> Option<&'a str> {
+        self.cold.and_then(|cold| cold.key.as_ref()).map(|key| &*key.text)
+    }
+
+    /// Its tags, by key.
+    #[must_use]
+    pub fn tags(&self) -> &'a [(Arc<str>, Arc<str>)] {
+        self.cold.and_then(|cold| cold.tags.as_deref()).unwrap_or_default()
+    }
+
+    /// Its last few failures, oldest first.
+    #[must_use]
+    pub fn errors(&self) -> &'a [TaskError] {
+        self.cold.and_then(|cold| cold.errors.as_deref()).unwrap_or_default()
+    }
+
+    /// The newest lease whose stale report is in the log.
+    #[must_use]
+    pub fn stale_lease_id(&self) -> LeaseId {
+        self.cold.map_or(LeaseId::NONE, |cold| cold.stale_lease)
+    }
+
+    /// The last record of its history.
+    #[must_use]
+    pub fn last_lsn(&self) -> Lsn {
+        self.task.last_lsn
+    }
+}
