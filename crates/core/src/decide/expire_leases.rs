@@ -6,8 +6,8 @@ use crate::command::{Reply, Rest, Swept};
 use crate::event::{Event, Expired, ExpiryCause, LeaseExpired};
 use crate::id::TaskId;
 use crate::limits::DUE_ITEMS_MAX;
-use crate::state::{Draft, Ledger, StateName, Task};
-use crate::time::{Now, Timestamp};
+use crate::state::{Draft, Ledger, StateName, Task, TaskState};
+use crate::time::Now;
 
 pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
     let due = draft.base().live().leases.range(..=(now.log, crate::id::LeaseId(u64::MAX)));
@@ -15,7 +15,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
     let mut leases = Vec::new();
     for task_id in due.by_ref().take(DUE_ITEMS_MAX) {
         let task = *draft.task(task_id).expect("a lease belongs to a task");
-        let cause = match is_revoked(draft, task_id, now) {
+        let cause = match is_revoked(draft, task_id, &task) {
             true => ExpiryCause::Revoked,
             false => ExpiryCause::RanOut,
         };
@@ -63,7 +63,9 @@ pub(super) fn verdict(leases: Vec<Expired<'static>>, rest: Rest) -> Verdict<'sta
     }
 }
 
-fn is_revoked(draft: &Draft<'_>, task_id: TaskId, now: Now) -> bool {
-    let revoke_at = draft.cold(task_id).map_or(Timestamp::ZERO, |cold| cold.revoke_at);
-    revoke_at > Timestamp::ZERO && revoke_at <= now.log
+/// Whether it was the revocation that ended the lease. One that ran out before stays one that ran
+/// out, however late the sweep: the answer must not hang on tick timing.
+fn is_revoked(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> bool {
+    let TaskState::Leased { expires_at, .. } = task.state else { return false };
+    draft.cold(task_id).is_some_and(|cold| cold.revoke_at == expires_at)
 }
