@@ -1,0 +1,85 @@
+//! The laws of the rules, tried on random runs in a small world. Each run plays against an
+//! independent model and checks every law after every record, so one law's trouble is another
+//! law's witness.
+//!
+//! `PROPTEST_CASES=100000 cargo test --release -p tenure-core --test laws` tries harder.
+
+#[path = "laws/compare.rs"]
+mod compare;
+#[path = "laws/found.rs"]
+mod found;
+#[path = "laws/history.rs"]
+mod history;
+#[path = "laws/model.rs"]
+mod model;
+#[path = "laws/reports.rs"]
+mod reports;
+#[path = "laws/run.rs"]
+mod run;
+#[path = "laws/script.rs"]
+mod script;
+#[path = "laws/sweeps.rs"]
+mod sweeps;
+#[path = "laws/world.rs"]
+mod world;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+
+/// As many cases as `PROPTEST_CASES` says, which proptest reads itself; else as many as are usual
+/// for this law.
+fn cases(usual: u32) -> ProptestConfig {
+    /// What proptest takes when nobody tells it.
+    const UNTOLD: u32 = 256;
+    let told = ProptestConfig::default();
+    let cases = if told.cases == UNTOLD { usual } else { told.cases };
+    let kept = FileFailurePersistence::Direct("tests/laws.regressions");
+    ProptestConfig { cases, failure_persistence: Some(Box::new(kept)), ..told }
+}
+
+proptest! {
+    #![proptest_config(cases(2_000))]
+
+    /// Answers, records, tasks, queues, lists, histories, replays, views, damaged records.
+    #[test]
+    fn the_rules_do_what_the_model_does_and_keep_every_law(plan in world::plan(1..80)) {
+        run::play(&plan).map_err(TestCaseError::fail)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(4_000))]
+
+    #[test]
+    fn bytes_that_are_no_record_never_end_the_process(bytes in vec(any::<u8>(), 0..200)) {
+        run::read_anything(&bytes).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn fields_in_any_order_and_of_any_kind_never_end_the_process(
+        event in 1..20_u8,
+        fields in vec((0..20_u8, 0..8_u8, vec(any::<u8>(), 0..12)), 0..8),
+    ) {
+        let mut inner = Vec::new();
+        for (tag, wire, bytes) in &fields {
+            put(*tag, *wire, bytes, &mut inner);
+        }
+        let mut record = vec![8, 1];
+        put(event, 2, &inner, &mut record);
+        run::read_anything(&record).map_err(TestCaseError::fail)?;
+    }
+}
+
+/// A field as protobuf has them; for most kinds the bytes are what they are.
+fn put(tag: u8, wire: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    let key = (u32::from(tag) << 3) | u32::from(wire);
+    if key > 0x7f {
+        out.push(key as u8 | 0x80);
+    }
+    out.push(if key > 0x7f { (key >> 7) as u8 } else { key as u8 });
+    if wire == 2 {
+        out.push(bytes.len().min(0x7f) as u8);
+    }
+    out.extend(bytes);
+}

@@ -1,0 +1,386 @@
+//! What tasks, leases and queues do, said a second time and as plainly as can be: maps and linear
+//! scans, no indexes, no drafts. Written from the design, not from the rules it is held against.
+//! Reports of workers are in `reports.rs`, what time and operators do in `sweeps.rs`.
+
+use std::collections::BTreeMap;
+
+use tenure_core::Rejection;
+use tenure_core::command::{
+    Command, ConfigureQueue, LeaseTasks, Leased, NewTask, Reply, Setting, Start, SubmitOutcome,
+    Submitted,
+};
+use tenure_core::event::QueueSettings;
+use tenure_core::id::{LeaseId, TaskId};
+use tenure_core::limits::{BATCH_ITEMS_MAX, LEASE_TASKS_MAX};
+use tenure_core::state::StateName;
+use tenure_core::terms::{Backoff, BackoffKind};
+use tenure_core::time::{Now, Timestamp};
+
+use crate::reports::Verb;
+
+/// All that the model knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    /// By number.
+    pub tasks: BTreeMap<u64, Task>,
+    /// The queues that somebody set something for. The others exist while they have tasks.
+    pub configured: BTreeMap<String, QueueSettings>,
+    pub next_task: u64,
+    pub next_lease: u64,
+    /// The last record.
+    pub lsn: u64,
+    /// How far the state was told to follow the wall clock.
+    pub followed_to: u64,
+    /// What the command at hand has done so far.
+    steps: Vec<Step>,
+    writes: bool,
+    /// Backoffs whose jitter only the real event knows.
+    pub drawn: Vec<Drawn>,
+}
+
+/// A task, with everything that can be seen of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub terms: NewTask,
+    pub state: StateName,
+    pub output: Vec<u8>,
+    pub attempt: u32,
+    pub failures: u16,
+    pub expiries: u16,
+    pub cancel_requested: bool,
+    /// While it is LEASED.
+    pub lease: Option<Lease>,
+    pub last_lease: u64,
+    /// How its last lease was ended by a report, until there is a newer one.
+    pub ended_by: Option<Verb>,
+    /// While it is WAITING; 0 for at once.
+    pub not_before: u64,
+    pub created_at: u64,
+    pub run_at: Option<u64>,
+    pub started_at: Option<u64>,
+    pub finished_at: Option<u64>,
+    pub deadline_at: Option<u64>,
+    pub revoke_at: Option<u64>,
+    /// Code and message of the last three failures.
+    pub errors: Vec<(String, String)>,
+    /// The newest lease whose stale report is on record.
+    pub stale_lease: u64,
+    pub last_lsn: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Lease {
+    pub worker: String,
+    pub lease_ms: u64,
+    pub expires_at: u64,
+}
+
+/// One task's step, as an observer should be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub event: &'static str,
+    pub task: u64,
+    pub queue: String,
+    pub from: Option<StateName>,
+    pub to: StateName,
+    pub worker: Option<String>,
+    pub lease: Option<u64>,
+    pub attempt: u32,
+    pub priority: i8,
+    pub code: Option<String>,
+    pub reason: Option<String>,
+    pub previous: u64,
+}
+
+/// A backoff with jitter: anything within the band is right.
+#[derive(Clone, Debug)]
+pub(crate) struct Drawn {
+    pub task: u64,
+    pub from: u64,
+    pub to: u64,
+}
+
+/// What should become of a command.
+#[derive(Clone, Debug)]
+pub(crate) struct Expected {
+    pub answer: Result<Reply, Rejection>,
+    /// Whether a record is written.
+    pub writes: bool,
+    pub steps: Vec<Step>,
+}
+
+impl Model {
+    pub(crate) fn new() -> Self {
+        Self {
+            tasks: BTreeMap::new(),
+            configured: BTreeMap::new(),
+            next_task: 1,
+            next_lease: 1,
+            lsn: 0,
+            followed_to: 0,
+            steps: Vec::new(),
+            writes: false,
+            drawn: Vec::new(),
+        }
+    }
+
+    /// Does what the command asks for, or nothing.
+    pub(crate) fn command(&mut self, command: &Command, now: Now) -> Expected {
+        let mut after = self.clone();
+        after.lsn += 1;
+        (after.steps, after.writes, after.drawn) = (Vec::new(), false, Vec::new());
+        let answer = after.obey(command, now);
+        let writes = answer.is_ok() && after.writes;
+        let steps = if writes { std::mem::take(&mut after.steps) } else { Vec::new() };
+        if writes {
+            *self = after;
+        }
+        Expected { answer, writes, steps }
+    }
+
+    fn obey(&mut self, command: &Command, now: Now) -> Result<Reply, Rejection> {
+        match command {
+            Command::SubmitTasks(command) => self.submit(&command.tasks, now),
+            Command::LeaseTasks(command) => Ok(self.grant(command, now)),
+            Command::Heartbeat(lease) => self.heartbeat(*lease, now).map(Reply::Extended),
+            Command::CompleteTask(report) => {
+                self.alone(report.lease, Verb::Complete, |m| m.complete(report, now))
+            }
+            Command::FailTask(report) => {
+                self.alone(report.lease, Verb::Fail, |m| m.fail(report, now))
+            }
+            Command::ReleaseTask(lease) => {
+                self.alone(*lease, Verb::Release, |m| m.release(*lease, now))
+            }
+            Command::ReportTasks(reports) => self.reports(reports, now),
+            Command::CancelTask(command) => self.cancel(*command, now),
+            Command::RetryTask(id) => self.retry(*id, now),
+            Command::ExpireLeases => Ok(self.expire(now)),
+            Command::DropLeases(leases) => self.drop_leases(leases, now),
+            Command::FireDeadlines => Ok(self.fire_deadlines(now)),
+            Command::PauseQueue(name) => {
+                Ok(self.set_queue(name.as_str(), |queue| queue.paused = true))
+            }
+            Command::ResumeQueue(name) => {
+                Ok(self.set_queue(name.as_str(), |queue| queue.paused = false))
+            }
+            Command::ConfigureQueue(command) => Ok(self.configure(command)),
+            Command::PurgeTasks(retention) => Ok(self.purge(*retention, now)),
+        }
+    }
+
+    fn submit(&mut self, tasks: &[NewTask], now: Now) -> Result<Reply, Rejection> {
+        check_size(tasks.len())?;
+        let mut answer = Vec::new();
+        for (index, new) in tasks.iter().enumerate() {
+            let holder = self.tasks.iter().find(|(_, task)| {
+                new.key.is_some() && task.terms.queue == new.queue && task.terms.key == new.key
+            });
+            let (id, outcome) = match (holder, &new.key) {
+                (Some((id, task)), Some(key)) => {
+                    let task_id = TaskId(*id);
+                    if !is_same_submit(&task.terms, new) {
+                        return Err(Rejection::KeyConflict { index, key: key.clone(), task_id });
+                    }
+                    (*id, SubmitOutcome::Existed)
+                }
+                _ => (self.create(new, now), SubmitOutcome::Created),
+            };
+            answer.push(Submitted { task_id: TaskId(id), outcome });
+        }
+        Ok(Reply::Submitted(answer))
+    }
+
+    fn create(&mut self, new: &NewTask, now: Now) -> u64 {
+        let id = self.next_task;
+        self.next_task += 1;
+        let run_at = match new.start {
+            Start::AtOnce => None,
+            // No delay is no appointment.
+            Start::After(ms) if ms.get() == 0 => None,
+            Start::After(ms) => Some(now.wall.0 + ms.get()),
+            Start::At(at) => Some(at.0),
+        };
+        let task = Task {
+            state: StateName::Waiting,
+            output: Vec::new(),
+            attempt: 0,
+            failures: 0,
+            expiries: 0,
+            cancel_requested: false,
+            lease: None,
+            last_lease: 0,
+            ended_by: None,
+            not_before: run_at.unwrap_or(0),
+            created_at: now.log.0,
+            run_at,
+            started_at: None,
+            finished_at: None,
+            deadline_at: new.timeout_ms.map(|ms| now.log.0 + ms.get()),
+            revoke_at: None,
+            errors: Vec::new(),
+            stale_lease: 0,
+            last_lsn: 0,
+            terms: new.clone(),
+        };
+        self.tasks.insert(id, task);
+        self.tell(id, Step { from: None, ..self.step("TaskCreated", id) });
+        id
+    }
+
+    fn grant(&mut self, command: &LeaseTasks, now: Now) -> Reply {
+        let mut due: Vec<u64> = self
+            .tasks
+            .iter()
+            .filter(|(_, task)| {
+                command.queues.contains(&task.terms.queue)
+                    && self.is_ready(task)
+                    && task.deadline_at.is_none_or(|at| now.log.0 < at)
+            })
+            .map(|(id, _)| *id)
+            .collect();
+        due.sort_by_key(|id| (-i32::from(self.tasks[id].terms.priority.get()), *id));
+        due.truncate(command.tasks_max.get().min(LEASE_TASKS_MAX) as usize);
+        let mut answer = Vec::new();
+        for id in due {
+            let lease = self.next_lease;
+            self.next_lease += 1;
+            let task = self.task(id);
+            let lease_ms = u64::from(command.lease_ms.unwrap_or(task.terms.lease_ms).get());
+            let expires_at = (now.log.0 + lease_ms).min(task.deadline_at.unwrap_or(u64::MAX));
+            let worker = command.worker.as_str().to_owned();
+            task.state = StateName::Leased;
+            task.attempt += 1;
+            task.last_lease = lease;
+            task.ended_by = None;
+            task.not_before = 0;
+            task.started_at = Some(now.log.0);
+            task.lease = Some(Lease { worker: worker.clone(), lease_ms, expires_at });
+            let from = Some(StateName::Waiting);
+            let step = self.step("LeaseGranted", id);
+            self.tell(id, Step { from, worker: Some(worker), lease: Some(lease), ..step });
+            answer.push(Leased {
+                task_id: TaskId(id),
+                lease_id: LeaseId(lease),
+                expires_at: Timestamp(expires_at),
+            });
+        }
+        Reply::Leased(answer)
+    }
+
+    /// Whether it waits for nothing but a worker.
+    pub(crate) fn is_ready(&self, task: &Task) -> bool {
+        task.state == StateName::Waiting
+            && task.not_before <= self.followed_to
+            && !self.settings(task.terms.queue.as_str()).paused
+    }
+
+    fn configure(&mut self, command: &ConfigureQueue) -> Reply {
+        self.set_queue(command.queue.as_str(), |queue| match command.retention_ms {
+            Setting::Keep => {}
+            Setting::Set(ms) => queue.retention_ms = Some(ms.get()),
+            Setting::Clear => queue.retention_ms = None,
+        })
+    }
+
+    /// To say that a queue shall be as it is changes nothing, unless nobody has said so yet.
+    fn set_queue(&mut self, name: &str, change: impl FnOnce(&mut QueueSettings)) -> Reply {
+        let mut settings = self.settings(name);
+        change(&mut settings);
+        if self.configured.get(name) != Some(&settings) {
+            self.configured.insert(name.to_owned(), settings.clone());
+            self.writes = true;
+        }
+        Reply::Queue(settings)
+    }
+
+    pub(crate) fn settings(&self, queue: &str) -> QueueSettings {
+        self.configured.get(queue).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn task(&mut self, id: u64) -> &mut Task {
+        self.tasks.get_mut(&id).expect("the model found it before")
+    }
+
+    /// A step of this task as it is now; `from` and the lease are for the caller to say.
+    pub(crate) fn step(&self, event: &'static str, id: u64) -> Step {
+        let task = &self.tasks[&id];
+        Step {
+            event,
+            task: id,
+            queue: task.terms.queue.as_str().to_owned(),
+            from: None,
+            to: task.state,
+            worker: None,
+            lease: None,
+            attempt: task.attempt,
+            priority: task.terms.priority.get(),
+            code: None,
+            reason: None,
+            previous: task.last_lsn,
+        }
+    }
+
+    /// Puts a step into the task's history.
+    pub(crate) fn tell(&mut self, id: u64, step: Step) {
+        self.steps.push(step);
+        let lsn = self.lsn;
+        self.task(id).last_lsn = lsn;
+        self.writes = true;
+    }
+
+    /// Notes a change that is no part of any task's history.
+    pub(crate) fn write_quietly(&mut self) {
+        self.writes = true;
+    }
+
+    pub(crate) fn has_written(&self) -> bool {
+        self.writes
+    }
+}
+
+impl Task {
+    /// The lease is over; the task is now in that state.
+    pub(crate) fn end_lease(&mut self, to: StateName, now: Now) {
+        self.lease = None;
+        self.revoke_at = None;
+        self.state = to;
+        self.not_before = 0;
+        self.finished_at = to.is_terminal().then_some(now.log.0);
+    }
+
+    /// The last three are kept.
+    pub(crate) fn keep_error(&mut self, code: &str, message: &str) {
+        self.errors.push((code.to_owned(), message.to_owned()));
+        if self.errors.len() > 3 {
+            self.errors.remove(0);
+        }
+    }
+
+    pub(crate) fn backoff(&self) -> Backoff {
+        with_defaults(self.terms.backoff.clone())
+    }
+}
+
+/// No request has more items than one record can deal with.
+pub(crate) fn check_size(items: usize) -> Result<(), Rejection> {
+    if items > BATCH_ITEMS_MAX { Err(Rejection::BatchTooLarge { items }) } else { Ok(()) }
+}
+
+/// Two submits are the same if they ask for the same, whether they spell the defaults out or not.
+fn is_same_submit(one: &NewTask, other: &NewTask) -> bool {
+    let spelled_out = |new: &NewTask| {
+        let mut new = new.clone();
+        new.backoff = Some(with_defaults(new.backoff));
+        if new.start == Start::After(Default::default()) {
+            new.start = Start::AtOnce;
+        }
+        new
+    };
+    spelled_out(one) == spelled_out(other)
+}
+
+fn with_defaults(backoff: Option<Backoff>) -> Backoff {
+    let backoff = backoff.unwrap_or(Backoff::STANDARD);
+    Backoff { kind: Some(backoff.kind.unwrap_or(BackoffKind::Exponential)), ..backoff }
+}

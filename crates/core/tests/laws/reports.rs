@@ -1,0 +1,221 @@
+//! What a worker's word does, in the model: heartbeat, complete, fail, release, one or many.
+
+use tenure_core::Rejection;
+use tenure_core::command::{
+    Accepted, CompleteTask, Extended, FailTask, LeaseRef, Reply, ReportTasks, Reported, Retry,
+};
+use tenure_core::id::TaskId;
+use tenure_core::state::StateName;
+use tenure_core::terms::BackoffKind;
+use tenure_core::time::{Now, Timestamp};
+
+use crate::model::{Drawn, Model, Step, check_size};
+
+/// How a worker ends its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Complete,
+    Fail,
+    Release,
+}
+
+/// What a worker's word is worth.
+enum Standing {
+    /// Its lease holds.
+    Holds,
+    /// It said so before, and was heard.
+    SaidBefore(StateName),
+}
+
+impl Model {
+    /// A report that came alone: if it leaves a trace, its refusal is an answer.
+    pub(crate) fn alone(
+        &mut self,
+        lease: LeaseRef,
+        verb: Verb,
+        report: impl FnOnce(&mut Self) -> Result<StateName, Rejection>,
+    ) -> Result<Reply, Rejection> {
+        match report(self) {
+            Ok(state) => Ok(Reply::Task(lease.task_id, state)),
+            Err(refusal) if self.has_written() => {
+                assert_ne!(verb, Verb::Release, "only a lost result is worth a record");
+                Ok(Reply::LeaseLost(refusal))
+            }
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    pub(crate) fn reports(&mut self, reports: &ReportTasks, now: Now) -> Result<Reply, Rejection> {
+        let ReportTasks { heartbeats, completes, fails, releases } = reports;
+        check_size(heartbeats.len() + completes.len() + fails.len() + releases.len())?;
+        let mut answer = Vec::new();
+        let mut note = |task_id: TaskId, result| answer.push(Reported { task_id, result });
+        for lease in heartbeats {
+            let extended = self.heartbeat(*lease, now);
+            note(
+                lease.task_id,
+                extended.map(|extended| Accepted {
+                    state: StateName::Leased,
+                    extended: Some(extended),
+                }),
+            );
+        }
+        for report in completes {
+            note(report.lease.task_id, self.complete(report, now).map(Accepted::now));
+        }
+        for report in fails {
+            note(report.lease.task_id, self.fail(report, now).map(Accepted::now));
+        }
+        for lease in releases {
+            note(lease.task_id, self.release(*lease, now).map(Accepted::now));
+        }
+        Ok(Reply::Reported(answer))
+    }
+
+    pub(crate) fn heartbeat(&mut self, lease: LeaseRef, now: Now) -> Result<Extended, Rejection> {
+        let id = self.holds(lease, now)?;
+        let task = self.task(id);
+        let bound = task.deadline_at.into_iter().chain(task.revoke_at).min().unwrap_or(u64::MAX);
+        let held = task.lease.as_mut().expect("it holds");
+        let end = (now.log.0 + held.lease_ms).min(bound);
+        let moved = end > held.expires_at;
+        held.expires_at = held.expires_at.max(end);
+        let expires_at = Timestamp(held.expires_at);
+        let cancel_requested = task.cancel_requested;
+        if moved {
+            self.write_quietly();
+        }
+        Ok(Extended { expires_at, cancel_requested })
+    }
+
+    pub(crate) fn complete(
+        &mut self,
+        report: &CompleteTask,
+        now: Now,
+    ) -> Result<StateName, Rejection> {
+        if let Standing::SaidBefore(state) = self.standing(report.lease, Verb::Complete, now)? {
+            return Ok(state);
+        }
+        let id = report.lease.task_id.0;
+        let task = self.task(id);
+        task.output = report.output.as_bytes().to_vec();
+        task.errors.clear();
+        Ok(self.end(id, Verb::Complete, StateName::Completed, now, None))
+    }
+
+    pub(crate) fn fail(&mut self, report: &FailTask, now: Now) -> Result<StateName, Rejection> {
+        if let Standing::SaidBefore(state) = self.standing(report.lease, Verb::Fail, now)? {
+            return Ok(state);
+        }
+        let id = report.lease.task_id.0;
+        let code = report.code.as_ref().map_or("TASK_FAILED", |code| code.as_str());
+        let error = (code.to_owned(), report.reason.as_str().to_owned());
+        let task = self.task(id);
+        task.failures += 1;
+        task.keep_error(&error.0, &error.1);
+        let spent = task.failures >= task.terms.max_attempts.get();
+        let to = if task.cancel_requested {
+            StateName::Canceled
+        } else if spent || report.retry == Retry::Never {
+            StateName::Failed
+        } else {
+            StateName::Waiting
+        };
+        let (least, most) = match report.retry {
+            Retry::After(ms) => (ms.get(), ms.get()),
+            Retry::WithBackoff | Retry::Never => self.wait_band(id),
+        };
+        self.end(id, Verb::Fail, to, now, Some(error));
+        if to == StateName::Waiting {
+            let (from, to) = (now.wall.0 + least, now.wall.0 + most);
+            self.task(id).not_before = from;
+            self.drawn.push(Drawn { task: id, from, to });
+        }
+        Ok(to)
+    }
+
+    pub(crate) fn release(&mut self, lease: LeaseRef, now: Now) -> Result<StateName, Rejection> {
+        if let Standing::SaidBefore(state) = self.standing(lease, Verb::Release, now)? {
+            return Ok(state);
+        }
+        let id = lease.task_id.0;
+        let asked_to_stop = self.task(id).cancel_requested;
+        let to = if asked_to_stop { StateName::Canceled } else { StateName::Waiting };
+        Ok(self.end(id, Verb::Release, to, now, None))
+    }
+
+    fn end(
+        &mut self,
+        id: u64,
+        verb: Verb,
+        to: StateName,
+        now: Now,
+        error: Option<(String, String)>,
+    ) -> StateName {
+        let task = self.task(id);
+        let worker = task.lease.as_ref().map(|lease| lease.worker.clone());
+        let lease = Some(task.last_lease);
+        task.end_lease(to, now);
+        task.ended_by = Some(verb);
+        let event = match verb {
+            Verb::Complete => "TaskCompleted",
+            Verb::Fail => "TaskFailed",
+            Verb::Release => "LeaseReleased",
+        };
+        let (code, reason) = error.unzip();
+        let from = Some(StateName::Leased);
+        let step = self.step(event, id);
+        self.tell(id, Step { from, worker, lease, code, reason, ..step });
+        to
+    }
+
+    /// Judges a word that ends a lease. A result that comes too late is put on record, once.
+    fn standing(&mut self, lease: LeaseRef, verb: Verb, now: Now) -> Result<Standing, Rejection> {
+        let lost = match self.holds(lease, now) {
+            Ok(_) => return Ok(Standing::Holds),
+            Err(lost @ Rejection::LeaseLost { .. }) => lost,
+            Err(refusal) => return Err(refusal),
+        };
+        let (id, lease) = (lease.task_id.0, lease.lease_id.0);
+        let task = self.task(id);
+        if task.last_lease == lease && task.ended_by == Some(verb) {
+            return Ok(Standing::SaidBefore(task.state));
+        }
+        let was_given = lease <= task.last_lease;
+        if verb != Verb::Release && was_given && lease > task.stale_lease {
+            task.stale_lease = lease;
+            let from = Some(task.state);
+            let code = Some("lease_lost".to_owned());
+            let step = self.step("TaskCancelled", id);
+            self.tell(id, Step { from, lease: Some(lease), code, ..step });
+        }
+        Err(lost)
+    }
+
+    /// Late is lost, whether a sweep has noticed or not.
+    pub(crate) fn holds(&self, lease: LeaseRef, now: Now) -> Result<u64, Rejection> {
+        let LeaseRef { task_id, lease_id } = lease;
+        let task = self.tasks.get(&task_id.0).ok_or(Rejection::TaskNotFound { task_id })?;
+        match &task.lease {
+            Some(held) if task.last_lease == lease_id.0 && now.log.0 < held.expires_at => {
+                Ok(task_id.0)
+            }
+            _ => Err(Rejection::LeaseLost { task_id, lease_id }),
+        }
+    }
+
+    /// The shortest and the longest wait that the task's backoff allows after its last failure.
+    fn wait_band(&self, id: u64) -> (u64, u64) {
+        let task = &self.tasks[&id];
+        let backoff = task.backoff();
+        let failures = u32::from(task.failures);
+        let wait = match backoff.kind {
+            Some(BackoffKind::Fixed) => backoff.initial_ms,
+            Some(BackoffKind::Linear) => backoff.initial_ms * u64::from(failures),
+            Some(BackoffKind::Exponential) | None => backoff.initial_ms * 2_u64.pow(failures - 1),
+        };
+        let wait = wait.min(backoff.max_ms);
+        let stray = wait * u64::from(backoff.jitter_permille) / 1_000;
+        (wait - stray, (wait + stray).min(backoff.max_ms))
+    }
+}

@@ -1,0 +1,108 @@
+//! A run as people read it: one line for each command, with what the model says to it.
+
+use std::fmt::Write as _;
+
+use tenure_core::Rejection;
+use tenure_core::command::{
+    CancelTask, Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, NewTask, Reply, ReportTasks,
+    Start,
+};
+use tenure_core::time::Now;
+
+/// Something that was done at a time.
+pub(crate) enum Line {
+    Command(Now, Command, Result<Reply, Rejection>),
+    Restart(Now),
+    View(Now),
+}
+
+pub(crate) fn tell(lines: &[Line]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let (now, what, answer) = match line {
+            Line::Command(now, command, answer) => {
+                let answer = match answer {
+                    Ok(reply) => format!("{reply:?}"),
+                    Err(refusal) => format!("refused: {refusal:?}"),
+                };
+                (now, said(command), answer)
+            }
+            Line::Restart(now) => (now, "restart".to_owned(), "the same again".to_owned()),
+            Line::View(now) => (now, "view".to_owned(), "kept".to_owned()),
+        };
+        let Now { log, wall } = now;
+        let clocks = if log == wall { format!("{log:?}") } else { format!("{log:?}/{wall:?}") };
+        // Writing into a String cannot fail.
+        let _ = writeln!(text, "{clocks:>10} {what}\n           -> {answer}");
+    }
+    text
+}
+
+fn said(command: &Command) -> String {
+    match command {
+        Command::SubmitTasks(command) => format!("submit {}", all(&command.tasks, new_task)),
+        Command::LeaseTasks(LeaseTasks { worker, queues, tasks_max, lease_ms }) => {
+            format!("lease {tasks_max} of {queues:?} to {worker}, lease_ms {lease_ms:?}")
+        }
+        Command::Heartbeat(lease) => format!("heartbeat {}", held(lease)),
+        Command::CompleteTask(report) => format!("complete {}", completed(report)),
+        Command::FailTask(report) => format!("fail {}", failed(report)),
+        Command::ReleaseTask(lease) => format!("release {}", held(lease)),
+        Command::ReportTasks(ReportTasks { heartbeats, completes, fails, releases }) => format!(
+            "report heartbeats {}, completes {}, fails {}, releases {}",
+            all(heartbeats, held),
+            all(completes, completed),
+            all(fails, failed),
+            all(releases, held),
+        ),
+        Command::CancelTask(CancelTask { task_id, grace_ms }) => {
+            format!("cancel task {task_id}, grace_ms {grace_ms:?}")
+        }
+        Command::RetryTask(task_id) => format!("retry task {task_id}"),
+        Command::DropLeases(leases) => format!("drop {}", all(leases, held)),
+        other @ (Command::ExpireLeases
+        | Command::FireDeadlines
+        | Command::PauseQueue(_)
+        | Command::ResumeQueue(_)
+        | Command::ConfigureQueue(_)
+        | Command::PurgeTasks(_)) => format!("{other:?}"),
+    }
+}
+
+fn all<T>(items: &[T], one: impl Fn(&T) -> String) -> String {
+    format!("[{}]", items.iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
+fn held(lease: &LeaseRef) -> String {
+    format!("task {} under lease {}", lease.task_id, lease.lease_id)
+}
+
+fn completed(report: &CompleteTask) -> String {
+    format!("{} with {:?}", held(&report.lease), report.output)
+}
+
+fn failed(report: &FailTask) -> String {
+    let FailTask { lease, reason, code, retry } = report;
+    format!("{} with {:?} {code:?}, retry {retry:?}", held(lease), reason.as_str())
+}
+
+/// Only what is not as usual.
+fn new_task(new: &NewTask) -> String {
+    let usual = NewTask::new(new.queue.clone(), new.payload.clone());
+    let mut text = format!("{} {:?}", new.queue, new.payload);
+    let mut add = |name: &str, is_usual: bool, value: String| {
+        if !is_usual {
+            let _ = write!(text, " {name}={value}");
+        }
+    };
+    add("priority", new.priority == usual.priority, new.priority.get().to_string());
+    add("start", new.start == Start::AtOnce, format!("{:?}", new.start));
+    add("max_attempts", new.max_attempts == usual.max_attempts, new.max_attempts.get().to_string());
+    add("max_expiries", new.max_expiries == usual.max_expiries, new.max_expiries.get().to_string());
+    add("backoff", new.backoff.is_none(), format!("{:?}", new.backoff));
+    add("lease_ms", new.lease_ms == usual.lease_ms, new.lease_ms.get().to_string());
+    add("timeout_ms", new.timeout_ms.is_none(), format!("{:?}", new.timeout_ms));
+    add("key", new.key.is_none(), format!("{:?}", new.key));
+    add("tags", new.tags == usual.tags, format!("{:?}", new.tags.as_slice()));
+    text
+}

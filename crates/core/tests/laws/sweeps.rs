@@ -1,0 +1,209 @@
+//! What time, clients and operators do, in the model: expiry, deadlines, cancel, retry, purge.
+
+use tenure_core::Rejection;
+use tenure_core::command::{CancelTask, LeaseRef, Reply, Rest, Retention, Swept};
+use tenure_core::id::TaskId;
+use tenure_core::limits::DUE_ITEMS_MAX;
+use tenure_core::state::StateName;
+use tenure_core::time::Now;
+
+use crate::model::{Model, Step, check_size};
+
+impl Model {
+    pub(crate) fn expire(&mut self, now: Now) -> Reply {
+        let mut due: Vec<(u64, u64, u64)> = self
+            .tasks
+            .iter()
+            .filter_map(|(id, task)| {
+                let lease = task.lease.as_ref()?;
+                Some((lease.expires_at, task.last_lease, *id))
+            })
+            .filter(|(expires_at, ..)| *expires_at <= now.log.0)
+            .collect();
+        due.sort_unstable();
+        let rest = cut(&mut due);
+        for (_, _, id) in &due {
+            // Whichever came first took the lease away, however late the sweep.
+            let task = &self.tasks[id];
+            let end = task.lease.as_ref().map(|lease| lease.expires_at);
+            let cause = if task.revoke_at == end { "revoked" } else { "ran_out" };
+            self.expire_one(*id, cause, now);
+        }
+        Reply::Swept(Swept { items: due.len(), rest })
+    }
+
+    /// Leases that do not hold are passed over: what is over is the sweep's.
+    pub(crate) fn drop_leases(
+        &mut self,
+        leases: &[LeaseRef],
+        now: Now,
+    ) -> Result<Reply, Rejection> {
+        check_size(leases.len())?;
+        let mut items = 0;
+        for lease in leases {
+            if let Ok(id) = self.holds(*lease, now) {
+                self.expire_one(id, "disconnected", now);
+                items += 1;
+            }
+        }
+        Ok(Reply::Swept(Swept { items, rest: Rest::Nothing }))
+    }
+
+    fn expire_one(&mut self, id: u64, cause: &str, now: Now) {
+        let task = self.task(id);
+        let (worker, lease) = (task.lease.as_ref().map(|l| l.worker.clone()), task.last_lease);
+        // A revocation is not the worker's fault.
+        task.expiries += u16::from(cause != "revoked");
+        let to = if task.cancel_requested {
+            StateName::Canceled
+        } else if task.expiries >= task.terms.max_expiries.get() {
+            StateName::Dead
+        } else {
+            StateName::Waiting
+        };
+        task.end_lease(to, now);
+        let from = Some(StateName::Leased);
+        let code = Some(cause.to_owned());
+        let step = self.step("LeaseExpired", id);
+        self.tell(id, Step { from, worker, lease: Some(lease), code, ..step });
+    }
+
+    pub(crate) fn fire_deadlines(&mut self, now: Now) -> Reply {
+        let mut due: Vec<(u64, u64)> = self
+            .tasks
+            .iter()
+            .filter(|(_, task)| !task.state.is_terminal())
+            .filter_map(|(id, task)| Some((task.deadline_at?, *id)))
+            .filter(|(deadline_at, _)| *deadline_at <= now.log.0)
+            .collect();
+        due.sort_unstable();
+        let rest = cut(&mut due);
+        for (_, id) in &due {
+            let task = self.task(*id);
+            let from = Some(task.state);
+            let worker = task.lease.as_ref().map(|lease| lease.worker.clone());
+            let lease = task.lease.as_ref().map(|_| task.last_lease);
+            task.end_lease(StateName::Canceled, now);
+            task.keep_error("TIMEOUT", "the task did not end before its deadline");
+            let code = Some("TIMEOUT".to_owned());
+            let step = self.step("TimerFired", *id);
+            self.tell(*id, Step { from, worker, lease, code, ..step });
+        }
+        Reply::Swept(Swept { items: due.len(), rest })
+    }
+
+    pub(crate) fn cancel(&mut self, command: CancelTask, now: Now) -> Result<Reply, Rejection> {
+        let CancelTask { task_id, grace_ms } = command;
+        let id = task_id.0;
+        let task = self.tasks.get_mut(&id).ok_or(Rejection::TaskNotFound { task_id })?;
+        let from = Some(task.state);
+        let (mut worker, mut lease) = (None, None);
+        match task.state {
+            StateName::Waiting => {
+                task.cancel_requested = true;
+                task.end_lease(StateName::Canceled, now);
+            }
+            StateName::Leased => {
+                let revoke_at = grace_ms.map(|ms| now.log.0 + ms.get());
+                let nearer = revoke_at.into_iter().chain(task.revoke_at).min();
+                if task.cancel_requested && nearer == task.revoke_at {
+                    return Ok(Reply::Task(task_id, task.state));
+                }
+                task.cancel_requested = true;
+                task.revoke_at = nearer;
+                let held = task.lease.as_mut().expect("it is LEASED");
+                held.expires_at = held.expires_at.min(nearer.unwrap_or(u64::MAX));
+                worker = Some(held.worker.clone());
+                lease = Some(task.last_lease);
+            }
+            // The same wish again.
+            StateName::Canceled => return Ok(Reply::Task(task_id, task.state)),
+            StateName::Completed | StateName::Failed | StateName::Dead => {
+                return Err(Rejection::TaskTerminal { task_id, state: task.state });
+            }
+        }
+        let step = self.step("CancelRequested", id);
+        let to = step.to;
+        self.tell(id, Step { from, worker, lease, ..step });
+        Ok(Reply::Task(task_id, to))
+    }
+
+    pub(crate) fn retry(&mut self, task_id: TaskId, now: Now) -> Result<Reply, Rejection> {
+        let id = task_id.0;
+        let task = self.tasks.get_mut(&id).ok_or(Rejection::TaskNotFound { task_id })?;
+        let state = task.state;
+        match state {
+            StateName::Failed | StateName::Dead | StateName::Canceled => {}
+            StateName::Waiting | StateName::Leased | StateName::Completed => {
+                return Err(Rejection::NotRetryable { task_id, state });
+            }
+        }
+        task.state = StateName::Waiting;
+        task.not_before = now.wall.0;
+        task.finished_at = None;
+        task.cancel_requested = false;
+        (task.failures, task.expiries) = (0, 0);
+        task.errors.clear();
+        task.deadline_at = task.terms.timeout_ms.map(|ms| now.log.0 + ms.get());
+        let from = Some(state);
+        let step = self.step("TaskRetried", id);
+        self.tell(id, Step { from, ..step });
+        Ok(Reply::Task(task_id, StateName::Waiting))
+    }
+
+    /// Forgets what is too old, then what is too much, the nearest to its end first.
+    pub(crate) fn purge(&mut self, retention: Retention, now: Now) -> Reply {
+        let mut finished: Vec<(u128, u64)> = self
+            .tasks
+            .iter()
+            .filter_map(|(id, task)| {
+                let own = self.settings(task.terms.queue.as_str()).retention_ms;
+                let kept_ms = own.unwrap_or(retention.age_ms);
+                Some((u128::from(task.finished_at?) + u128::from(kept_ms), *id))
+            })
+            .collect();
+        finished.sort_unstable();
+        let too_old = finished.iter().filter(|(until, _)| *until <= now.log.0.into()).count();
+        let too_many = finished.len().saturating_sub(retention.tasks_max as usize);
+        finished.truncate(too_old.max(too_many));
+        let rest = cut(&mut finished);
+        for (_, id) in &finished {
+            self.tasks.remove(id);
+            self.write_quietly();
+        }
+        Reply::Swept(Swept { items: finished.len(), rest })
+    }
+
+    /// Moments at which something is due by log time, the nearest first.
+    pub(crate) fn moments(&self) -> Vec<u64> {
+        let mut moments: Vec<u64> = self
+            .tasks
+            .values()
+            .flat_map(|task| {
+                let end = task.lease.as_ref().map(|lease| lease.expires_at);
+                let deadline = task.deadline_at.filter(|_| !task.state.is_terminal());
+                let own = self.settings(task.terms.queue.as_str()).retention_ms;
+                let purge = task.finished_at.zip(own).map(|(at, ms)| at + ms);
+                [end, deadline, task.revoke_at, purge]
+            })
+            .flatten()
+            .collect();
+        moments.sort_unstable();
+        moments
+    }
+
+    /// Moments of the wall clock at which a task may run.
+    pub(crate) fn delays(&self) -> Vec<u64> {
+        let waiting = self.tasks.values().filter(|task| task.state == StateName::Waiting);
+        let mut moments: Vec<u64> = waiting.map(|task| task.not_before).collect();
+        moments.sort_unstable();
+        moments
+    }
+}
+
+/// One record deals with so many; whether there are more.
+fn cut<T>(due: &mut Vec<T>) -> Rest {
+    let rest = if due.len() > DUE_ITEMS_MAX { Rest::More } else { Rest::Nothing };
+    due.truncate(DUE_ITEMS_MAX);
+    rest
+}
