@@ -3,6 +3,7 @@
 //! Reports of workers are in `reports.rs`, what time and operators do in `sweeps.rs`.
 
 use std::collections::BTreeMap;
+use std::mem::take;
 
 use tenure_core::Rejection;
 use tenure_core::command::{
@@ -34,6 +35,7 @@ pub(crate) struct Model {
     /// What the command at hand has done so far.
     steps: Vec<Step>,
     writes: bool,
+    pub purged: Vec<u64>,
     /// Backoffs whose jitter only the real event knows.
     pub drawn: Vec<Drawn>,
 }
@@ -107,6 +109,8 @@ pub(crate) struct Expected {
     /// Whether a record is written.
     pub writes: bool,
     pub steps: Vec<Step>,
+    /// Tasks forgotten, in that order.
+    pub purged: Vec<u64>,
 }
 
 impl Model {
@@ -120,6 +124,7 @@ impl Model {
             followed_to: 0,
             steps: Vec::new(),
             writes: false,
+            purged: Vec::new(),
             drawn: Vec::new(),
         }
     }
@@ -128,14 +133,14 @@ impl Model {
     pub(crate) fn command(&mut self, command: &Command, now: Now) -> Expected {
         let mut after = self.clone();
         after.lsn += 1;
-        (after.steps, after.writes, after.drawn) = (Vec::new(), false, Vec::new());
+        after.writes = false;
         let answer = after.obey(command, now);
+        let (steps, purged) = (take(&mut after.steps), take(&mut after.purged));
         let writes = answer.is_ok() && after.writes;
-        let steps = if writes { std::mem::take(&mut after.steps) } else { Vec::new() };
         if writes {
             *self = after;
         }
-        Expected { answer, writes, steps }
+        Expected { answer, writes, steps, purged }
     }
 
     fn obey(&mut self, command: &Command, now: Now) -> Result<Reply, Rejection> {

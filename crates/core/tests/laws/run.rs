@@ -169,8 +169,9 @@ impl Run {
         if hash.is_some_and(|hash| hash != before.facts().hash()) {
             return Err("the state before the command changed".to_owned());
         }
-        if !expected.writes && hash.is_some_and(|hash| hash != self.state.facts().hash()) {
-            return Err("nothing was written and yet something changed".to_owned());
+        // What is worth a record is a fact, and what is not leaves the facts alone.
+        if hash.is_some_and(|hash| (hash != self.state.facts().hash()) != expected.writes) {
+            return Err(format!("the hash and the log disagree: {}", writes(expected.writes)));
         }
         if verdict.is_err() {
             // A batch may be refused at its last item; its draft is worth nothing then.
@@ -190,7 +191,6 @@ impl Run {
             Err(refusal) => (None, Err(refusal)),
         };
         if answer != expected.answer.as_ref() || event.is_some() != expected.writes {
-            let writes = |writes: bool| if writes { "writes a record" } else { "writes nothing" };
             return Err(format!(
                 "the answer is {answer:?} and {}, but in the model {:?} and {}",
                 writes(event.is_some()),
@@ -216,6 +216,12 @@ impl Run {
         apply(&mut self.state, &record);
         self.settle_draws(event)?;
         self.history.read(&record, &expected.steps)?;
+        if let Event::TasksPurged(event) = event {
+            let purged: Vec<u64> = event.tasks.iter().map(|id| id.0).collect();
+            if purged != expected.purged {
+                return Err(format!("{purged:?} are purged, but {:?}", expected.purged));
+            }
+        }
         self.log.push(bytes);
         Ok(())
     }
@@ -268,7 +274,7 @@ impl Run {
         Ok(replayed)
     }
 
-    fn finish(&mut self, plan: &Plan) -> Result<(), String> {
+    fn finish(&self, plan: &Plan) -> Result<(), String> {
         self.history.check_chains()?;
         for (id, task) in &self.model.tasks {
             if self.history.state(*id) != Some(task.state) {
@@ -286,7 +292,7 @@ impl Run {
     }
 
     /// A replayed state must not only look the same but go on the same.
-    fn check_next_answers(&mut self) -> Result<(), String> {
+    fn check_next_answers(&self) -> Result<(), String> {
         let mut replayed = self.replayed()?;
         replayed.serve(Timestamp(self.model.followed_to));
         let later = Now { log: self.now.log.plus_ms(100_000), ..self.now };
@@ -312,8 +318,7 @@ impl Run {
         Ok(())
     }
 
-    /// Reads damaged records: they may be refused, or be other records, but never end the process
-    /// and never pass for what they were.
+    /// Reads damaged records: they may be refused, or be other records, but never end the process.
     fn spoil(&self, plan: &Plan) -> Result<(), String> {
         for (at, (which, byte, flip)) in plan.faults.iter().enumerate() {
             let Some(bytes) = self.log.get(usize::from(*which) % self.log.len().max(1)) else {
@@ -330,6 +335,11 @@ impl Run {
     }
 }
 
+fn writes(writes: bool) -> &'static str {
+    if writes { "writes a record" } else { "writes nothing" }
+}
+
+/// Half a record never passes for the whole one.
 fn cut_everywhere(bytes: &[u8]) -> Result<(), String> {
     let whole = codec::decode(bytes).map_err(|fault| fault.to_string())?;
     for end in 0..bytes.len() {

@@ -169,6 +169,7 @@ impl Model {
         let rest = cut(&mut finished);
         for (_, id) in &finished {
             self.tasks.remove(id);
+            self.purged.push(*id);
             self.write_quietly();
         }
         Reply::Swept(Swept { items: finished.len(), rest })
