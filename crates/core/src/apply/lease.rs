@@ -8,8 +8,8 @@ use crate::time::Timestamp;
 
 pub(crate) fn granted(to: &mut impl Ledger, stamp: Stamp, worker: WorkerRef, item: &Granted<'_>) {
     to.change(item.about.task_id, |task| {
-        let (lease_ms, expires_at) = (item.lease_ms, item.expires_at);
-        task.state = TaskState::Leased { worker, lease_ms, expires_at };
+        task.state = TaskState::Leased { worker, expires_at: item.expires_at };
+        task.granted_ms = item.lease_ms;
         task.lease_id = item.lease_id;
         task.lease_end = LeaseEnd::Open;
         task.attempt = item.about.attempt;

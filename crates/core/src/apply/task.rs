@@ -30,6 +30,7 @@ pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
         cold: ColdRef::NONE,
         attempt: 0,
         lease_ms: item.lease_ms,
+        granted_ms: 0,
         failures: 0,
         expiries: 0,
         max_attempts: item.max_attempts,
@@ -43,8 +44,16 @@ pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
 
 /// Most tasks have nothing of it.
 fn cold_part(item: &Created<'_>) -> Option<Cold> {
+    let plain = item.key.is_none()
+        && item.tags.is_empty()
+        && item.backoff.is_none()
+        && item.not_before == Timestamp::ZERO
+        && item.timeout_ms.is_none();
+    if plain {
+        return None;
+    }
     let text = |text: &crate::name::Text<'_>| Arc::<str>::from(text.as_str());
-    let cold = Cold {
+    Some(Cold {
         key: item
             .key
             .as_ref()
@@ -59,8 +68,7 @@ fn cold_part(item: &Created<'_>) -> Option<Cold> {
         timeout_ms: item.timeout_ms,
         deadline_at: item.deadline_at,
         ..Cold::default()
-    };
-    (cold != Cold::default()).then_some(cold)
+    })
 }
 
 pub(crate) fn completed(to: &mut impl Ledger, stamp: Stamp, item: &TaskCompleted<'_>) {

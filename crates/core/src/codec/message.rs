@@ -27,6 +27,7 @@ pub(crate) trait Message<'a>: Default {
     fn put_fields(&self, out: &mut Vec<u8>);
     fn take_field(&mut self, tag: u32, wire: Wire, from: &mut Reader<'a>) -> Result<(), Malformed>;
 
+    #[inline]
     fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut message = Self::default();
         let mut from = Reader::new(bytes);
@@ -70,6 +71,7 @@ macro_rules! message {
             $($crate::codec::Field::put_unless_default(&self.$field, $tag, out);)*
         }
 
+        #[inline]
         fn take_field(
             &mut self,
             tag: u32,

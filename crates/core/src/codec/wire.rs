@@ -4,15 +4,15 @@
 use std::fmt;
 
 /// Bytes that are not a message of ours, or one from a newer version.
+///
+/// It is one pointer wide: results that carry it stay in registers, and decoding is all results.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed {
-    /// What was found, and where.
-    pub message: String,
-}
+pub struct Malformed(#[allow(clippy::box_collection)] Box<String>);
 
 impl Malformed {
+    #[cold]
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
+        Self(Box::new(message.into()))
     }
 
     #[cold]
@@ -29,7 +29,7 @@ impl Malformed {
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.0)
     }
 }
 
@@ -51,14 +51,29 @@ impl Wire {
     }
 }
 
-pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
+/// A varint at the front of a small array, so that it is written in one piece.
+#[inline]
+fn varint(mut value: u64) -> ([u8; 10], usize) {
+    let (mut bytes, mut len) = ([0; 10], 0);
     while value >= 0x80 {
-        out.push(low_seven(value) | 0x80);
+        bytes[len] = low_seven(value) | 0x80;
         value >>= 7;
+        len += 1;
     }
-    out.push(low_seven(value));
+    bytes[len] = low_seven(value);
+    (bytes, len + 1)
 }
 
+#[inline]
+pub(crate) fn put_varint(value: u64, out: &mut Vec<u8>) {
+    if value < 0x80 {
+        return out.push(low_seven(value));
+    }
+    let (bytes, len) = varint(value);
+    out.extend_from_slice(&bytes[..len]);
+}
+
+#[inline]
 pub(crate) fn put_key(tag: u32, wire: Wire, out: &mut Vec<u8>) {
     put_varint(u64::from(tag << 3 | wire.number()), out);
 }
@@ -147,15 +162,14 @@ impl<'a> Reader<'a> {
         if self.rest.is_empty() {
             return Ok(None);
         }
-        let key = self.varint()?;
+        let key =
+            u32::try_from(self.varint()?).map_err(|_| Malformed::new("a tag is too large"))?;
         let wire = match key & 7 {
             0 => Wire::Varint,
             2 => Wire::Bytes,
             other => return Err(Malformed::new(format!("wire type {other} is not used here"))),
         };
-        let tag =
-            u32::try_from(key >> 3).map_err(|_| Malformed::new("a field's tag is too large"))?;
-        Ok(Some((tag, wire)))
+        Ok(Some((key >> 3, wire)))
     }
 
     #[inline]

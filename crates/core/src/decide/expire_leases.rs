@@ -4,15 +4,17 @@ use super::{Verdict, about, stamp};
 use crate::apply;
 use crate::command::{Reply, Rest, Swept};
 use crate::event::{Event, Expired, ExpiryCause, LeaseExpired};
-use crate::id::TaskId;
+use crate::id::{LeaseId, TaskId};
 use crate::limits::DUE_ITEMS_MAX;
 use crate::state::{Draft, Ledger, StateName, Task};
 use crate::time::{Now, Timestamp};
 
 pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
-    let due = draft.base().live().leases.range(..=(now.log, crate::id::LeaseId(u64::MAX)));
+    let due = draft.base().live().leases.range(..=(now.log, LeaseId(u64::MAX)));
     let mut due = due.map(|(_, task_id)| *task_id);
-    let mut leases = Vec::new();
+    let count = due.clone().take(DUE_ITEMS_MAX).count();
+    draft.reserve(count);
+    let mut leases = Vec::with_capacity(count);
     for task_id in due.by_ref().take(DUE_ITEMS_MAX) {
         let task = *draft.task(task_id).expect("a lease belongs to a task");
         let cause = match is_revoked(draft, task_id, now) {

@@ -18,9 +18,10 @@ pub(super) fn decide<'c>(
     now: Now,
     seed: u64,
 ) -> Result<Verdict<'c>, Rejection> {
-    check_size(command)?;
-    let mut results = Vec::new();
-    let mut reports = Vec::new();
+    let items = check_size(command)?;
+    draft.reserve(items);
+    let mut results = Vec::with_capacity(items);
+    let mut reports = Vec::with_capacity(items);
     let mut take = |ruling: Ruling<'c>| {
         reports.extend(ruling.item);
         results.push(Reported { task_id: ruling.task_id, result: ruling.result });
@@ -44,7 +45,8 @@ pub(super) fn decide<'c>(
     })
 }
 
-fn check_size(command: &ReportTasks) -> Result<(), Rejection> {
+/// How many items there are, if they fit one record.
+fn check_size(command: &ReportTasks) -> Result<usize, Rejection> {
     let ReportTasks { heartbeats, completes, fails, releases } = command;
     let items = heartbeats.len() + completes.len() + fails.len() + releases.len();
     if items > BATCH_ITEMS_MAX {
@@ -57,5 +59,5 @@ fn check_size(command: &ReportTasks) -> Result<(), Rejection> {
     if bytes > RECORD_BYTES_MAX {
         return Err(Rejection::RecordTooLarge { bytes });
     }
-    Ok(())
+    Ok(items)
 }

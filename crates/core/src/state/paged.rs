@@ -7,14 +7,14 @@
 
 use std::sync::Arc;
 
-/// Pages in one directory: two levels keep the clone small and let ids jump.
+/// Pages in one directory: two levels let ids jump far ahead at no cost.
 const DIR_PAGES: usize = 1024;
 
 /// Slots by id, `N` to a page.
 #[derive(Clone, Debug)]
 pub(crate) struct Paged<T, const N: usize> {
     /// By number, ascending. Each covers `DIR_PAGES * N` ids.
-    dirs: Vec<(u64, Arc<[Page<T>]>)>,
+    dirs: Vec<(u64, Box<[Page<T>]>)>,
     len: u64,
     /// The highest id so far. Its page stays even when it is empty: a queue that is drained as
     /// fast as it fills would otherwise make and drop a page with every task.
@@ -25,6 +25,15 @@ pub(crate) struct Paged<T, const N: usize> {
 struct Page<T> {
     slots: Option<Arc<[Option<T>]>>,
     used: u32,
+}
+
+impl<T> Page<T> {
+    /// The taken slots; the page begins with the id `first`.
+    fn iter(&self, first: u64) -> impl DoubleEndedIterator<Item = (u64, &T)> {
+        let slots = self.slots.as_deref().unwrap_or_default();
+        let slots = slots.iter().enumerate();
+        slots.filter_map(move |(at, slot)| slot.as_ref().map(|value| (first + at as u64, value)))
+    }
 }
 
 impl<T, const N: usize> Default for Paged<T, N> {
@@ -41,15 +50,17 @@ impl<T: Clone, const N: usize> Paged<T, N> {
         self.len
     }
 
+    #[inline]
     pub(crate) fn get(&self, id: u64) -> Option<&T> {
         let dir = self.find_dir(id / Self::DIR_SLOTS).ok()?;
         let page = self.dirs[dir].1[Self::page_of(id)].slots.as_deref()?;
         page[Self::slot_of(id)].as_ref()
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut T> {
         let dir = self.find_dir(id / Self::DIR_SLOTS).ok()?;
-        let page = &mut Arc::make_mut(&mut self.dirs[dir].1)[Self::page_of(id)];
+        let page = &mut self.dirs[dir].1[Self::page_of(id)];
         Arc::make_mut(page.slots.as_mut()?)[Self::slot_of(id)].as_mut()
     }
 
@@ -58,10 +69,10 @@ impl<T: Clone, const N: usize> Paged<T, N> {
         let number = id / Self::DIR_SLOTS;
         let dir = self.find_dir(number).unwrap_or_else(|at| {
             let empty = Page { slots: None, used: 0 };
-            self.dirs.insert(at, (number, vec![empty; DIR_PAGES].into()));
+            self.dirs.insert(at, (number, vec![empty; DIR_PAGES].into_boxed_slice()));
             at
         });
-        let page = &mut Arc::make_mut(&mut self.dirs[dir].1)[Self::page_of(id)];
+        let page = &mut self.dirs[dir].1[Self::page_of(id)];
         let slots = page.slots.get_or_insert_with(|| (0..N).map(|_| None).collect());
         let slot = &mut Arc::make_mut(slots)[Self::slot_of(id)];
         assert!(slot.is_none(), "an id is given once");
@@ -79,8 +90,7 @@ impl<T: Clone, const N: usize> Paged<T, N> {
     /// Empties a slot; a page or directory left empty goes with it.
     pub(crate) fn remove(&mut self, id: u64) -> Option<T> {
         let dir = self.find_dir(id / Self::DIR_SLOTS).ok()?;
-        let pages = Arc::make_mut(&mut self.dirs[dir].1);
-        let page = &mut pages[Self::page_of(id)];
+        let page = &mut self.dirs[dir].1[Self::page_of(id)];
         let removed = Arc::make_mut(page.slots.as_mut()?)[Self::slot_of(id)].take()?;
         page.used -= 1;
         self.len -= 1;
@@ -93,19 +103,27 @@ impl<T: Clone, const N: usize> Paged<T, N> {
     /// All taken slots, by id.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &T)> {
         self.dirs.iter().flat_map(|(number, pages)| {
-            pages.iter().enumerate().flat_map(move |(page_no, page)| {
-                let first = number * Self::DIR_SLOTS + (page_no * N) as u64;
-                let slots = page.slots.as_deref().unwrap_or_default();
-                slots.iter().enumerate().filter_map(move |(i, slot)| {
-                    slot.as_ref().map(|value| (first + i as u64, value))
-                })
-            })
+            let first = number * Self::DIR_SLOTS;
+            pages.iter().enumerate().flat_map(move |(at, page)| page.iter(first + (at * N) as u64))
         })
+    }
+
+    /// The taken slots up to and including `newest`, from the highest id down.
+    pub(crate) fn down_from(&self, newest: u64) -> impl Iterator<Item = (u64, &T)> {
+        let dirs = self.dirs.iter().rev();
+        let pages = dirs.flat_map(|(number, pages)| {
+            let first = number * Self::DIR_SLOTS;
+            pages.iter().enumerate().rev().map(move |(at, page)| (first + (at * N) as u64, page))
+        });
+        let pages = pages.skip_while(move |(first, _)| *first > newest);
+        pages
+            .flat_map(|(first, page)| page.iter(first).rev())
+            .skip_while(move |(id, _)| *id > newest)
     }
 
     fn drop_page_if_empty(&mut self, id: u64) {
         let Ok(dir) = self.find_dir(id / Self::DIR_SLOTS) else { return };
-        let pages = Arc::make_mut(&mut self.dirs[dir].1);
+        let pages = &mut self.dirs[dir].1;
         let page = &mut pages[Self::page_of(id)];
         if page.used > 0 {
             return;
@@ -120,6 +138,7 @@ impl<T: Clone, const N: usize> Paged<T, N> {
         a / N as u64 == b / N as u64
     }
 
+    #[inline]
     fn find_dir(&self, number: u64) -> Result<usize, usize> {
         // Work happens at the young end far more often than anywhere else.
         match self.dirs.last() {

@@ -6,12 +6,11 @@
 //! an index; so what is kept and what would be built anew cannot drift apart.
 
 mod finished;
+mod id_set;
 mod names;
 mod ready;
 
 use std::collections::{BTreeMap, BTreeSet};
-
-use roaring::RoaringTreemap;
 
 use self::finished::{FinishedLine, Head, Heads};
 use self::ready::{Links, Next, Ready};
@@ -21,6 +20,7 @@ use super::task::{StateName, Task, TaskState};
 use crate::id::{LeaseId, TaskId};
 use crate::time::Timestamp;
 
+pub(crate) use self::id_set::IdSet;
 pub(crate) use self::names::Names;
 
 /// Everything derived.
@@ -38,8 +38,7 @@ pub(crate) struct Indexes {
     /// Tasks by queue and idempotency key.
     keys: Names<TaskId>,
     finished: Heads,
-    /// All tasks by state.
-    lists: Lists,
+    counts: StateCounts,
     /// How far `delayed` was followed: what is due by then is ready.
     advanced_to: Timestamp,
 }
@@ -48,34 +47,10 @@ pub(crate) struct Indexes {
 struct QueueIndex {
     ready: Ready,
     /// Its tasks by state.
-    lists: Lists,
+    lists: [IdSet; 6],
+    counts: StateCounts,
     finished: FinishedLine,
     own_retention_ms: Option<u64>,
-}
-
-/// The ids of tasks by state, and how many there are.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Lists {
-    ids: [RoaringTreemap; 6],
-    counts: StateCounts,
-}
-
-impl Lists {
-    /// The ids of the tasks in that state.
-    pub(crate) fn of(&self, state: StateName) -> &RoaringTreemap {
-        &self.ids[list_of(state)]
-    }
-
-    fn moved(&mut self, id: TaskId, from: Option<StateName>, to: Option<StateName>) {
-        if let Some(state) = from {
-            self.ids[list_of(state)].remove(id.0);
-            self.counts.0[list_of(state)] -= 1;
-        }
-        if let Some(state) = to {
-            self.ids[list_of(state)].insert(id.0);
-            self.counts.0[list_of(state)] += 1;
-        }
-    }
 }
 
 /// How many tasks are in each state.
@@ -97,6 +72,17 @@ impl StateCounts {
             .filter(|state| state.is_terminal())
             .map(|state| self.of(state))
             .sum()
+    }
+}
+
+impl StateCounts {
+    fn moved(&mut self, from: Option<StateName>, to: Option<StateName>) {
+        if let Some(state) = from {
+            self.0[list_of(state)] -= 1;
+        }
+        if let Some(state) = to {
+            self.0[list_of(state)] += 1;
+        }
     }
 }
 
@@ -127,7 +113,7 @@ impl Indexes {
             deadlines: BTreeSet::new(),
             keys: Names::new(seed),
             finished: Heads::default(),
-            lists: Lists::default(),
+            counts: StateCounts::default(),
             advanced_to,
         };
         for (queue, known) in facts.queues.iter() {
@@ -163,8 +149,15 @@ impl Indexes {
         if from != to
             && let Some(task) = before.or(after)
         {
-            self.queue(task.queue).lists.moved(id, from, to);
-            self.lists.moved(id, from, to);
+            self.counts.moved(from, to);
+            let queue = self.queue(task.queue);
+            queue.counts.moved(from, to);
+            if let Some(state) = from {
+                queue.lists[list_of(state)].remove(id.0);
+            }
+            if let Some(state) = to {
+                queue.lists[list_of(state)].insert(id.0);
+            }
         }
     }
 
@@ -247,22 +240,17 @@ impl Indexes {
 
     /// How many tasks are in each state.
     pub(crate) fn counts(&self) -> StateCounts {
-        self.lists.counts
+        self.counts
     }
 
     /// The same for one queue.
     pub(crate) fn counts_in(&self, queue: QueueRef) -> StateCounts {
-        self.lists_of(queue).map(|lists| lists.counts).unwrap_or_default()
+        self.queues.get(queue.0 as usize).map(|queue| queue.counts).unwrap_or_default()
     }
 
-    /// All tasks by state.
-    pub(crate) fn lists(&self) -> &Lists {
-        &self.lists
-    }
-
-    /// A queue's tasks by state.
-    pub(crate) fn lists_of(&self, queue: QueueRef) -> Option<&Lists> {
-        self.queues.get(queue.0 as usize).map(|queue| &queue.lists)
+    /// The ids of a queue's tasks in one state.
+    pub(crate) fn list(&self, queue: QueueRef, state: StateName) -> Option<&IdSet> {
+        self.queues.get(queue.0 as usize).map(|queue| &queue.lists[list_of(state)])
     }
 
     fn place(&self, task: &Task) -> Place {
@@ -357,7 +345,7 @@ impl Indexes {
         same("delayed tasks", &self.delayed, &other.delayed)?;
         same("deadlines", &self.deadlines, &other.deadlines)?;
         same("queues by oldest end", &self.finished, &other.finished)?;
-        same("lists", &self.lists, &other.lists)?;
+        same("counts", &self.counts, &other.counts)?;
         same("the numbers of keys", &self.keys.len(), &other.keys.len())?;
         same("the numbers of links", &self.links.len(), &other.links.len())?;
         let none = QueueIndex::default();
@@ -365,6 +353,7 @@ impl Indexes {
             let a = self.queues.get(at).unwrap_or(&none);
             let b = other.queues.get(at).unwrap_or(&none);
             same("lists of a queue", &a.lists, &b.lists)?;
+            same("counts of a queue", &a.counts, &b.counts)?;
             same("finished tasks of a queue", &a.finished, &b.finished)?;
             same("retentions of a queue", &a.own_retention_ms, &b.own_retention_ms)?;
             let order = |ready: &Ready, links| ready.iter(links).collect::<Vec<_>>();
