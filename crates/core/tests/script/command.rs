@@ -74,9 +74,12 @@ pub(crate) fn parse(verb: &str, mut parts: Vec<Words>) -> Result<Option<Command>
         "resume" => Command::ResumeQueue(queue(&words.next("the queue")?)?),
         "configure" => Command::ConfigureQueue(configure(&mut words)?),
         "purge" => {
-            let age_ms = words.span("age")?.map_or(RETENTION_MS_DEFAULT, |ms| ms as u64);
-            let tasks_max = words.number("max")?.map_or(RETENTION_TASKS_DEFAULT, |n| n as u64);
-            Command::PurgeTasks(Retention { age_ms, tasks_max })
+            let age_ms = at_the_door(words.span("age")?.map(u64::try_from).transpose())?;
+            let tasks_max = at_the_door(words.number("max")?.map(u64::try_from).transpose())?;
+            Command::PurgeTasks(Retention {
+                age_ms: age_ms.unwrap_or(RETENTION_MS_DEFAULT),
+                tasks_max: tasks_max.unwrap_or(RETENTION_TASKS_DEFAULT),
+            })
         }
         _ => return Ok(None),
     };
@@ -138,9 +141,9 @@ fn backoff(text: &str) -> Result<Backoff, String> {
     };
     let backoff = Backoff {
         kind: Some(kind),
-        initial_ms: span(initial)? as u64,
-        max_ms: span(max)? as u64,
-        jitter_permille: number(jitter)? as u16,
+        initial_ms: at_the_door(u64::try_from(span(initial)?))?,
+        max_ms: at_the_door(u64::try_from(span(max)?))?,
+        jitter_permille: at_the_door(u16::try_from(number(jitter)?))?,
     };
     at_the_door(backoff.parse())
 }
