@@ -46,6 +46,15 @@ pub enum Rejection {
         /// Who holds it.
         task_id: TaskId,
     },
+    /// An earlier task of the batch has the key, and another body.
+    KeyTwice {
+        /// Which task of the batch.
+        index: usize,
+        /// The key.
+        key: TaskKey,
+        /// Which task had it first.
+        first: usize,
+    },
     /// There are as many queues as there may be.
     TooManyQueues {
         /// Which task of the batch, or 0.
@@ -71,7 +80,9 @@ impl Rejection {
             Rejection::TaskNotFound { .. } => "not_found",
             Rejection::LeaseLost { .. } => "lease_lost",
             Rejection::TaskTerminal { .. } => "task_terminal",
-            Rejection::NotRetryable { .. } | Rejection::KeyConflict { .. } => "conflict",
+            Rejection::NotRetryable { .. }
+            | Rejection::KeyConflict { .. }
+            | Rejection::KeyTwice { .. } => "conflict",
             Rejection::TooManyQueues { .. } => "too_many_queues",
             Rejection::BatchTooLarge { .. } | Rejection::RecordTooLarge { .. } => {
                 "payload_too_large"
@@ -103,6 +114,11 @@ impl fmt::Display for Rejection {
                 f,
                 "tasks[{index}]: the key {key:?} belongs to task {task_id}, which was submitted \
                  with another body; use another key, or send the same body"
+            ),
+            Rejection::KeyTwice { index, key, first } => write!(
+                f,
+                "tasks[{index}]: the key {key:?} is that of tasks[{first}], which has another \
+                 body; use another key, or send the same body"
             ),
             Rejection::TooManyQueues { index } => write!(
                 f,

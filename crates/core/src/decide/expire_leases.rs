@@ -11,13 +11,13 @@ use crate::time::{Now, Timestamp};
 
 pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
     let due = draft.base().live().leases.range(..=(now.log, LeaseId(u64::MAX)));
-    let mut due = due.map(|(_, task_id)| *task_id);
+    let mut due = due.map(|((expires_at, _), task_id)| (*expires_at, *task_id));
     let count = due.clone().take(DUE_ITEMS_MAX).count();
     draft.reserve(count);
     let mut leases = Vec::with_capacity(count);
-    for task_id in due.by_ref().take(DUE_ITEMS_MAX) {
+    for (expires_at, task_id) in due.by_ref().take(DUE_ITEMS_MAX) {
         let task = *draft.task(task_id).expect("a lease belongs to a task");
-        let cause = match is_revoked(draft, task_id, now) {
+        let cause = match is_revoked(draft, task_id, expires_at) {
             true => ExpiryCause::Revoked,
             false => ExpiryCause::RanOut,
         };
@@ -65,7 +65,8 @@ pub(super) fn verdict(leases: Vec<Expired<'static>>, rest: Rest) -> Verdict<'sta
     }
 }
 
-fn is_revoked(draft: &Draft<'_>, task_id: TaskId, now: Now) -> bool {
-    let revoke_at = draft.cold(task_id).map_or(Timestamp::ZERO, |cold| cold.revoke_at);
-    revoke_at > Timestamp::ZERO && revoke_at <= now.log
+/// Whether the lease ended by its revocation. One that ran out before that did not, however late
+/// the tick comes that ends it.
+fn is_revoked(draft: &Draft<'_>, task_id: TaskId, expires_at: Timestamp) -> bool {
+    draft.cold(task_id).is_some_and(|cold| cold.revoke_at == expires_at)
 }

@@ -2,14 +2,14 @@
 //! applied; all that change something are one record.
 
 use super::{Ruling, Verdict, complete_task, fail_task, heartbeat, release_task};
-use crate::command::{Reply, ReportTasks, Reported};
+use crate::command::{FailTask, Reply, ReportTasks, Reported};
 use crate::event::{Event, ReportsApplied};
 use crate::limits::{BATCH_ITEMS_MAX, NAME_BYTES_MAX, RECORD_BYTES_MAX};
 use crate::rejection::Rejection;
 use crate::state::Draft;
 use crate::time::Now;
 
-/// Beside its output or reason an item has two names and a few numbers.
+/// Beside its output, or its reason and code, an item has two names and a few numbers.
 const ITEM_BYTES_MAX: usize = 2 * NAME_BYTES_MAX + 128;
 
 pub(super) fn decide<'c>(
@@ -53,11 +53,15 @@ fn check_size(command: &ReportTasks) -> Result<usize, Rejection> {
         return Err(Rejection::BatchTooLarge { items });
     }
     let outputs: usize = completes.iter().map(|report| report.output.as_bytes().len()).sum();
-    let reasons: usize = fails.iter().map(|report| report.reason.as_str().len()).sum();
+    let reasons: usize = fails.iter().map(bytes_of_reason).sum();
     let named = completes.len() + fails.len() + releases.len();
     let bytes = outputs + reasons + named * ITEM_BYTES_MAX + heartbeats.len() * 32;
     if bytes > RECORD_BYTES_MAX {
         return Err(Rejection::RecordTooLarge { bytes });
     }
     Ok(items)
+}
+
+fn bytes_of_reason(report: &FailTask) -> usize {
+    report.reason.as_str().len() + report.code.as_ref().map_or(0, |code| code.as_str().len())
 }

@@ -26,7 +26,7 @@ pub(super) fn decide<'c>(
     for (index, task) in command.tasks.iter().enumerate() {
         let submit_hash = task.key.as_ref().map(|_| hash(task));
         if let Some((key, hash)) = task.key.as_ref().zip(submit_hash)
-            && let Some(known) = find_known(draft, index, task, key, hash)?
+            && let Some(known) = find_known(draft, index, task, key, hash, &submitted)?
         {
             submitted.push(Submitted { task_id: known, outcome: SubmitOutcome::Existed });
             continue;
@@ -72,16 +72,23 @@ fn find_known(
     task: &NewTask,
     key: &TaskKey,
     hash: SubmitHash,
+    submitted: &[Submitted],
 ) -> Result<Option<TaskId>, Rejection> {
     let queue = draft.find_queue(task.queue.as_str());
     let Some(task_id) = queue.and_then(|queue| draft.key_holder(queue, key.as_str())) else {
         return Ok(None);
     };
     let cold = draft.cold(task_id).expect("a task with a key has a cold part");
-    match cold.key.as_ref().is_some_and(|held| held.hash == hash) {
-        true => Ok(Some(task_id)),
-        false => Err(Rejection::KeyConflict { index, key: key.clone(), task_id }),
+    if cold.key.as_ref().is_some_and(|held| held.hash == hash) {
+        return Ok(Some(task_id));
     }
+    let key = key.clone();
+    // A number that this batch drafted is given to another task when the batch is refused.
+    let drafted = Submitted { task_id, outcome: SubmitOutcome::Created };
+    Err(match submitted.iter().position(|earlier| *earlier == drafted) {
+        Some(first) => Rejection::KeyTwice { index, key, first },
+        None => Rejection::KeyConflict { index, key, task_id },
+    })
 }
 
 fn create<'c>(
