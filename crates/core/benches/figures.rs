@@ -234,7 +234,7 @@ fn replay() {
         let took = time(|| state = Some(measured_replay(&log, &ends)));
         serve.push(time(|| {
             if let Some(state) = &mut state {
-                state.serve(Timestamp::ZERO);
+                state.serve(Now::default());
             }
         }));
         took

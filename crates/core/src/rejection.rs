@@ -39,8 +39,8 @@ pub enum Rejection {
     },
     /// Another submit holds the key.
     KeyConflict {
-        /// Which task of the batch.
-        index: usize,
+        /// Which task of the batch, if there are several.
+        index: Option<usize>,
         /// The key.
         key: TaskKey,
         /// Who holds it.
@@ -57,8 +57,8 @@ pub enum Rejection {
     },
     /// There are as many queues as there may be.
     TooManyQueues {
-        /// Which task of the batch, or 0.
-        index: usize,
+        /// Which task of the batch, if there are several.
+        index: Option<usize>,
     },
     /// More items than one request may have.
     BatchTooLarge {
@@ -112,8 +112,9 @@ impl fmt::Display for Rejection {
             ),
             Rejection::KeyConflict { index, key, task_id } => write!(
                 f,
-                "tasks[{index}]: the key {key:?} belongs to task {task_id}, which was submitted \
-                 with another body; use another key, or send the same body"
+                "{}the key {key:?} belongs to task {task_id}, which was submitted \
+                 with another body; use another key, or send the same body",
+                place(*index)
             ),
             Rejection::KeyTwice { index, key, first } => write!(
                 f,
@@ -122,8 +123,9 @@ impl fmt::Display for Rejection {
             ),
             Rejection::TooManyQueues { index } => write!(
                 f,
-                "tasks[{index}]: there are {QUEUES_MAX} queues already; use one that exists, or \
-                 wait until an unused one is gone"
+                "{}there are {QUEUES_MAX} queues already; use one that exists, or wait until an \
+                 unused one is gone",
+                place(*index)
             ),
             Rejection::BatchTooLarge { items } => write!(
                 f,
@@ -136,6 +138,11 @@ impl fmt::Display for Rejection {
             ),
         }
     }
+}
+
+/// Where in a batch the trouble is, as the beginning of a sentence.
+fn place(index: Option<usize>) -> String {
+    index.map_or_else(String::new, |index| format!("tasks[{index}]: "))
 }
 
 impl std::error::Error for Rejection {}

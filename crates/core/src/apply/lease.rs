@@ -4,7 +4,7 @@ use super::Stamp;
 use crate::event::{Expired, Granted, LeaseExtended, LeaseReleased};
 use crate::id::TaskId;
 use crate::state::{LeaseEnd, Ledger, StateName, Task, TaskState, WorkerRef};
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp};
 
 pub(crate) fn granted(to: &mut impl Ledger, stamp: Stamp, worker: WorkerRef, item: &Granted<'_>) {
     to.change(item.about.task_id, |task| {
@@ -53,7 +53,7 @@ pub(crate) fn end(
     not_before: Timestamp,
 ) {
     task.state = match to == StateName::Waiting {
-        true => TaskState::Waiting { not_before },
+        true => TaskState::Waiting { not_before, clock: Clock::Log },
         false => TaskState::ended(to, stamp.at),
     };
     task.lease_end = by;

@@ -11,7 +11,7 @@ use crate::limits::FAILURES_KEPT_MAX;
 use crate::state::{
     BlobRef, Cold, ColdRef, Key, LeaseEnd, Ledger, StateName, Task, TaskError, TaskState,
 };
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp};
 
 /// The code of the error that a task carries after its deadline.
 pub(crate) const TIMEOUT_CODE: &str = "TIMEOUT";
@@ -19,7 +19,7 @@ pub(crate) const TIMEOUT_CODE: &str = "TIMEOUT";
 pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
     let queue = to.queue_named(item.queue.as_str());
     let task = Task {
-        state: TaskState::Waiting { not_before: item.not_before },
+        state: TaskState::Waiting { not_before: item.not_before, clock: item.clock },
         created_at: stamp.at,
         started_at: Timestamp::ZERO,
         lease_id: LeaseId::NONE,
@@ -118,7 +118,7 @@ pub(crate) fn cancel_requested(to: &mut impl Ledger, stamp: Stamp, item: &Cancel
 pub(crate) fn retried(to: &mut impl Ledger, stamp: Stamp, item: &TaskRetried<'_>) {
     let id = item.about.task_id;
     to.change(id, |task| {
-        task.state = TaskState::Waiting { not_before: item.not_before };
+        task.state = TaskState::Waiting { not_before: item.not_before, clock: Clock::Log };
         task.failures = 0;
         task.expiries = 0;
         task.cancel_requested = false;

@@ -1,6 +1,6 @@
 //! Time takes ownership back.
 
-use super::{Verdict, about, stamp};
+use super::{Verdict, about, fire_deadlines, stamp};
 use crate::apply;
 use crate::command::{Reply, Rest, Swept};
 use crate::event::{Event, Expired, ExpiryCause, LeaseExpired};
@@ -10,6 +10,11 @@ use crate::state::{Draft, Ledger, StateName, Task};
 use crate::time::{Now, Timestamp};
 
 pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
+    // A lease that its task's deadline cut short is no fault of its worker: the deadline goes
+    // first, and takes the lease with it.
+    if draft.base().next_deadline().is_some_and(|at| at <= now.log) {
+        return fire_deadlines::sweep(draft, now, Rest::More);
+    }
     let due = draft.base().live().leases.range(..=(now.log, LeaseId(u64::MAX)));
     let mut due = due.map(|((expires_at, _), task_id)| (*expires_at, *task_id));
     let count = due.clone().take(DUE_ITEMS_MAX).count();

@@ -54,7 +54,10 @@ impl Facts {
         sink.bytes(self.queue_name(task.queue).as_bytes());
         sink.number(task.name() as u64);
         match task.state {
-            TaskState::Waiting { not_before } => sink.number(not_before.0),
+            TaskState::Waiting { not_before, clock } => {
+                sink.number(not_before.0);
+                sink.number(clock as u64);
+            }
             TaskState::Leased { worker, expires_at } => {
                 sink.bytes(self.worker_name(worker).as_bytes());
                 sink.number(expires_at.0);

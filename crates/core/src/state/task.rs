@@ -9,7 +9,7 @@ use super::dense::{ColdRef, QueueRef, WorkerRef};
 use crate::event::SubmitHash;
 use crate::id::{LeaseId, Lsn};
 use crate::terms::{Backoff, Priority};
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp};
 
 /// A task's place in its life, by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,9 +84,10 @@ impl fmt::Display for StateName {
 /// A task's place in its life, with the facts that are true there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskState {
-    /// Waits; not to be leased before that moment of the wall clock.
+    /// Waits; not to be leased before that moment of that clock.
     Waiting {
         not_before: Timestamp,
+        clock: Clock,
     },
     /// Owned by `worker` under the task's `lease_id` until `expires_at` of log time.
     Leased {

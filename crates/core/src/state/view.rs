@@ -195,7 +195,7 @@ impl<'a> TaskView<'a> {
     #[must_use]
     pub fn not_before(&self) -> Option<Timestamp> {
         match self.task.state {
-            TaskState::Waiting { not_before } => Some(not_before),
+            TaskState::Waiting { not_before, .. } => Some(not_before),
             TaskState::Leased { .. }
             | TaskState::Completed { .. }
             | TaskState::Failed { .. }

@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 use tenure_core::command::{Extended, Leased, Reply, Reported, Rest, SubmitOutcome, Submitted};
 use tenure_core::event::{Event, LeaseExtended, QueueSettings, Record, Report};
 use tenure_core::state::{QueueView, StateName, TaskView};
-use tenure_core::time::Timestamp;
+use tenure_core::time::{Clock, Timestamp};
 use tenure_core::transition::{Transition, transitions};
 use tenure_core::{Rejection, State};
 
@@ -269,7 +269,8 @@ pub(crate) fn next(state: &State, out: &mut String) {
     let moments = [
         ("a lease ends at", state.next_lease_end()),
         ("a deadline passes at", state.next_deadline()),
-        ("a delay ends at", state.next_delayed()),
+        ("a delay ends at", state.next_start(Clock::Log)),
+        ("an appointment is due at", state.next_start(Clock::Wall)),
     ];
     for (what, at) in moments {
         if let Some(at) = at {

@@ -92,14 +92,14 @@ impl Story {
             "history" => self.history(task_id(&words.next("the task")?)?, out)?,
             "tasks" => self.list(words, out)?,
             "queues" => {
-                self.state.advance(self.now().wall);
+                self.state.advance(self.now());
                 self.state.queues().iter().for_each(|queue| print::queue(queue, out));
                 if self.state.queues().is_empty() {
                     out.push_str("no queues\n");
                 }
             }
             "next" => {
-                self.state.advance(self.now().wall);
+                self.state.advance(self.now());
                 print::next(&self.state, out);
             }
             _ => return Ok(false),
@@ -108,7 +108,7 @@ impl Story {
     }
 
     fn now(&self) -> Now {
-        let wall = self.wall_clock.max(self.state.facts().last_at());
+        let wall = self.wall_clock.max(self.log_clock);
         Now { log: self.log_clock, wall }
     }
 
@@ -119,7 +119,7 @@ impl Story {
         out: &mut String,
     ) -> Result<(), String> {
         let now = self.now();
-        self.state.advance(now.wall);
+        self.state.advance(now);
         let before = self.state.clone();
         let mut draft = Draft::new(&before);
         let (event, reply) = match decide(&mut draft, command, now, self.seed) {
@@ -155,7 +155,7 @@ impl Story {
         for bytes in &self.log {
             apply(&mut state, &decoded(bytes)?);
         }
-        state.serve(self.now().wall);
+        state.serve(self.now());
         invariant::check(&state).map_err(|broken| format!("replay breaks a law: {broken}"))?;
         if state.facts().hash() != self.state.facts().hash() {
             return Err("replay gives another state than living through it".to_owned());

@@ -193,7 +193,7 @@ impl World {
 
     /// Decides and applies a command; says in a few words what became of it.
     fn play(&mut self, command: &Command) -> String {
-        self.state.advance(self.now);
+        self.state.advance(Now::both(self.now));
         let before = self.state.clone();
         let told = self.play_unchecked(command);
         if self.state.last_lsn() > before.last_lsn() {
@@ -208,7 +208,7 @@ impl World {
     /// The same without a look at the laws, for large states.
     fn play_unchecked(&mut self, command: &Command) -> String {
         let now = Now::both(self.now);
-        self.state.advance(now.wall);
+        self.state.advance(now);
         let (event, reply) = match decide(&mut Draft::new(&self.state), command, now, 0) {
             Ok(Verdict::Append(event, reply)) => (event, reply),
             Ok(Verdict::Answer(reply)) => return answered(&reply),

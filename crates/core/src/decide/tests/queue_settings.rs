@@ -20,9 +20,9 @@ fn what_is_so_already_needs_no_record() {
     let set = || configure(Setting::Set(span(HOUR)));
     let cases: [(&str, Vec<Command>, Command, &str); 12] = [
         ("no such queue", vec![], pause(), "QueueConfigured"),
-        ("no such queue", vec![], resume(), "QueueConfigured"),
+        ("no such queue", vec![], resume(), "= open"),
         ("no such queue", vec![], configure(Setting::Keep), "QueueConfigured"),
-        ("never set", vec![submit(body(Fresh))], resume(), "QueueConfigured"),
+        ("never set", vec![submit(body(Fresh))], resume(), "= open"),
         ("paused", vec![pause()], pause(), "= paused"),
         ("paused", vec![pause()], resume(), "QueueConfigured"),
         ("paused", vec![pause()], configure(Setting::Keep), "= paused"),

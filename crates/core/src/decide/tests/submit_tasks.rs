@@ -82,7 +82,7 @@ fn a_conflict_says_which_task_and_with_whom() {
     let without_key = || NewTask { key: None, ..body(Fresh) };
     let batch = |tasks| Command::SubmitTasks(SubmitTasks { tasks });
     let refusal = World::with(Fresh).refusal(&batch(vec![without_key(), other()]));
-    let known = Rejection::KeyConflict { index: 1, key: key.clone(), task_id: TASK };
+    let known = Rejection::KeyConflict { index: Some(1), key: key.clone(), task_id: TASK };
     assert_eq!(refusal, Some(known));
     let refusal = World::new().refusal(&batch(vec![without_key(), body(Fresh), other()]));
     assert_eq!(refusal, Some(Rejection::KeyTwice { index: 2, key, first: 1 }));
@@ -115,7 +115,7 @@ fn one_queue_too_many_is_refused() {
     }
     let tasks = vec![in_queue(QUEUES_MAX - 1), in_queue(QUEUES_MAX)];
     let refusal = world.refusal(&Command::SubmitTasks(SubmitTasks { tasks }));
-    assert_eq!(refusal, Some(Rejection::TooManyQueues { index: 1 }));
+    assert_eq!(refusal, Some(Rejection::TooManyQueues { index: Some(1) }));
     let refusal = world.refusal(&Command::PauseQueue(queue("new")));
     assert_eq!(refusal.map(|refusal| refusal.code()), Some("too_many_queues"));
     assert_eq!(world.refusal(&Command::PauseQueue(queue("1"))), None);

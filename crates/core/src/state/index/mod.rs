@@ -1,7 +1,7 @@
 //! What can be worked out from the facts and is kept only to find things fast. It is safe to lose:
 //! replay does without it, and it is built again from the tasks in one pass.
 //!
-//! Each task has one *place*, a function of its slot and of how far the clock was followed. A
+//! Each task has one *place*, a function of its slot and of how far the clocks were followed. A
 //! change of a task moves it from the place before to the place after, and nothing else touches
 //! an index; so what is kept and what would be built anew cannot drift apart.
 
@@ -18,7 +18,7 @@ use super::dense::QueueRef;
 use super::facts::Facts;
 use super::task::{StateName, Task, TaskState};
 use crate::id::{LeaseId, TaskId};
-use crate::time::Timestamp;
+use crate::time::{Clock, Now, Timestamp};
 
 pub(crate) use self::id_set::IdSet;
 pub(crate) use self::names::Names;
@@ -31,16 +31,16 @@ pub(crate) struct Indexes {
     links: Links,
     /// Leases by their end.
     pub leases: BTreeMap<(Timestamp, LeaseId), TaskId>,
-    /// Waiting tasks whose moment has not come, by that moment.
-    pub delayed: BTreeSet<(Timestamp, TaskId)>,
+    /// Waiting tasks whose moment has not come, by clock and moment.
+    delayed: [BTreeSet<(Timestamp, TaskId)>; 2],
     /// Deadlines of tasks that have not ended.
     pub deadlines: BTreeSet<(Timestamp, TaskId)>,
     /// Tasks by queue and idempotency key.
     keys: Names<TaskId>,
     finished: Heads,
     counts: StateCounts,
-    /// How far `delayed` was followed: what is due by then is ready.
-    advanced_to: Timestamp,
+    /// How far the clocks were followed: what is due by then is ready.
+    followed: Now,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -97,24 +97,24 @@ enum Place {
     Fresh,
     /// Ready again, or after a delay: it goes between the others.
     Returned,
-    Delayed(Timestamp),
+    Delayed(Clock, Timestamp),
     Leased(Timestamp, LeaseId),
     Finished(Timestamp),
 }
 
 impl Indexes {
-    /// Builds everything from the facts, with the clock followed to `advanced_to`.
-    pub(crate) fn build(facts: &Facts, seed: u64, advanced_to: Timestamp) -> Self {
+    /// Builds everything from the facts, with the clocks followed so far.
+    pub(crate) fn build(facts: &Facts, seed: u64, followed: Now) -> Self {
         let mut indexes = Self {
             queues: Vec::new(),
             links: Links::default(),
             leases: BTreeMap::new(),
-            delayed: BTreeSet::new(),
+            delayed: Default::default(),
             deadlines: BTreeSet::new(),
             keys: Names::new(seed),
             finished: Heads::default(),
             counts: StateCounts::default(),
-            advanced_to,
+            followed,
         };
         for (queue, known) in facts.queues.iter() {
             indexes.retention_changed(queue, known.settings.retention_ms);
@@ -187,20 +187,47 @@ impl Indexes {
         self.finished.moved(queue, before, after);
     }
 
-    /// Follows the wall clock: what was delayed until `now` is ready.
-    pub(crate) fn advance(&mut self, facts: &Facts, now: Timestamp) {
-        while let Some(&(not_before, id)) = self.delayed.first()
-            && not_before <= now
-        {
-            self.delayed.pop_first();
-            let task = facts.tasks.get(id.0).expect("a delayed task exists");
-            self.queue(task.queue).ready.insert_returned(task.priority, id);
+    /// Follows the clocks: what was delayed until now is ready.
+    pub(crate) fn advance(&mut self, facts: &Facts, now: Now) {
+        if now.wall < self.followed.wall {
+            self.go_back(facts, now.wall);
         }
-        self.advanced_to = self.advanced_to.max(now);
+        for clock in [Clock::Log, Clock::Wall] {
+            while let Some(&(not_before, id)) = self.delayed[clock as usize].first()
+                && not_before <= now.on(clock)
+            {
+                self.delayed[clock as usize].pop_first();
+                let task = facts.tasks.get(id.0).expect("a delayed task exists");
+                self.queue(task.queue).ready.insert_returned(task.priority, id);
+            }
+        }
+        self.followed = Now { log: self.followed.log.max(now.log), wall: now.wall };
     }
 
-    pub(crate) fn advanced_to(&self) -> Timestamp {
-        self.advanced_to
+    /// The wall clock was set back: appointments that seemed due are not. It happens so rarely
+    /// that a look at all returned tasks is cheap enough.
+    fn go_back(&mut self, facts: &Facts, wall: Timestamp) {
+        for queue in &mut self.queues {
+            let returned: Vec<_> = queue.ready.returned().collect();
+            for Next { priority, task_id } in returned {
+                let task = facts.tasks.get(task_id.0).expect("a ready task exists");
+                if let TaskState::Waiting { not_before, clock: Clock::Wall } = task.state
+                    && not_before > wall
+                {
+                    queue.ready.remove_returned(priority, task_id);
+                    self.delayed[Clock::Wall as usize].insert((not_before, task_id));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn followed(&self) -> Now {
+        self.followed
+    }
+
+    /// The moment at which the next waiting task becomes ready.
+    pub(crate) fn next_start(&self, clock: Clock) -> Option<Timestamp> {
+        self.delayed[clock as usize].first().map(|(at, _)| *at)
     }
 
     /// Whether a queue has a task that could be leased now.
@@ -255,10 +282,12 @@ impl Indexes {
 
     fn place(&self, task: &Task) -> Place {
         match task.state {
-            TaskState::Waiting { not_before } if not_before > self.advanced_to => {
-                Place::Delayed(not_before)
+            TaskState::Waiting { not_before, clock } if not_before > self.followed.on(clock) => {
+                Place::Delayed(clock, not_before)
             }
-            TaskState::Waiting { not_before: Timestamp::ZERO } if task.attempt == 0 => Place::Fresh,
+            TaskState::Waiting { not_before: Timestamp::ZERO, .. } if task.attempt == 0 => {
+                Place::Fresh
+            }
             TaskState::Waiting { .. } => Place::Returned,
             TaskState::Leased { expires_at, .. } => Place::Leased(expires_at, task.lease_id),
             TaskState::Completed { at }
@@ -275,8 +304,8 @@ impl Indexes {
                 self.queues[at].ready.push_fresh(&mut self.links, task.priority, id);
             }
             Place::Returned => self.queue(task.queue).ready.insert_returned(task.priority, id),
-            Place::Delayed(until) => {
-                self.delayed.insert((until, id));
+            Place::Delayed(clock, until) => {
+                self.delayed[clock as usize].insert((until, id));
             }
             Place::Leased(until, lease) => {
                 self.leases.insert((until, lease), id);
@@ -294,8 +323,8 @@ impl Indexes {
                 self.queues[at].ready.remove_fresh(&mut self.links, task.priority, id);
             }
             Place::Returned => self.queue(task.queue).ready.remove_returned(task.priority, id),
-            Place::Delayed(until) => {
-                self.delayed.remove(&(until, id));
+            Place::Delayed(clock, until) => {
+                self.delayed[clock as usize].remove(&(until, id));
             }
             Place::Leased(until, lease) => {
                 self.leases.remove(&(until, lease));

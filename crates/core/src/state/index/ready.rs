@@ -112,6 +112,13 @@ impl Ready {
         })
     }
 
+    /// Those that came back, or whose delay is over.
+    pub(crate) fn returned(&self) -> impl Iterator<Item = Next> {
+        self.lines.iter().flat_map(|(priority, line)| {
+            line.returned.iter().map(|id| Next { priority: *priority, task_id: *id })
+        })
+    }
+
     fn line(&mut self, priority: Priority) -> &mut Line {
         let at = self.find(priority).unwrap_or_else(|at| {
             self.lines.insert(at, (priority, Line::default()));
