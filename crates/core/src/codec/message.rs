@@ -163,7 +163,7 @@ macro_rules! number_field {
         impl $crate::codec::Field<'_> for $type {
             #[inline]
             fn is_default(&self) -> bool {
-                *self == Self::default()
+                $to(*self) == 0
             }
 
             #[inline]
