@@ -1,7 +1,7 @@
 //! Messages whose Rust type is their wire format: one declaration gives the struct, its encoder
 //! and its borrowing decoder, with the field numbers in plain sight.
 
-use super::wire::{Malformed, Reader, Wire, put_bytes, put_key, put_nested, put_varint};
+use super::wire::{Malformed, Reader, Wire, put_bytes, put_nested, put_varint};
 use crate::id::{LeaseId, Lsn, TaskId};
 use crate::name::Text;
 use crate::time::Timestamp;
@@ -143,12 +143,6 @@ fn expect_wire(wire: Wire, want: Wire) -> Result<(), Malformed> {
     } else {
         Err(Malformed::new(format!("{wire:?} where {want:?} belongs")))
     }
-}
-
-#[inline]
-pub(crate) fn put_number(tag: u32, number: u64, out: &mut Vec<u8>) {
-    put_key(tag, Wire::Varint, out);
-    put_varint(number, out);
 }
 
 #[inline]

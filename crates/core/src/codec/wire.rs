@@ -51,42 +51,66 @@ impl Wire {
     }
 }
 
-/// A varint at the front of a small array, so that it is written in one piece.
-#[inline]
-fn varint(mut value: u64) -> ([u8; 10], usize) {
-    let (mut bytes, mut len) = ([0; 10], 0);
-    while value >= 0x80 {
-        bytes[len] = low_seven(value) | 0x80;
-        value >>= 7;
-        len += 1;
+/// A few bytes that are written together: a key and a number are at most 15.
+#[derive(Default)]
+struct Short {
+    bytes: [u8; 16],
+    len: usize,
+}
+
+impl Short {
+    #[inline]
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes[self.len] = low_seven(value) | 0x80;
+            value >>= 7;
+            self.len += 1;
+        }
+        self.bytes[self.len] = low_seven(value);
+        self.len += 1;
     }
-    bytes[len] = low_seven(value);
-    (bytes, len + 1)
+
+    /// Copies all sixteen and takes back what is too much: a copy whose length is known is one
+    /// instruction, any other is a call.
+    #[inline]
+    fn put(self, out: &mut Vec<u8>) {
+        let end = out.len() + self.len;
+        out.extend_from_slice(&self.bytes);
+        out.truncate(end);
+    }
 }
 
 #[inline]
+fn key(tag: u32, wire: Wire) -> u64 {
+    u64::from(tag << 3 | wire.number())
+}
+
 pub(crate) fn put_varint(value: u64, out: &mut Vec<u8>) {
-    if value < 0x80 {
-        return out.push(low_seven(value));
-    }
-    let (bytes, len) = varint(value);
-    out.extend_from_slice(&bytes[..len]);
+    let mut short = Short::default();
+    short.varint(value);
+    short.put(out);
 }
 
 #[inline]
-pub(crate) fn put_key(tag: u32, wire: Wire, out: &mut Vec<u8>) {
-    put_varint(u64::from(tag << 3 | wire.number()), out);
+pub(crate) fn put_number(tag: u32, value: u64, out: &mut Vec<u8>) {
+    let mut short = Short::default();
+    short.varint(key(tag, Wire::Varint));
+    short.varint(value);
+    short.put(out);
 }
 
+#[inline]
 pub(crate) fn put_bytes(tag: u32, bytes: &[u8], out: &mut Vec<u8>) {
-    put_key(tag, Wire::Bytes, out);
-    put_varint(bytes.len() as u64, out);
+    let mut short = Short::default();
+    short.varint(key(tag, Wire::Bytes));
+    short.varint(bytes.len() as u64);
+    short.put(out);
     out.extend_from_slice(bytes);
 }
 
 /// Writes what `fill` writes, with its length in front.
 pub(crate) fn put_nested(tag: u32, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
-    put_key(tag, Wire::Bytes, out);
+    put_varint(key(tag, Wire::Bytes), out);
     // Nearly all messages are shorter than 128 bytes: their length takes the one byte left here.
     // The others are moved up, which is cheaper than measuring every message beforehand.
     let at = out.len();
