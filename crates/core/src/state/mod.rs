@@ -157,6 +157,12 @@ impl State {
         self.worker_names.find(name, |at| &**self.facts.worker_name(at) == name)
     }
 
+    /// For tests that break a law on purpose.
+    #[cfg(test)]
+    pub(crate) fn facts_mut(&mut self) -> &mut Facts {
+        &mut self.facts
+    }
+
     /// Ends a record: the next one must have the number after this.
     pub(crate) fn applied(&mut self, lsn: Lsn, at: Timestamp) {
         self.facts.last_lsn = lsn;
