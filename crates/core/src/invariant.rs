@@ -4,6 +4,9 @@
 //! touched is checked before its record is written, so that a broken law cannot become a crash
 //! loop.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -207,7 +210,9 @@ struct Seen {
 impl Seen {
     fn note(&mut self, facts: &Facts, id: TaskId, task: &Task) -> Result<(), Violation> {
         let in_range = id.is_some() && id < facts.next_task_id && id.0 <= ID_MAX;
-        hold(Law::IdsComeFromCounters, in_range, || format!("task {id} was never given"))?;
+        hold(Law::IdsComeFromCounters, in_range && task.lease_id.0 <= ID_MAX, || {
+            format!("task {id} or its lease {} was never given", task.lease_id)
+        })?;
         *self.tasks_by_queue.entry(task.queue).or_default() += 1;
         if task.lease_id.is_some()
             && let Some(other) = self.leases.insert(task.lease_id, id)

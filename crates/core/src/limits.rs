@@ -10,6 +10,9 @@ pub const BATCH_ITEMS_MAX: usize = 10_000;
 pub const LEASE_TASKS_MAX: u32 = 1_000;
 /// Queues that one lease request may name.
 pub const LEASE_QUEUES_MAX: usize = 100;
+/// Ready tasks that one lease request looks at: those it may get, and as many whose deadline has
+/// passed and whose end is not yet on record.
+pub const LEASE_SCAN_MAX: usize = 11_000;
 /// Leases ended, deadlines fired or tasks purged by one record; the rest waits for the next one.
 pub const DUE_ITEMS_MAX: usize = 10_000;
 /// Queues that exist at a time.

@@ -39,17 +39,26 @@ pub enum Rejection {
     },
     /// Another submit holds the key.
     KeyConflict {
-        /// Which task of the batch.
-        index: usize,
+        /// Which task of the batch, if there are several.
+        index: Option<usize>,
         /// The key.
         key: TaskKey,
         /// Who holds it.
         task_id: TaskId,
     },
+    /// An earlier task of the batch has the key, and another body.
+    KeyTwice {
+        /// Which task of the batch.
+        index: usize,
+        /// The key.
+        key: TaskKey,
+        /// Which task had it first.
+        first: usize,
+    },
     /// There are as many queues as there may be.
     TooManyQueues {
-        /// Which task of the batch, or 0.
-        index: usize,
+        /// Which task of the batch, if there are several.
+        index: Option<usize>,
     },
     /// More items than one request may have.
     BatchTooLarge {
@@ -71,7 +80,9 @@ impl Rejection {
             Rejection::TaskNotFound { .. } => "not_found",
             Rejection::LeaseLost { .. } => "lease_lost",
             Rejection::TaskTerminal { .. } => "task_terminal",
-            Rejection::NotRetryable { .. } | Rejection::KeyConflict { .. } => "conflict",
+            Rejection::NotRetryable { .. }
+            | Rejection::KeyConflict { .. }
+            | Rejection::KeyTwice { .. } => "conflict",
             Rejection::TooManyQueues { .. } => "too_many_queues",
             Rejection::BatchTooLarge { .. } | Rejection::RecordTooLarge { .. } => {
                 "payload_too_large"
@@ -101,13 +112,20 @@ impl fmt::Display for Rejection {
             ),
             Rejection::KeyConflict { index, key, task_id } => write!(
                 f,
-                "tasks[{index}]: the key {key:?} belongs to task {task_id}, which was submitted \
-                 with another body; use another key, or send the same body"
+                "{}the key {key:?} belongs to task {task_id}, which was submitted \
+                 with another body; use another key, or send the same body",
+                place(*index)
+            ),
+            Rejection::KeyTwice { index, key, first } => write!(
+                f,
+                "tasks[{index}]: the key {key:?} is that of tasks[{first}], which has another \
+                 body; use another key, or send the same body"
             ),
             Rejection::TooManyQueues { index } => write!(
                 f,
-                "tasks[{index}]: there are {QUEUES_MAX} queues already; use one that exists, or \
-                 wait until an unused one is gone"
+                "{}there are {QUEUES_MAX} queues already; use one that exists, or wait until an \
+                 unused one is gone",
+                place(*index)
             ),
             Rejection::BatchTooLarge { items } => write!(
                 f,
@@ -120,6 +138,11 @@ impl fmt::Display for Rejection {
             ),
         }
     }
+}
+
+/// Where in a batch the trouble is, as the beginning of a sentence.
+fn place(index: Option<usize>) -> String {
+    index.map_or_else(String::new, |index| format!("tasks[{index}]: "))
 }
 
 impl std::error::Error for Rejection {}

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::codec::number_field;
+
 /// A moment, in milliseconds since 1970 in UTC.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub u64);
@@ -25,16 +27,35 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// The two clocks that a decision may look at.
+/// Which clock a moment is meant on.
 ///
-/// Durations that somebody was promised (leases, timeouts, grace) run on log time, which no jump
-/// of the wall clock can shorten. Appointments (`run_at`, delays, backoff) follow the wall clock,
-/// held back to the last logged moment so that it never goes backward.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Spans of time (leases, timeouts, grace, delays, backoff) run on log time, which no jump of the
+/// wall clock can stretch or shorten. Appointments (`run_at`) are kept by the wall clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// Log time: it only goes forward, at the pace of the monotonic clock.
+    #[default]
+    Log = 0,
+    /// The wall clock, which may be set ahead and back.
+    Wall = 1,
+}
+
+impl Clock {
+    fn from_number(number: u64) -> Option<Self> {
+        [Self::Log, Self::Wall].into_iter().find(|clock| *clock as u64 == number)
+    }
+}
+
+number_field! {
+    Clock: |clock: Clock| clock as u64, Clock::from_number;
+}
+
+/// What both clocks say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
-    /// Log time: monotonic, and the `at` of the record that is written.
+    /// Log time, and the `at` of the record that is written.
     pub log: Timestamp,
-    /// The larger of the wall clock and the last logged moment.
+    /// The larger of the wall clock and log time: a wall clock that falls behind holds nothing up.
     pub wall: Timestamp,
 }
 
@@ -43,5 +64,14 @@ impl Now {
     #[must_use]
     pub fn both(at: Timestamp) -> Self {
         Self { log: at, wall: at }
+    }
+
+    /// What that clock says.
+    #[must_use]
+    pub fn on(&self, clock: Clock) -> Timestamp {
+        match clock {
+            Clock::Log => self.log,
+            Clock::Wall => self.wall,
+        }
     }
 }

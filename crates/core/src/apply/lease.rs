@@ -4,12 +4,12 @@ use super::Stamp;
 use crate::event::{Expired, Granted, LeaseExtended, LeaseReleased};
 use crate::id::TaskId;
 use crate::state::{LeaseEnd, Ledger, StateName, Task, TaskState, WorkerRef};
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp};
 
 pub(crate) fn granted(to: &mut impl Ledger, stamp: Stamp, worker: WorkerRef, item: &Granted<'_>) {
     to.change(item.about.task_id, |task| {
-        let (lease_ms, expires_at) = (item.lease_ms, item.expires_at);
-        task.state = TaskState::Leased { worker, lease_ms, expires_at };
+        task.state = TaskState::Leased { worker, expires_at: item.expires_at };
+        task.granted_ms = item.lease_ms;
         task.lease_id = item.lease_id;
         task.lease_end = LeaseEnd::Open;
         task.attempt = item.about.attempt;
@@ -53,7 +53,7 @@ pub(crate) fn end(
     not_before: Timestamp,
 ) {
     task.state = match to == StateName::Waiting {
-        true => TaskState::Waiting { not_before },
+        true => TaskState::Waiting { not_before, clock: Clock::Log },
         false => TaskState::ended(to, stamp.at),
     };
     task.lease_end = by;

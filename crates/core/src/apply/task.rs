@@ -11,7 +11,7 @@ use crate::limits::FAILURES_KEPT_MAX;
 use crate::state::{
     BlobRef, Cold, ColdRef, Key, LeaseEnd, Ledger, StateName, Task, TaskError, TaskState,
 };
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp};
 
 /// The code of the error that a task carries after its deadline.
 pub(crate) const TIMEOUT_CODE: &str = "TIMEOUT";
@@ -19,7 +19,7 @@ pub(crate) const TIMEOUT_CODE: &str = "TIMEOUT";
 pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
     let queue = to.queue_named(item.queue.as_str());
     let task = Task {
-        state: TaskState::Waiting { not_before: item.not_before },
+        state: TaskState::Waiting { not_before: item.not_before, clock: item.clock },
         created_at: stamp.at,
         started_at: Timestamp::ZERO,
         lease_id: LeaseId::NONE,
@@ -30,6 +30,7 @@ pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
         cold: ColdRef::NONE,
         attempt: 0,
         lease_ms: item.lease_ms,
+        granted_ms: 0,
         failures: 0,
         expiries: 0,
         max_attempts: item.max_attempts,
@@ -43,8 +44,16 @@ pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
 
 /// Most tasks have nothing of it.
 fn cold_part(item: &Created<'_>) -> Option<Cold> {
+    let plain = item.key.is_none()
+        && item.tags.is_empty()
+        && item.backoff.is_none()
+        && item.not_before == Timestamp::ZERO
+        && item.timeout_ms.is_none();
+    if plain {
+        return None;
+    }
     let text = |text: &crate::name::Text<'_>| Arc::<str>::from(text.as_str());
-    let cold = Cold {
+    Some(Cold {
         key: item
             .key
             .as_ref()
@@ -59,8 +68,7 @@ fn cold_part(item: &Created<'_>) -> Option<Cold> {
         timeout_ms: item.timeout_ms,
         deadline_at: item.deadline_at,
         ..Cold::default()
-    };
-    (cold != Cold::default()).then_some(cold)
+    })
 }
 
 pub(crate) fn completed(to: &mut impl Ledger, stamp: Stamp, item: &TaskCompleted<'_>) {
@@ -110,7 +118,7 @@ pub(crate) fn cancel_requested(to: &mut impl Ledger, stamp: Stamp, item: &Cancel
 pub(crate) fn retried(to: &mut impl Ledger, stamp: Stamp, item: &TaskRetried<'_>) {
     let id = item.about.task_id;
     to.change(id, |task| {
-        task.state = TaskState::Waiting { not_before: item.not_before };
+        task.state = TaskState::Waiting { not_before: item.not_before, clock: Clock::Log };
         task.failures = 0;
         task.expiries = 0;
         task.cancel_requested = false;

@@ -1,7 +1,7 @@
 //! Messages whose Rust type is their wire format: one declaration gives the struct, its encoder
 //! and its borrowing decoder, with the field numbers in plain sight.
 
-use super::wire::{Malformed, Reader, Wire, put_bytes, put_key, put_nested, put_varint};
+use super::wire::{Malformed, Reader, Wire, put_bytes, put_nested, put_varint};
 use crate::id::{LeaseId, Lsn, TaskId};
 use crate::name::Text;
 use crate::time::Timestamp;
@@ -27,6 +27,7 @@ pub(crate) trait Message<'a>: Default {
     fn put_fields(&self, out: &mut Vec<u8>);
     fn take_field(&mut self, tag: u32, wire: Wire, from: &mut Reader<'a>) -> Result<(), Malformed>;
 
+    #[inline]
     fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut message = Self::default();
         let mut from = Reader::new(bytes);
@@ -70,6 +71,7 @@ macro_rules! message {
             $($crate::codec::Field::put_unless_default(&self.$field, $tag, out);)*
         }
 
+        #[inline]
         fn take_field(
             &mut self,
             tag: u32,
@@ -144,12 +146,6 @@ fn expect_wire(wire: Wire, want: Wire) -> Result<(), Malformed> {
 }
 
 #[inline]
-pub(crate) fn put_number(tag: u32, number: u64, out: &mut Vec<u8>) {
-    put_key(tag, Wire::Varint, out);
-    put_varint(number, out);
-}
-
-#[inline]
 pub(crate) fn take_number(wire: Wire, from: &mut Reader<'_>) -> Result<u64, Malformed> {
     expect_wire(wire, Wire::Varint)?;
     from.varint()
@@ -161,7 +157,7 @@ macro_rules! number_field {
         impl $crate::codec::Field<'_> for $type {
             #[inline]
             fn is_default(&self) -> bool {
-                *self == Self::default()
+                $to(*self) == 0
             }
 
             #[inline]

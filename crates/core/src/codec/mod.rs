@@ -9,8 +9,8 @@ mod wire;
 
 pub use wire::Malformed;
 
-pub(crate) use message::{Field, Message, message, number_field, one_of, put_number, take_number};
-pub(crate) use wire::{Reader, Wire, put_bytes};
+pub(crate) use message::{Field, Message, message, number_field, one_of, take_number};
+pub(crate) use wire::{Reader, Wire, put_bytes, put_number};
 
 use crate::event::{Event, Record};
 use crate::id::Lsn;

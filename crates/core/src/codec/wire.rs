@@ -4,15 +4,15 @@
 use std::fmt;
 
 /// Bytes that are not a message of ours, or one from a newer version.
+///
+/// It is one pointer wide: results that carry it stay in registers, and decoding is all results.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed {
-    /// What was found, and where.
-    pub message: String,
-}
+pub struct Malformed(#[allow(clippy::box_collection)] Box<String>);
 
 impl Malformed {
+    #[cold]
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
+        Self(Box::new(message.into()))
     }
 
     #[cold]
@@ -29,7 +29,7 @@ impl Malformed {
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.0)
     }
 }
 
@@ -51,27 +51,66 @@ impl Wire {
     }
 }
 
-pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(low_seven(value) | 0x80);
-        value >>= 7;
+/// A few bytes that are written together: a key and a number are at most 15.
+#[derive(Default)]
+struct Short {
+    bytes: [u8; 16],
+    len: usize,
+}
+
+impl Short {
+    #[inline]
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes[self.len] = low_seven(value) | 0x80;
+            value >>= 7;
+            self.len += 1;
+        }
+        self.bytes[self.len] = low_seven(value);
+        self.len += 1;
     }
-    out.push(low_seven(value));
+
+    /// Copies all sixteen and takes back what is too much: a copy whose length is known is one
+    /// instruction, any other is a call.
+    #[inline]
+    fn put(self, out: &mut Vec<u8>) {
+        let end = out.len() + self.len;
+        out.extend_from_slice(&self.bytes);
+        out.truncate(end);
+    }
 }
 
-pub(crate) fn put_key(tag: u32, wire: Wire, out: &mut Vec<u8>) {
-    put_varint(u64::from(tag << 3 | wire.number()), out);
+#[inline]
+fn key(tag: u32, wire: Wire) -> u64 {
+    u64::from(tag << 3 | wire.number())
 }
 
+pub(crate) fn put_varint(value: u64, out: &mut Vec<u8>) {
+    let mut short = Short::default();
+    short.varint(value);
+    short.put(out);
+}
+
+#[inline]
+pub(crate) fn put_number(tag: u32, value: u64, out: &mut Vec<u8>) {
+    let mut short = Short::default();
+    short.varint(key(tag, Wire::Varint));
+    short.varint(value);
+    short.put(out);
+}
+
+#[inline]
 pub(crate) fn put_bytes(tag: u32, bytes: &[u8], out: &mut Vec<u8>) {
-    put_key(tag, Wire::Bytes, out);
-    put_varint(bytes.len() as u64, out);
+    let mut short = Short::default();
+    short.varint(key(tag, Wire::Bytes));
+    short.varint(bytes.len() as u64);
+    short.put(out);
     out.extend_from_slice(bytes);
 }
 
 /// Writes what `fill` writes, with its length in front.
 pub(crate) fn put_nested(tag: u32, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
-    put_key(tag, Wire::Bytes, out);
+    put_varint(key(tag, Wire::Bytes), out);
     // Nearly all messages are shorter than 128 bytes: their length takes the one byte left here.
     // The others are moved up, which is cheaper than measuring every message beforehand.
     let at = out.len();
@@ -147,15 +186,14 @@ impl<'a> Reader<'a> {
         if self.rest.is_empty() {
             return Ok(None);
         }
-        let key = self.varint()?;
+        let key =
+            u32::try_from(self.varint()?).map_err(|_| Malformed::new("a tag is too large"))?;
         let wire = match key & 7 {
             0 => Wire::Varint,
             2 => Wire::Bytes,
             other => return Err(Malformed::new(format!("wire type {other} is not used here"))),
         };
-        let tag =
-            u32::try_from(key >> 3).map_err(|_| Malformed::new("a field's tag is too large"))?;
-        Ok(Some((tag, wire)))
+        Ok(Some((key >> 3, wire)))
     }
 
     #[inline]

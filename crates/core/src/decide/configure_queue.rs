@@ -36,7 +36,7 @@ pub(super) fn set<'c>(
         return Ok(Verdict::Answer(reply));
     }
     if known.is_none() && draft.queue_count() >= QUEUES_MAX {
-        return Err(Rejection::TooManyQueues { index: 0 });
+        return Err(Rejection::TooManyQueues { index: None });
     }
     let item = QueueConfigured { queue: Text::Borrowed(name.as_str()), settings };
     apply::queue::configured(draft, &item);

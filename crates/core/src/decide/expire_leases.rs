@@ -1,21 +1,28 @@
 //! Time takes ownership back.
 
-use super::{Verdict, about, stamp};
+use super::{Verdict, about, fire_deadlines, stamp};
 use crate::apply;
 use crate::command::{Reply, Rest, Swept};
 use crate::event::{Event, Expired, ExpiryCause, LeaseExpired};
-use crate::id::TaskId;
+use crate::id::{LeaseId, TaskId};
 use crate::limits::DUE_ITEMS_MAX;
-use crate::state::{Draft, Ledger, StateName, Task, TaskState};
-use crate::time::Now;
+use crate::state::{Draft, Ledger, StateName, Task};
+use crate::time::{Now, Timestamp};
 
 pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
-    let due = draft.base().live().leases.range(..=(now.log, crate::id::LeaseId(u64::MAX)));
-    let mut due = due.map(|(_, task_id)| *task_id);
-    let mut leases = Vec::new();
-    for task_id in due.by_ref().take(DUE_ITEMS_MAX) {
+    // A lease that its task's deadline cut short is no fault of its worker: the deadline goes
+    // first, and takes the lease with it.
+    if draft.base().next_deadline().is_some_and(|at| at <= now.log) {
+        return fire_deadlines::sweep(draft, now, Rest::More);
+    }
+    let due = draft.base().live().leases.range(..=(now.log, LeaseId(u64::MAX)));
+    let mut due = due.map(|((expires_at, _), task_id)| (*expires_at, *task_id));
+    let count = due.clone().take(DUE_ITEMS_MAX).count();
+    draft.reserve(count);
+    let mut leases = Vec::with_capacity(count);
+    for (expires_at, task_id) in due.by_ref().take(DUE_ITEMS_MAX) {
         let task = *draft.task(task_id).expect("a lease belongs to a task");
-        let cause = match is_revoked(draft, task_id, &task) {
+        let cause = match is_revoked(draft, task_id, expires_at) {
             true => ExpiryCause::Revoked,
             false => ExpiryCause::RanOut,
         };
@@ -63,9 +70,8 @@ pub(super) fn verdict(leases: Vec<Expired<'static>>, rest: Rest) -> Verdict<'sta
     }
 }
 
-/// Whether it was the revocation that ended the lease. One that ran out before stays one that ran
-/// out, however late the sweep: the answer must not hang on tick timing.
-fn is_revoked(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> bool {
-    let TaskState::Leased { expires_at, .. } = task.state else { return false };
+/// Whether the lease ended by its revocation. One that ran out before that did not, however late
+/// the tick comes that ends it.
+fn is_revoked(draft: &Draft<'_>, task_id: TaskId, expires_at: Timestamp) -> bool {
     draft.cold(task_id).is_some_and(|cold| cold.revoke_at == expires_at)
 }

@@ -80,7 +80,7 @@ fn next_start(
             backoff.unwrap_or(&Backoff::STANDARD).wait_ms(failures, draw(seed, task_id))
         }
     };
-    now.wall.plus_ms(wait_ms)
+    now.log.plus_ms(wait_ms)
 }
 
 /// A number for this task out of the one for the whole command, so that tasks that fail together

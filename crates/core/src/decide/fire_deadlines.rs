@@ -10,6 +10,11 @@ use crate::state::{Draft, Ledger, StateName};
 use crate::time::Now;
 
 pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
+    sweep(draft, now, Rest::Nothing)
+}
+
+/// Fires what is due. `afterwards` says whether the caller has more to do when that is all.
+pub(super) fn sweep(draft: &mut Draft<'_>, now: Now, afterwards: Rest) -> Verdict<'static> {
     let mut due = draft.base().live().deadlines.range(..=(now.log, TaskId(u64::MAX)));
     let mut deadlines = Vec::new();
     for &(deadline_at, task_id) in due.by_ref().take(DUE_ITEMS_MAX) {
@@ -27,7 +32,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
         apply::task::deadline_passed(draft, stamp(draft, now), &item);
         deadlines.push(item);
     }
-    let rest = if due.next().is_some() { Rest::More } else { Rest::Nothing };
+    let rest = if due.next().is_some() { Rest::More } else { afterwards };
     let reply = Reply::Swept(Swept { items: deadlines.len(), rest });
     match deadlines.is_empty() {
         true => Verdict::Answer(reply),

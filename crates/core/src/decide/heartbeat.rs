@@ -21,8 +21,8 @@ pub(super) fn rule(draft: &mut Draft<'_>, lease: LeaseRef, now: Now) -> Ruling<'
     let LeaseRef { task_id, lease_id } = lease;
     let refused = |refusal| Ruling { task_id, item: None, result: Err(refusal) };
     match standing::look(draft, lease, now) {
-        Ok(Standing::Holds { task, lease_ms, expires_at: before }) => {
-            let expires_at = standing::lease_end(draft, lease, lease_ms, now);
+        Ok(Standing::Holds { task, expires_at: before }) => {
+            let expires_at = standing::lease_end(draft, lease, task.granted_ms, now);
             let extended = Extended { expires_at, cancel_requested: task.cancel_requested };
             let result = Ok(Accepted { state: StateName::Leased, extended: Some(extended) });
             // Two heartbeats in one millisecond, or one at the last possible end: nothing moves.

@@ -7,14 +7,14 @@ use super::{Verdict, about, stamp};
 use crate::apply;
 use crate::command::{LeaseRef, LeaseTasks, Leased, Reply};
 use crate::event::{Event, Granted, LeaseGranted};
-use crate::limits::LEASE_TASKS_MAX;
+use crate::limits::{LEASE_SCAN_MAX, LEASE_TASKS_MAX};
 use crate::name::Text;
 use crate::state::{Draft, Ledger, QueueRef};
 use crate::time::Now;
 
 pub(super) fn decide<'c>(draft: &mut Draft<'_>, command: &'c LeaseTasks, now: Now) -> Verdict<'c> {
     let queues = open_queues(draft, command);
-    let mut next = draft.base().live().ready(queues.into_iter());
+    let mut next = draft.base().live().ready(queues.into_iter()).take(LEASE_SCAN_MAX);
     let tasks_max = command.tasks_max.get().min(LEASE_TASKS_MAX) as usize;
     let mut grants: Vec<Granted<'_>> = Vec::new();
     let mut leased = Vec::new();

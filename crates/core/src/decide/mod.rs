@@ -18,6 +18,8 @@ mod resume_queue;
 mod retry_task;
 mod standing;
 mod submit_tasks;
+#[cfg(test)]
+mod tests;
 
 use crate::apply::Stamp;
 use crate::command::{Accepted, Command, Reply};

@@ -22,6 +22,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, retention: Retention, now: Now) -> V
         .map(|((_, task_id), _)| task_id);
     let tasks: Vec<_> = due.by_ref().take(DUE_ITEMS_MAX).collect();
     let rest = if due.next().is_some() { Rest::More } else { Rest::Nothing };
+    draft.reserve(tasks.len());
     tasks.iter().for_each(|task_id| draft.purge(*task_id));
     let reply = Reply::Swept(Swept { items: tasks.len(), rest });
     match tasks.is_empty() {

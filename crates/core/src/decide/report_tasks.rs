@@ -3,14 +3,14 @@
 
 use super::{Ruling, Verdict, complete_task, fail_task, heartbeat, release_task};
 use crate::command::{Reply, ReportTasks, Reported};
-use crate::event::{Event, ReportsApplied};
-use crate::limits::{BATCH_ITEMS_MAX, NAME_BYTES_MAX, RECORD_BYTES_MAX};
+use crate::event::{About, Event, Report, ReportsApplied};
+use crate::limits::{BATCH_ITEMS_MAX, RECORD_BYTES_MAX};
 use crate::rejection::Rejection;
 use crate::state::Draft;
 use crate::time::Now;
 
-/// Beside its output or reason an item has two names and a few numbers.
-const ITEM_BYTES_MAX: usize = 2 * NAME_BYTES_MAX + 128;
+/// Numbers and field keys of one item in a record, beside its texts and output, at the most.
+const ITEM_BYTES: usize = 128;
 
 pub(super) fn decide<'c>(
     draft: &mut Draft<'_>,
@@ -18,10 +18,13 @@ pub(super) fn decide<'c>(
     now: Now,
     seed: u64,
 ) -> Result<Verdict<'c>, Rejection> {
-    check_size(command)?;
-    let mut results = Vec::new();
-    let mut reports = Vec::new();
+    let items = check_count(command)?;
+    draft.reserve(items);
+    let mut results = Vec::with_capacity(items);
+    let mut reports = Vec::with_capacity(items);
+    let mut bytes = 0;
     let mut take = |ruling: Ruling<'c>| {
+        bytes += ruling.item.as_ref().map_or(0, bytes_of);
         reports.extend(ruling.item);
         results.push(Reported { task_id: ruling.task_id, result: ruling.result });
     };
@@ -37,6 +40,9 @@ pub(super) fn decide<'c>(
     for lease in &command.releases {
         take(release_task::rule(draft, *lease, now));
     }
+    if bytes > RECORD_BYTES_MAX {
+        return Err(Rejection::RecordTooLarge { bytes });
+    }
     let reply = Reply::Reported(results);
     Ok(match reports.is_empty() {
         true => Verdict::Answer(reply),
@@ -44,18 +50,29 @@ pub(super) fn decide<'c>(
     })
 }
 
-fn check_size(command: &ReportTasks) -> Result<(), Rejection> {
+/// How many items there are, if one request may have so many.
+fn check_count(command: &ReportTasks) -> Result<usize, Rejection> {
     let ReportTasks { heartbeats, completes, fails, releases } = command;
     let items = heartbeats.len() + completes.len() + fails.len() + releases.len();
-    if items > BATCH_ITEMS_MAX {
-        return Err(Rejection::BatchTooLarge { items });
+    match items <= BATCH_ITEMS_MAX {
+        true => Ok(items),
+        false => Err(Rejection::BatchTooLarge { items }),
     }
-    let outputs: usize = completes.iter().map(|report| report.output.as_bytes().len()).sum();
-    let reasons: usize = fails.iter().map(|report| report.reason.as_str().len()).sum();
-    let named = completes.len() + fails.len() + releases.len();
-    let bytes = outputs + reasons + named * ITEM_BYTES_MAX + heartbeats.len() * 32;
-    if bytes > RECORD_BYTES_MAX {
-        return Err(Rejection::RecordTooLarge { bytes });
+}
+
+/// What an item takes in a record, or a little more.
+fn bytes_of(report: &Report<'_>) -> usize {
+    let about = |about: &About<'_>| ITEM_BYTES + about.queue.as_str().len();
+    match report {
+        Report::LeaseExtended(_) => ITEM_BYTES,
+        Report::TaskCompleted(item) => {
+            about(&item.about) + item.worker.as_str().len() + item.output.len()
+        }
+        Report::TaskFailed(item) => {
+            let why = item.code.as_str().len() + item.reason.as_str().len();
+            about(&item.about) + item.worker.as_str().len() + why
+        }
+        Report::LeaseReleased(item) => about(&item.about) + item.worker.as_str().len(),
+        Report::TaskCancelled(item) => about(&item.about),
     }
-    Ok(())
 }

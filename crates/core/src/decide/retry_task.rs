@@ -25,7 +25,7 @@ pub(super) fn decide(
     let item = TaskRetried {
         about: about(draft, task_id, &task),
         from: task.name(),
-        not_before: now.wall.max(Timestamp(1)),
+        not_before: now.log.max(Timestamp(1)),
         deadline_at: timeout_ms.map_or(Timestamp::ZERO, |ms| now.log.plus_ms(ms)),
     };
     apply::task::retried(draft, stamp(draft, now), &item);

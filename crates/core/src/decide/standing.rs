@@ -11,8 +11,8 @@ use crate::time::{Now, Timestamp};
 
 /// Where a lease stands.
 pub(super) enum Standing {
-    /// The task is its worker's, until then; each heartbeat adds so much.
-    Holds { task: Task, lease_ms: u32, expires_at: Timestamp },
+    /// The task is its worker's, until then.
+    Holds { task: Task, expires_at: Timestamp },
     /// It is the task's latest lease and ended so. No newer one was given.
     Ended { task: Task, by: LeaseEnd },
     /// It was given once; time or a newer lease has overtaken it.
@@ -30,8 +30,8 @@ pub(super) fn look(draft: &Draft<'_>, lease: LeaseRef, now: Now) -> Result<Stand
         return Ok(Standing::Stale { task });
     }
     Ok(match task.state {
-        TaskState::Leased { lease_ms, expires_at, .. } if now.log < expires_at => {
-            Standing::Holds { task, lease_ms, expires_at }
+        TaskState::Leased { expires_at, .. } if now.log < expires_at => {
+            Standing::Holds { task, expires_at }
         }
         // Late is lost even if no tick has noticed: the answer must not hang on tick timing.
         TaskState::Leased { .. } => Standing::Stale { task },

@@ -10,7 +10,7 @@ use crate::name::{TaskKey, Text};
 use crate::rejection::Rejection;
 use crate::state::{Draft, Ledger};
 use crate::terms::Backoff;
-use crate::time::{Now, Timestamp};
+use crate::time::{Clock, Now, Timestamp};
 
 /// Numbers and field keys of one task in a record, beside its texts and payload.
 const ITEM_BYTES: usize = 160;
@@ -24,15 +24,16 @@ pub(super) fn decide<'c>(
     let mut submitted = Vec::with_capacity(command.tasks.len());
     let mut created = Vec::with_capacity(command.tasks.len());
     for (index, task) in command.tasks.iter().enumerate() {
+        let place = (command.tasks.len() > 1).then_some(index);
         let submit_hash = task.key.as_ref().map(|_| hash(task));
         if let Some((key, hash)) = task.key.as_ref().zip(submit_hash)
-            && let Some(known) = find_known(draft, index, task, key, hash)?
+            && let Some(known) = find_known(draft, place, task, key, hash, &submitted)?
         {
             submitted.push(Submitted { task_id: known, outcome: SubmitOutcome::Existed });
             continue;
         }
         if draft.find_queue(task.queue.as_str()).is_none() && draft.queue_count() >= QUEUES_MAX {
-            return Err(Rejection::TooManyQueues { index });
+            return Err(Rejection::TooManyQueues { index: place });
         }
         let item = create(draft.next_task_id(), task, submit_hash, now);
         apply::task::created(draft, stamp(draft, now), &item);
@@ -68,20 +69,27 @@ fn bytes_of(task: &NewTask) -> usize {
 /// The task that holds the key, if the submit is the same as the one that made it.
 fn find_known(
     draft: &Draft<'_>,
-    index: usize,
+    index: Option<usize>,
     task: &NewTask,
     key: &TaskKey,
     hash: SubmitHash,
+    submitted: &[Submitted],
 ) -> Result<Option<TaskId>, Rejection> {
     let queue = draft.find_queue(task.queue.as_str());
     let Some(task_id) = queue.and_then(|queue| draft.key_holder(queue, key.as_str())) else {
         return Ok(None);
     };
     let cold = draft.cold(task_id).expect("a task with a key has a cold part");
-    match cold.key.as_ref().is_some_and(|held| held.hash == hash) {
-        true => Ok(Some(task_id)),
-        false => Err(Rejection::KeyConflict { index, key: key.clone(), task_id }),
+    if cold.key.as_ref().is_some_and(|held| held.hash == hash) {
+        return Ok(Some(task_id));
     }
+    let key = key.clone();
+    // A number that this batch drafted is given to another task when the batch is refused.
+    let drafted = Submitted { task_id, outcome: SubmitOutcome::Created };
+    Err(match submitted.iter().position(|earlier| *earlier == drafted) {
+        Some(first) => Rejection::KeyTwice { index: submitted.len(), key, first },
+        None => Rejection::KeyConflict { index, key, task_id },
+    })
 }
 
 fn create<'c>(
@@ -91,18 +99,20 @@ fn create<'c>(
     now: Now,
 ) -> Created<'c> {
     let timeout_ms = task.timeout_ms.map(|span| span.get());
+    let (not_before, clock) = match task.start {
+        Start::AtOnce => (Timestamp::ZERO, Clock::Log),
+        Start::After(span) if span.get() == 0 => (Timestamp::ZERO, Clock::Log),
+        Start::After(span) => (now.log.plus_ms(span.get()), Clock::Log),
+        Start::At(moment) => (moment, Clock::Wall),
+    };
     let tags = task.tags.as_slice().iter();
     Created {
         task_id,
         queue: Text::Borrowed(task.queue.as_str()),
         priority: task.priority,
         payload: task.payload.as_bytes(),
-        not_before: match task.start {
-            Start::AtOnce => Timestamp::ZERO,
-            Start::After(span) if span.get() == 0 => Timestamp::ZERO,
-            Start::After(span) => now.wall.plus_ms(span.get()),
-            Start::At(moment) => moment,
-        },
+        not_before,
+        clock,
         lease_ms: task.lease_ms.get(),
         max_attempts: task.max_attempts.get(),
         max_expiries: task.max_expiries.get(),

@@ -8,7 +8,7 @@ use crate::id::{LeaseId, Lsn, TaskId};
 use crate::name::Text;
 use crate::state::StateName;
 use crate::terms::{Backoff, Priority};
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp};
 
 message! {
     /// The task that an item is about, as an observer wants to hear of it.
@@ -42,7 +42,7 @@ message! {
         3 => priority: Priority,
         /// What the worker gets.
         4 => payload: &'a [u8],
-        /// When it may run first; zero for at once.
+        /// When it may run first, by `clock`; zero for at once.
         5 => not_before: Timestamp,
         /// How long a lease lasts unless the worker asks for another span.
         6 => lease_ms: u32,
@@ -62,6 +62,8 @@ message! {
         13 => tags: Vec<Tag<'a>>,
         /// When it must have ended, by log time; zero for never.
         14 => deadline_at: Timestamp,
+        /// Which clock says when it may run: the wall clock for an appointment.
+        15 => clock: Clock,
     }
 
     /// A label.
@@ -160,7 +162,7 @@ message! {
         4 => to: StateName,
         /// How often it has failed by now.
         5 => failures: u16,
-        /// When it may run again.
+        /// When it may run again, by log time.
         6 => not_before: Timestamp,
         /// The failure's code, for programs.
         7 => code: Text<'a>,
@@ -208,7 +210,7 @@ message! {
         1 => about: About<'a>,
         /// FAILED, DEAD or CANCELED.
         2 => from: StateName,
-        /// When it may run: now. Written down so that the task goes back to its old place, not
+        /// When it may run, by log time: now. Written down so that the task goes back to its old place, not
         /// to the end of the line.
         3 => not_before: Timestamp,
         /// Its new deadline; zero for none.

@@ -26,6 +26,9 @@ const DRAFT_REF: u32 = 1 << 31;
 /// An overlay over a state.
 pub struct Draft<'s> {
     state: &'s State,
+    /// Tasks that are new, in the order of their ids, which have no gaps.
+    created: Vec<Touched>,
+    /// Tasks that the state knows.
     touched: SmallVec<[Touched; 1]>,
     /// Where a task is in `touched`, once there are many.
     places: HashMap<TaskId, usize, FixedState>,
@@ -52,6 +55,7 @@ impl<'s> Draft<'s> {
     pub fn new(state: &'s State) -> Self {
         Self {
             state,
+            created: Vec::new(),
             touched: SmallVec::new(),
             places: HashMap::with_hasher(FixedState::default()),
             new_keys: HashMap::with_hasher(FixedState::default()),
@@ -61,6 +65,14 @@ impl<'s> Draft<'s> {
             settings: Vec::new(),
             next_task_id: state.facts.next_task_id,
             next_lease_id: state.facts.next_lease_id,
+        }
+    }
+
+    /// Makes room for so many tasks, where it is known that many will be touched.
+    pub(crate) fn reserve(&mut self, tasks: usize) {
+        self.touched.reserve(tasks);
+        if tasks > SCAN_MAX {
+            self.places.reserve(tasks);
         }
     }
 
@@ -139,9 +151,11 @@ impl<'s> Draft<'s> {
     /// Every touched task before and after, for the laws that are checked before a record is
     /// written.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (TaskId, Option<&Task>, Option<&Task>)> {
-        self.touched.iter().map(|touched| {
-            (touched.id, self.state.facts.tasks.get(touched.id.0), touched.task.as_ref())
-        })
+        let known = self
+            .touched
+            .iter()
+            .map(|touched| (touched.id, self.state.task_slot(touched.id), touched.task.as_ref()));
+        known.chain(self.created.iter().map(|new| (new.id, None, new.task.as_ref())))
     }
 
     /// Compares what is drafted with a state to which the record was applied. Says the first
@@ -151,9 +165,8 @@ impl<'s> Draft<'s> {
         if (self.next_task_id, self.next_lease_id) != (next_task, next_lease) {
             return Err("the counters differ".to_owned());
         }
-        for touched in &self.touched {
-            let id = touched.id;
-            match (&touched.task, applied.task_slot(id)) {
+        for (id, _, drafted) in self.changes() {
+            match (drafted, applied.task_slot(id)) {
                 (None, None) => {}
                 (Some(drafted), Some(task)) => self.compare(id, drafted, applied, task)?,
                 _ => return Err(format!("task {id} is in one of the two only")),
@@ -202,6 +215,24 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
+    fn find(&self, id: TaskId) -> Option<&Touched> {
+        match id.0.checked_sub(self.state.facts.next_task_id.0) {
+            Some(nth) => self.created.get(nth as usize),
+            None => self.place(id).map(|at| &self.touched[at]),
+        }
+    }
+
+    fn touch(&mut self, id: TaskId) -> &mut Touched {
+        if let Some(nth) = id.0.checked_sub(self.state.facts.next_task_id.0) {
+            return &mut self.created[nth as usize];
+        }
+        let at = self.place(id).unwrap_or_else(|| {
+            let task = self.state.task_slot(id).copied();
+            self.add(Touched { id, task, cold: None })
+        });
+        &mut self.touched[at]
+    }
+
     fn place(&self, id: TaskId) -> Option<usize> {
         if self.touched.len() <= SCAN_MAX {
             return self.touched.iter().position(|touched| touched.id == id);
@@ -209,20 +240,12 @@ impl<'s> Draft<'s> {
         self.places.get(&id).copied()
     }
 
-    fn touch(&mut self, id: TaskId) -> &mut Touched {
-        let at = self.place(id).unwrap_or_else(|| {
-            let task = self.state.facts.tasks.get(id.0).copied();
-            self.add(Touched { id, task, cold: None })
-        });
-        &mut self.touched[at]
-    }
-
     fn add(&mut self, touched: Touched) -> usize {
         let at = self.touched.len();
         self.touched.push(touched);
         if at == SCAN_MAX {
-            self.places
-                .extend(self.touched.iter().enumerate().map(|(at, touched)| (touched.id, at)));
+            let ids = self.touched.iter().map(|touched| touched.id);
+            self.places.extend(ids.zip(0..));
         } else if at > SCAN_MAX {
             self.places.insert(self.touched[at].id, at);
         }
@@ -232,23 +255,24 @@ impl<'s> Draft<'s> {
 
 impl Ledger for Draft<'_> {
     fn task(&self, id: TaskId) -> Option<&Task> {
-        match self.place(id) {
-            Some(at) => self.touched[at].task.as_ref(),
-            None => self.state.facts.tasks.get(id.0),
+        match self.find(id) {
+            Some(touched) => touched.task.as_ref(),
+            None => self.state.task_slot(id),
         }
     }
 
     fn cold(&self, id: TaskId) -> Option<&Cold> {
-        let drafted = self.place(id).and_then(|at| self.touched[at].cold.as_deref());
-        drafted.or_else(|| self.state.facts.cold_of(self.state.facts.tasks.get(id.0)?))
+        let drafted = self.find(id).and_then(|touched| touched.cold.as_deref());
+        drafted.or_else(|| self.state.facts.cold_of(self.state.task_slot(id)?))
     }
 
     fn create(&mut self, id: TaskId, task: Task, cold: Option<Cold>, _payload: &[u8]) {
         if let Some(key) = cold.as_ref().and_then(|cold| cold.key.as_ref()) {
             self.new_keys.insert((task.queue, Arc::clone(&key.text)), id);
         }
-        self.next_task_id = self.next_task_id.max(id.next());
-        self.add(Touched { id, task: Some(task), cold: cold.map(Box::new) });
+        assert_eq!(id, self.next_task_id, "a draft gives out ids one after the other");
+        self.next_task_id = id.next();
+        self.created.push(Touched { id, task: Some(task), cold: cold.map(Box::new) });
     }
 
     fn change(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {

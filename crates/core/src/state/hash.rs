@@ -54,10 +54,12 @@ impl Facts {
         sink.bytes(self.queue_name(task.queue).as_bytes());
         sink.number(task.name() as u64);
         match task.state {
-            TaskState::Waiting { not_before } => sink.number(not_before.0),
-            TaskState::Leased { worker, lease_ms, expires_at } => {
+            TaskState::Waiting { not_before, clock } => {
+                sink.number(not_before.0);
+                sink.number(clock as u64);
+            }
+            TaskState::Leased { worker, expires_at } => {
                 sink.bytes(self.worker_name(worker).as_bytes());
-                sink.number(lease_ms.into());
                 sink.number(expires_at.0);
             }
             TaskState::Completed { at }
@@ -70,6 +72,7 @@ impl Facts {
         sink.number(task.lease_id.0);
         sink.number(task.attempt.into());
         sink.number(task.lease_ms.into());
+        sink.number(task.granted_ms.into());
         for count in [task.failures, task.expiries, task.max_attempts, task.max_expiries] {
             sink.number(count.into());
         }

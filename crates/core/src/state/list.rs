@@ -1,6 +1,8 @@
 //! Lists: newest first, a page at a time, each page after a bounded number of looks.
 
-use super::State;
+use super::{QueueRef, State};
+use std::collections::BinaryHeap;
+
 use super::task::StateName;
 use super::view::TaskView;
 use crate::id::TaskId;
@@ -49,15 +51,19 @@ impl State {
         page
     }
 
-    /// Ids by state, merged from the youngest down.
-    fn newest_first(
-        &self,
+    /// The ids that queue and state let through, from the youngest down.
+    fn newest_first<'a>(
+        &'a self,
         filter: &Filter<'_>,
         before: Option<TaskId>,
-    ) -> impl Iterator<Item = TaskId> {
-        let lists = match filter.queue {
-            Some(name) => self.queue_ref(name).and_then(|queue| self.live().lists_of(queue)),
-            None => Some(self.live().lists()),
+    ) -> Box<dyn Iterator<Item = TaskId> + 'a> {
+        let newest = before.map_or(u64::MAX, |id| id.0.saturating_sub(1));
+        if filter.queue.is_none() && filter.state.is_none() && filter.worker.is_none() {
+            return Box::new(self.facts.tasks.down_from(newest).map(|(id, _)| TaskId(id)));
+        }
+        let queues: Vec<QueueRef> = match filter.queue {
+            Some(name) => self.queue_ref(name).into_iter().collect(),
+            None => self.facts.queues.iter().map(|(queue, _)| queue).collect(),
         };
         let states: &[StateName] = match (&filter.state, filter.worker) {
             (Some(state), _) => std::slice::from_ref(state),
@@ -65,19 +71,18 @@ impl State {
             (None, Some(_)) => &[StateName::Leased],
             (None, None) => &StateName::ALL,
         };
-        let newest = before.map_or(u64::MAX, |id| id.0.saturating_sub(1));
-        let lists = lists.into_iter().flat_map(|lists| states.iter().map(|state| lists.of(*state)));
-        let mut heads: Vec<_> = lists
-            .map(|list| {
-                let mut ids = list.iter();
-                ids.advance_back_to(newest);
-                (ids.next_back(), ids)
-            })
-            .collect();
-        std::iter::from_fn(move || {
-            let (youngest, ids) = heads.iter_mut().max_by_key(|(youngest, _)| *youngest)?;
-            std::mem::replace(youngest, ids.next_back()).map(TaskId)
-        })
+        let lists = queues
+            .iter()
+            .flat_map(|queue| states.iter().filter_map(|state| self.live().list(*queue, *state)));
+        let mut lists: Vec<_> = lists.map(|list| list.down_from(newest)).collect();
+        // Each list's youngest, and which list it is.
+        let mut heads: BinaryHeap<(u64, usize)> =
+            lists.iter_mut().enumerate().filter_map(|(at, ids)| Some((ids.next()?, at))).collect();
+        Box::new(std::iter::from_fn(move || {
+            let (id, at) = heads.pop()?;
+            heads.extend(lists[at].next().map(|older| (older, at)));
+            Some(TaskId(id))
+        }))
     }
 }
 

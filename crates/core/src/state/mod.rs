@@ -33,7 +33,7 @@ use self::facts::{Queue, Worker};
 use self::index::{Indexes, Names};
 use crate::event::QueueSettings;
 use crate::id::{Lsn, TaskId};
-use crate::time::Timestamp;
+use crate::time::{Clock, Now, Timestamp};
 
 /// The facts, and what is derived from them to find things fast.
 #[derive(Clone, Debug)]
@@ -64,19 +64,19 @@ impl State {
     #[must_use]
     pub fn new(table_seed: u64) -> Self {
         let mut state = Self::replaying(table_seed);
-        state.serve(Timestamp::ZERO);
+        state.serve(Now::default());
         state
     }
 
     /// Builds the indexes; from here on commands can be decided.
-    pub fn serve(&mut self, wall: Timestamp) {
-        self.indexes = Some(Indexes::build(&self.facts, self.table_seed, wall));
+    pub fn serve(&mut self, now: Now) {
+        self.indexes = Some(Indexes::build(&self.facts, self.table_seed, now));
     }
 
-    /// Follows the wall clock: what was delayed until then becomes ready.
-    pub fn advance(&mut self, wall: Timestamp) {
+    /// Follows the clocks: what was to wait until then becomes ready. Call it before deciding.
+    pub fn advance(&mut self, now: Now) {
         if let Some(indexes) = &mut self.indexes {
-            indexes.advance(&self.facts, wall);
+            indexes.advance(&self.facts, now);
         }
     }
 
@@ -110,10 +110,10 @@ impl State {
         self.live().deadlines.first().map(|(at, _)| *at)
     }
 
-    /// When the next delayed task becomes ready, by the wall clock.
+    /// When the next waiting task becomes ready, by that clock.
     #[must_use]
-    pub fn next_delayed(&self) -> Option<Timestamp> {
-        self.live().delayed.first().map(|(at, _)| *at)
+    pub fn next_start(&self, clock: Clock) -> Option<Timestamp> {
+        self.live().next_start(clock)
     }
 
     /// Whether a lease request for this queue would get something.
@@ -128,7 +128,7 @@ impl State {
     /// Compares the indexes with ones built anew. Says the first difference.
     pub(crate) fn check_indexes(&self) -> Result<(), String> {
         let Some(live) = &self.indexes else { return Ok(()) };
-        let anew = Indexes::build(&self.facts, self.table_seed, live.advanced_to());
+        let anew = Indexes::build(&self.facts, self.table_seed, live.followed());
         live.compare(&anew)?;
         for (id, task) in self.facts.tasks.iter() {
             let key = self.facts.cold_of(task).and_then(|cold| cold.key.as_ref());
@@ -155,6 +155,12 @@ impl State {
 
     fn worker_ref(&self, name: &str) -> Option<WorkerRef> {
         self.worker_names.find(name, |at| &**self.facts.worker_name(at) == name)
+    }
+
+    /// For tests that break a law on purpose.
+    #[cfg(test)]
+    pub(crate) fn facts_mut(&mut self) -> &mut Facts {
+        &mut self.facts
     }
 
     /// Ends a record: the next one must have the number after this.

@@ -7,15 +7,18 @@
 
 use std::sync::Arc;
 
-/// Pages in one directory: two levels keep the clone small and let ids jump.
+/// Pages in one directory: two levels let ids jump far ahead at no cost.
 const DIR_PAGES: usize = 1024;
 
 /// Slots by id, `N` to a page.
 #[derive(Clone, Debug)]
 pub(crate) struct Paged<T, const N: usize> {
     /// By number, ascending. Each covers `DIR_PAGES * N` ids.
-    dirs: Vec<(u64, Arc<[Page<T>]>)>,
+    dirs: Vec<(u64, Box<[Page<T>]>)>,
     len: u64,
+    /// The highest id so far. Its page stays even when it is empty: a queue that is drained as
+    /// fast as it fills would otherwise make and drop a page with every task.
+    newest: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -24,9 +27,18 @@ struct Page<T> {
     used: u32,
 }
 
+impl<T> Page<T> {
+    /// The taken slots; the page begins with the id `first`.
+    fn iter(&self, first: u64) -> impl DoubleEndedIterator<Item = (u64, &T)> {
+        let slots = self.slots.as_deref().unwrap_or_default();
+        let slots = slots.iter().enumerate();
+        slots.filter_map(move |(at, slot)| slot.as_ref().map(|value| (first + at as u64, value)))
+    }
+}
+
 impl<T, const N: usize> Default for Paged<T, N> {
     fn default() -> Self {
-        Self { dirs: Vec::new(), len: 0 }
+        Self { dirs: Vec::new(), len: 0, newest: 0 }
     }
 }
 
@@ -38,15 +50,17 @@ impl<T: Clone, const N: usize> Paged<T, N> {
         self.len
     }
 
+    #[inline]
     pub(crate) fn get(&self, id: u64) -> Option<&T> {
         let dir = self.find_dir(id / Self::DIR_SLOTS).ok()?;
         let page = self.dirs[dir].1[Self::page_of(id)].slots.as_deref()?;
         page[Self::slot_of(id)].as_ref()
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut T> {
         let dir = self.find_dir(id / Self::DIR_SLOTS).ok()?;
-        let page = &mut Arc::make_mut(&mut self.dirs[dir].1)[Self::page_of(id)];
+        let page = &mut self.dirs[dir].1[Self::page_of(id)];
         Arc::make_mut(page.slots.as_mut()?)[Self::slot_of(id)].as_mut()
     }
 
@@ -55,31 +69,33 @@ impl<T: Clone, const N: usize> Paged<T, N> {
         let number = id / Self::DIR_SLOTS;
         let dir = self.find_dir(number).unwrap_or_else(|at| {
             let empty = Page { slots: None, used: 0 };
-            self.dirs.insert(at, (number, vec![empty; DIR_PAGES].into()));
+            self.dirs.insert(at, (number, vec![empty; DIR_PAGES].into_boxed_slice()));
             at
         });
-        let page = &mut Arc::make_mut(&mut self.dirs[dir].1)[Self::page_of(id)];
+        let page = &mut self.dirs[dir].1[Self::page_of(id)];
         let slots = page.slots.get_or_insert_with(|| (0..N).map(|_| None).collect());
         let slot = &mut Arc::make_mut(slots)[Self::slot_of(id)];
         assert!(slot.is_none(), "an id is given once");
         *slot = Some(value);
         page.used += 1;
         self.len += 1;
+        if id > self.newest {
+            let before = std::mem::replace(&mut self.newest, id);
+            if !Self::same_page(before, id) {
+                self.drop_page_if_empty(before);
+            }
+        }
     }
 
     /// Empties a slot; a page or directory left empty goes with it.
     pub(crate) fn remove(&mut self, id: u64) -> Option<T> {
         let dir = self.find_dir(id / Self::DIR_SLOTS).ok()?;
-        let pages = Arc::make_mut(&mut self.dirs[dir].1);
-        let page = &mut pages[Self::page_of(id)];
+        let page = &mut self.dirs[dir].1[Self::page_of(id)];
         let removed = Arc::make_mut(page.slots.as_mut()?)[Self::slot_of(id)].take()?;
         page.used -= 1;
         self.len -= 1;
-        if page.used == 0 {
-            page.slots = None;
-            if pages.iter().all(|page| page.used == 0) {
-                self.dirs.remove(dir);
-            }
+        if page.used == 0 && !Self::same_page(id, self.newest) {
+            self.drop_page_if_empty(id);
         }
         Some(removed)
     }
@@ -87,16 +103,42 @@ impl<T: Clone, const N: usize> Paged<T, N> {
     /// All taken slots, by id.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &T)> {
         self.dirs.iter().flat_map(|(number, pages)| {
-            pages.iter().enumerate().flat_map(move |(page_no, page)| {
-                let first = number * Self::DIR_SLOTS + (page_no * N) as u64;
-                let slots = page.slots.as_deref().unwrap_or_default();
-                slots.iter().enumerate().filter_map(move |(i, slot)| {
-                    slot.as_ref().map(|value| (first + i as u64, value))
-                })
-            })
+            let first = number * Self::DIR_SLOTS;
+            pages.iter().enumerate().flat_map(move |(at, page)| page.iter(first + (at * N) as u64))
         })
     }
 
+    /// The taken slots up to and including `newest`, from the highest id down.
+    pub(crate) fn down_from(&self, newest: u64) -> impl Iterator<Item = (u64, &T)> {
+        let dirs = self.dirs.iter().rev();
+        let pages = dirs.flat_map(|(number, pages)| {
+            let first = number * Self::DIR_SLOTS;
+            pages.iter().enumerate().rev().map(move |(at, page)| (first + (at * N) as u64, page))
+        });
+        let pages = pages.skip_while(move |(first, _)| *first > newest);
+        pages
+            .flat_map(|(first, page)| page.iter(first).rev())
+            .skip_while(move |(id, _)| *id > newest)
+    }
+
+    fn drop_page_if_empty(&mut self, id: u64) {
+        let Ok(dir) = self.find_dir(id / Self::DIR_SLOTS) else { return };
+        let pages = &mut self.dirs[dir].1;
+        let page = &mut pages[Self::page_of(id)];
+        if page.used > 0 {
+            return;
+        }
+        page.slots = None;
+        if pages.iter().all(|page| page.slots.is_none()) {
+            self.dirs.remove(dir);
+        }
+    }
+
+    fn same_page(a: u64, b: u64) -> bool {
+        a / N as u64 == b / N as u64
+    }
+
+    #[inline]
     fn find_dir(&self, number: u64) -> Result<usize, usize> {
         // Work happens at the young end far more often than anywhere else.
         match self.dirs.last() {
@@ -149,12 +191,17 @@ mod tests {
     }
 
     #[test]
-    fn empty_pages_are_given_back() {
+    fn empty_pages_are_given_back_but_for_the_newest() {
+        let pages = |paged: &Small| {
+            let pages = paged.dirs.iter().flat_map(|(_, pages)| pages.iter());
+            pages.filter(|page| page.slots.is_some()).count()
+        };
         let mut paged = Small::default();
         (1..10_000).for_each(|id| paged.insert(id, id));
         (1..10_000).for_each(|id| assert_eq!(paged.remove(id), Some(id)));
-        assert_eq!(paged.len(), 0);
-        assert!(paged.dirs.is_empty());
+        assert_eq!((paged.len(), pages(&paged), paged.dirs.len()), (0, 1, 1));
         assert_eq!(paged.remove(1), None);
+        paged.insert(1 << 40, 0);
+        assert_eq!((paged.len(), pages(&paged), paged.dirs.len()), (1, 1, 1));
     }
 }

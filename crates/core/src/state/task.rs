@@ -9,7 +9,7 @@ use super::dense::{ColdRef, QueueRef, WorkerRef};
 use crate::event::SubmitHash;
 use crate::id::{LeaseId, Lsn};
 use crate::terms::{Backoff, Priority};
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp};
 
 /// A task's place in its life, by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,14 +84,14 @@ impl fmt::Display for StateName {
 /// A task's place in its life, with the facts that are true there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskState {
-    /// Waits; not to be leased before that moment of the wall clock.
+    /// Waits; not to be leased before that moment of that clock.
     Waiting {
         not_before: Timestamp,
+        clock: Clock,
     },
     /// Owned by `worker` under the task's `lease_id` until `expires_at` of log time.
     Leased {
         worker: WorkerRef,
-        lease_ms: u32,
         expires_at: Timestamp,
     },
     Completed {
@@ -167,7 +167,11 @@ pub(crate) struct Task {
     pub cold: ColdRef,
     /// Grants so far.
     pub attempt: u32,
+    /// How long a lease lasts unless its worker asks for another span.
     pub lease_ms: u32,
+    /// How long the latest lease lasts. (It stands here and not in the state because there it
+    /// would cost eight bytes in every slot.)
+    pub granted_ms: u32,
     pub failures: u16,
     pub expiries: u16,
     pub max_attempts: u16,
@@ -235,7 +239,7 @@ pub struct TaskError {
     pub message: Arc<str>,
 }
 
-const _: () = assert!(size_of::<Option<Task>>() <= 104, "ten million of these are in memory");
+const _: () = assert!(size_of::<Option<Task>>() <= 96, "ten million of these are in memory");
 
 #[cfg(test)]
 mod tests {

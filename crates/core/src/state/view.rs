@@ -70,8 +70,8 @@ impl State {
 
     fn view_queue(&self, at: QueueRef) -> QueueView {
         let queue = self.facts.queues.get(at).expect("a queue that was found exists");
-        let waiting = self.live().lists_of(at).map(|lists| lists.of(StateName::Waiting));
-        let oldest = waiting.and_then(|ids| self.task_slot(TaskId(ids.min()?)));
+        let waiting = self.live().list(at, StateName::Waiting);
+        let oldest = waiting.and_then(|ids| self.task_slot(TaskId(ids.first()?)));
         QueueView {
             name: Arc::clone(&queue.name),
             settings: queue.settings.clone(),
@@ -195,7 +195,7 @@ impl<'a> TaskView<'a> {
     #[must_use]
     pub fn not_before(&self) -> Option<Timestamp> {
         match self.task.state {
-            TaskState::Waiting { not_before } => Some(not_before),
+            TaskState::Waiting { not_before, .. } => Some(not_before),
             TaskState::Leased { .. }
             | TaskState::Completed { .. }
             | TaskState::Failed { .. }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tenure_core::State;
 use tenure_core::state::{Filter, StateCounts, StateName, TaskView};
-use tenure_core::time::Timestamp;
+use tenure_core::time::{Clock, Timestamp};
 
 use crate::model::{Model, Task};
 use crate::world::{Look, QUEUES};
@@ -133,10 +133,10 @@ pub(crate) fn moments(state: &State, model: &Model) -> Result<(), String> {
     same!("the next lease's end", state.next_lease_end(), ends.min().map(Timestamp));
     let deadlines = live().filter_map(|task| task.deadline_at);
     same!("the next deadline", state.next_deadline(), deadlines.min().map(Timestamp));
-    let delayed = tasks()
-        .filter(|task| task.state == StateName::Waiting && task.not_before > model.followed_to)
-        .map(|task| task.not_before);
-    same!("the next delayed task", state.next_delayed(), delayed.min().map(Timestamp));
+    for clock in [Clock::Log, Clock::Wall] {
+        let starts = tasks().filter_map(|task| model.start(task, clock));
+        same!("the next start", state.next_start(clock), starts.min().map(Timestamp));
+    }
     Ok(())
 }
 

@@ -13,9 +13,10 @@ use tenure_core::command::{
 use tenure_core::event::QueueSettings;
 use tenure_core::id::{LeaseId, TaskId};
 use tenure_core::limits::{BATCH_ITEMS_MAX, LEASE_TASKS_MAX};
+use tenure_core::name::TaskKey;
 use tenure_core::state::StateName;
 use tenure_core::terms::{Backoff, BackoffKind};
-use tenure_core::time::{Now, Timestamp};
+use tenure_core::time::{Clock, Now, Timestamp};
 
 use crate::reports::Verb;
 
@@ -30,8 +31,8 @@ pub(crate) struct Model {
     pub next_lease: u64,
     /// The last record.
     pub lsn: u64,
-    /// How far the state was told to follow the wall clock.
-    pub followed_to: u64,
+    /// What the clocks said when the state was last told.
+    pub clocks: Now,
     /// What the command at hand has done so far.
     steps: Vec<Step>,
     writes: bool,
@@ -57,6 +58,8 @@ pub(crate) struct Task {
     pub ended_by: Option<Verb>,
     /// While it is WAITING; 0 for at once.
     pub not_before: u64,
+    /// The clock that `not_before` is meant on.
+    pub clock: Clock,
     pub created_at: u64,
     pub run_at: Option<u64>,
     pub started_at: Option<u64>,
@@ -121,7 +124,7 @@ impl Model {
             next_task: 1,
             next_lease: 1,
             lsn: 0,
-            followed_to: 0,
+            clocks: Now::default(),
             steps: Vec::new(),
             writes: false,
             purged: Vec::new(),
@@ -166,9 +169,7 @@ impl Model {
             Command::PauseQueue(name) => {
                 Ok(self.set_queue(name.as_str(), |queue| queue.paused = true))
             }
-            Command::ResumeQueue(name) => {
-                Ok(self.set_queue(name.as_str(), |queue| queue.paused = false))
-            }
+            Command::ResumeQueue(name) => Ok(self.resume(name.as_str())),
             Command::ConfigureQueue(command) => Ok(self.configure(command)),
             Command::PurgeTasks(retention) => Ok(self.purge(*retention, now)),
         }
@@ -183,9 +184,8 @@ impl Model {
             });
             let (id, outcome) = match (holder, &new.key) {
                 (Some((id, task)), Some(key)) => {
-                    let task_id = TaskId(*id);
                     if !is_same_submit(&task.terms, new) {
-                        return Err(Rejection::KeyConflict { index, key: key.clone(), task_id });
+                        return Err(conflict(tasks, &answer, index, key, TaskId(*id)));
                     }
                     (*id, SubmitOutcome::Existed)
                 }
@@ -199,12 +199,12 @@ impl Model {
     fn create(&mut self, new: &NewTask, now: Now) -> u64 {
         let id = self.next_task;
         self.next_task += 1;
-        let run_at = match new.start {
-            Start::AtOnce => None,
+        let (clock, run_at) = match new.start {
+            Start::AtOnce => (Clock::Log, None),
             // No delay is no appointment.
-            Start::After(ms) if ms.get() == 0 => None,
-            Start::After(ms) => Some(now.wall.0 + ms.get()),
-            Start::At(at) => Some(at.0),
+            Start::After(ms) if ms.get() == 0 => (Clock::Log, None),
+            Start::After(ms) => (Clock::Log, Some(now.log.0 + ms.get())),
+            Start::At(at) => (Clock::Wall, Some(at.0)),
         };
         let task = Task {
             state: StateName::Waiting,
@@ -217,6 +217,7 @@ impl Model {
             last_lease: 0,
             ended_by: None,
             not_before: run_at.unwrap_or(0),
+            clock,
             created_at: now.log.0,
             run_at,
             started_at: None,
@@ -276,7 +277,7 @@ impl Model {
     /// Whether it waits for nothing but a worker.
     pub(crate) fn is_ready(&self, task: &Task) -> bool {
         task.state == StateName::Waiting
-            && task.not_before <= self.followed_to
+            && task.not_before <= self.clocks.on(task.clock).0
             && !self.settings(task.terms.queue.as_str()).paused
     }
 
@@ -286,6 +287,14 @@ impl Model {
             Setting::Set(ms) => queue.retention_ms = Some(ms.get()),
             Setting::Clear => queue.retention_ms = None,
         })
+    }
+
+    /// A queue that is not paused is left alone; a typing error makes none.
+    fn resume(&mut self, name: &str) -> Reply {
+        match self.settings(name) {
+            settings if !settings.paused => Reply::Queue(settings),
+            _ => self.set_queue(name, |queue| queue.paused = false),
+        }
     }
 
     /// To say that a queue shall be as it is changes nothing, unless nobody has said so yet.
@@ -350,7 +359,7 @@ impl Task {
         self.lease = None;
         self.revoke_at = None;
         self.state = to;
-        self.not_before = 0;
+        (self.not_before, self.clock) = (0, Clock::Log);
         self.finished_at = to.is_terminal().then_some(now.log.0);
     }
 
@@ -370,6 +379,24 @@ impl Task {
 /// No request has more items than one record can deal with.
 pub(crate) fn check_size(items: usize) -> Result<(), Rejection> {
     if items > BATCH_ITEMS_MAX { Err(Rejection::BatchTooLarge { items }) } else { Ok(()) }
+}
+
+/// Who else has the key: an earlier one of the batch, which has no number if the batch is refused,
+/// or a task. A submit that came alone is not told its place.
+fn conflict(
+    batch: &[NewTask],
+    earlier: &[Submitted],
+    index: usize,
+    key: &TaskKey,
+    task_id: TaskId,
+) -> Rejection {
+    let key = key.clone();
+    let made = Submitted { task_id, outcome: SubmitOutcome::Created };
+    if let Some(first) = earlier.iter().position(|submitted| *submitted == made) {
+        return Rejection::KeyTwice { index, key, first };
+    }
+    let index = if batch.len() == 1 { None } else { Some(index) };
+    Rejection::KeyConflict { index, key, task_id }
 }
 
 /// Two submits are the same if they ask for the same, whether they spell the defaults out or not.

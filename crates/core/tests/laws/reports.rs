@@ -127,7 +127,7 @@ impl Model {
         };
         self.end(id, Verb::Fail, to, now, Some(error));
         if to == StateName::Waiting {
-            let (from, to) = (now.wall.0 + least, now.wall.0 + most);
+            let (from, to) = (now.log.0 + least, now.log.0 + most);
             self.task(id).not_before = from;
             self.drawn.push(Drawn { task: id, from, to });
         }

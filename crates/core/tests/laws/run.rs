@@ -132,20 +132,20 @@ impl Run {
             Drift::Ahead(ms) => along + ms,
             Drift::Back(ms) => wall.saturating_sub(ms),
             Drift::Near(pick, off) => {
-                let mut moments = self.model.delays();
+                let mut moments = self.model.appointments();
                 moments.retain(|at| *at > wall);
                 near(&moments, pick, off).unwrap_or(along)
             }
         };
-        let last_at = self.state.facts().last_at().0;
-        self.go_to(Now { log: Timestamp(next_log), wall: Timestamp(next_wall.max(last_at)) });
+        // A wall clock that falls behind log time holds nothing up.
+        self.go_to(Now { log: Timestamp(next_log), wall: Timestamp(next_wall.max(next_log)) });
     }
 
-    /// Sets both clocks. The state never follows the wall clock backward.
+    /// Sets both clocks.
     pub(crate) fn go_to(&mut self, now: Now) {
         self.now = now;
-        self.state.advance(now.wall);
-        self.model.followed_to = self.model.followed_to.max(now.wall.0);
+        self.state.advance(now);
+        self.model.clocks = now;
     }
 
     /// The path of every request, with a second opinion.
@@ -256,8 +256,7 @@ impl Run {
         self.script.push(Line::Restart(self.now));
         self.restarts += 1;
         self.state = self.replayed()?;
-        self.state.serve(self.now.wall);
-        self.model.followed_to = self.now.wall.0;
+        self.state.serve(self.now);
         Ok(())
     }
 
@@ -294,7 +293,7 @@ impl Run {
     /// A replayed state must not only look the same but go on the same.
     fn check_next_answers(&self) -> Result<(), String> {
         let mut replayed = self.replayed()?;
-        replayed.serve(Timestamp(self.model.followed_to));
+        replayed.serve(self.now);
         let later = Now { log: self.now.log.plus_ms(100_000), ..self.now };
         let all = LeaseTasks {
             worker: WorkerName::parse("dora").expect("it is a name"),

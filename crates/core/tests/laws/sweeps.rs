@@ -5,12 +5,16 @@ use tenure_core::command::{CancelTask, LeaseRef, Reply, Rest, Retention, Swept};
 use tenure_core::id::TaskId;
 use tenure_core::limits::DUE_ITEMS_MAX;
 use tenure_core::state::StateName;
-use tenure_core::time::Now;
+use tenure_core::time::{Clock, Now};
 
-use crate::model::{Model, Step, check_size};
+use crate::model::{Model, Step, Task, check_size};
 
 impl Model {
+    /// Deadlines go first: a lease that one cut short is no fault of its worker.
     pub(crate) fn expire(&mut self, now: Now) -> Reply {
+        if let Reply::Swept(Swept { items: items @ 1.., .. }) = self.fire_deadlines(now) {
+            return Reply::Swept(Swept { items, rest: Rest::More });
+        }
         let mut due: Vec<(u64, u64, u64)> = self
             .tasks
             .iter()
@@ -139,7 +143,7 @@ impl Model {
             }
         }
         task.state = StateName::Waiting;
-        task.not_before = now.wall.0;
+        (task.not_before, task.clock) = (now.log.0, Clock::Log);
         task.finished_at = None;
         task.cancel_requested = false;
         (task.failures, task.expiries) = (0, 0);
@@ -185,7 +189,8 @@ impl Model {
                 let deadline = task.deadline_at.filter(|_| !task.state.is_terminal());
                 let own = self.settings(task.terms.queue.as_str()).retention_ms;
                 let purge = task.finished_at.zip(own).map(|(at, ms)| at + ms);
-                [end, deadline, task.revoke_at, purge]
+                let start = self.start(task, Clock::Log);
+                [end, deadline, task.revoke_at, purge, start]
             })
             .flatten()
             .collect();
@@ -193,12 +198,20 @@ impl Model {
         moments
     }
 
-    /// Moments of the wall clock at which a task may run.
-    pub(crate) fn delays(&self) -> Vec<u64> {
-        let waiting = self.tasks.values().filter(|task| task.state == StateName::Waiting);
-        let mut moments: Vec<u64> = waiting.map(|task| task.not_before).collect();
+    /// Appointments by the wall clock, the nearest first.
+    pub(crate) fn appointments(&self) -> Vec<u64> {
+        let tasks = self.tasks.values();
+        let mut moments: Vec<u64> =
+            tasks.filter_map(|task| self.start(task, Clock::Wall)).collect();
         moments.sort_unstable();
         moments
+    }
+
+    /// When a task that has to wait may run, if that is on this clock.
+    pub(crate) fn start(&self, task: &Task, clock: Clock) -> Option<u64> {
+        let waits = task.state == StateName::Waiting && task.clock == clock;
+        let is_due = task.not_before <= self.clocks.on(clock).0;
+        (waits && !is_due).then_some(task.not_before)
     }
 }
 

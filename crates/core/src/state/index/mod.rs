@@ -1,17 +1,16 @@
 //! What can be worked out from the facts and is kept only to find things fast. It is safe to lose:
 //! replay does without it, and it is built again from the tasks in one pass.
 //!
-//! Each task has one *place*, a function of its slot and of how far the clock was followed. A
+//! Each task has one *place*, a function of its slot and of how far the clocks were followed. A
 //! change of a task moves it from the place before to the place after, and nothing else touches
 //! an index; so what is kept and what would be built anew cannot drift apart.
 
 mod finished;
+mod id_set;
 mod names;
 mod ready;
 
 use std::collections::{BTreeMap, BTreeSet};
-
-use roaring::RoaringTreemap;
 
 use self::finished::{FinishedLine, Head, Heads};
 use self::ready::{Links, Next, Ready};
@@ -19,8 +18,9 @@ use super::dense::QueueRef;
 use super::facts::Facts;
 use super::task::{StateName, Task, TaskState};
 use crate::id::{LeaseId, TaskId};
-use crate::time::Timestamp;
+use crate::time::{Clock, Now, Timestamp};
 
+pub(crate) use self::id_set::IdSet;
 pub(crate) use self::names::Names;
 
 /// Everything derived.
@@ -31,51 +31,26 @@ pub(crate) struct Indexes {
     links: Links,
     /// Leases by their end.
     pub leases: BTreeMap<(Timestamp, LeaseId), TaskId>,
-    /// Waiting tasks whose moment has not come, by that moment.
-    pub delayed: BTreeSet<(Timestamp, TaskId)>,
+    /// Waiting tasks whose moment has not come, by clock and moment.
+    delayed: [BTreeSet<(Timestamp, TaskId)>; 2],
     /// Deadlines of tasks that have not ended.
     pub deadlines: BTreeSet<(Timestamp, TaskId)>,
     /// Tasks by queue and idempotency key.
     keys: Names<TaskId>,
     finished: Heads,
-    /// All tasks by state.
-    lists: Lists,
-    /// How far `delayed` was followed: what is due by then is ready.
-    advanced_to: Timestamp,
+    counts: StateCounts,
+    /// How far the clocks were followed: what is due by then is ready.
+    followed: Now,
 }
 
 #[derive(Clone, Debug, Default)]
 struct QueueIndex {
     ready: Ready,
     /// Its tasks by state.
-    lists: Lists,
+    lists: [IdSet; 6],
+    counts: StateCounts,
     finished: FinishedLine,
     own_retention_ms: Option<u64>,
-}
-
-/// The ids of tasks by state, and how many there are.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Lists {
-    ids: [RoaringTreemap; 6],
-    counts: StateCounts,
-}
-
-impl Lists {
-    /// The ids of the tasks in that state.
-    pub(crate) fn of(&self, state: StateName) -> &RoaringTreemap {
-        &self.ids[list_of(state)]
-    }
-
-    fn moved(&mut self, id: TaskId, from: Option<StateName>, to: Option<StateName>) {
-        if let Some(state) = from {
-            self.ids[list_of(state)].remove(id.0);
-            self.counts.0[list_of(state)] -= 1;
-        }
-        if let Some(state) = to {
-            self.ids[list_of(state)].insert(id.0);
-            self.counts.0[list_of(state)] += 1;
-        }
-    }
 }
 
 /// How many tasks are in each state.
@@ -100,6 +75,17 @@ impl StateCounts {
     }
 }
 
+impl StateCounts {
+    fn moved(&mut self, from: Option<StateName>, to: Option<StateName>) {
+        if let Some(state) = from {
+            self.0[list_of(state)] -= 1;
+        }
+        if let Some(state) = to {
+            self.0[list_of(state)] += 1;
+        }
+    }
+}
+
 fn list_of(state: StateName) -> usize {
     state as usize - 1
 }
@@ -111,24 +97,24 @@ enum Place {
     Fresh,
     /// Ready again, or after a delay: it goes between the others.
     Returned,
-    Delayed(Timestamp),
+    Delayed(Clock, Timestamp),
     Leased(Timestamp, LeaseId),
     Finished(Timestamp),
 }
 
 impl Indexes {
-    /// Builds everything from the facts, with the clock followed to `advanced_to`.
-    pub(crate) fn build(facts: &Facts, seed: u64, advanced_to: Timestamp) -> Self {
+    /// Builds everything from the facts, with the clocks followed so far.
+    pub(crate) fn build(facts: &Facts, seed: u64, followed: Now) -> Self {
         let mut indexes = Self {
             queues: Vec::new(),
             links: Links::default(),
             leases: BTreeMap::new(),
-            delayed: BTreeSet::new(),
+            delayed: Default::default(),
             deadlines: BTreeSet::new(),
             keys: Names::new(seed),
             finished: Heads::default(),
-            lists: Lists::default(),
-            advanced_to,
+            counts: StateCounts::default(),
+            followed,
         };
         for (queue, known) in facts.queues.iter() {
             indexes.retention_changed(queue, known.settings.retention_ms);
@@ -163,8 +149,15 @@ impl Indexes {
         if from != to
             && let Some(task) = before.or(after)
         {
-            self.queue(task.queue).lists.moved(id, from, to);
-            self.lists.moved(id, from, to);
+            self.counts.moved(from, to);
+            let queue = self.queue(task.queue);
+            queue.counts.moved(from, to);
+            if let Some(state) = from {
+                queue.lists[list_of(state)].remove(id.0);
+            }
+            if let Some(state) = to {
+                queue.lists[list_of(state)].insert(id.0);
+            }
         }
     }
 
@@ -194,20 +187,47 @@ impl Indexes {
         self.finished.moved(queue, before, after);
     }
 
-    /// Follows the wall clock: what was delayed until `now` is ready.
-    pub(crate) fn advance(&mut self, facts: &Facts, now: Timestamp) {
-        while let Some(&(not_before, id)) = self.delayed.first()
-            && not_before <= now
-        {
-            self.delayed.pop_first();
-            let task = facts.tasks.get(id.0).expect("a delayed task exists");
-            self.queue(task.queue).ready.insert_returned(task.priority, id);
+    /// Follows the clocks: what was delayed until now is ready.
+    pub(crate) fn advance(&mut self, facts: &Facts, now: Now) {
+        if now.wall < self.followed.wall {
+            self.go_back(facts, now.wall);
         }
-        self.advanced_to = self.advanced_to.max(now);
+        for clock in [Clock::Log, Clock::Wall] {
+            while let Some(&(not_before, id)) = self.delayed[clock as usize].first()
+                && not_before <= now.on(clock)
+            {
+                self.delayed[clock as usize].pop_first();
+                let task = facts.tasks.get(id.0).expect("a delayed task exists");
+                self.queue(task.queue).ready.insert_returned(task.priority, id);
+            }
+        }
+        self.followed = Now { log: self.followed.log.max(now.log), wall: now.wall };
     }
 
-    pub(crate) fn advanced_to(&self) -> Timestamp {
-        self.advanced_to
+    /// The wall clock was set back: appointments that seemed due are not. It happens so rarely
+    /// that a look at all returned tasks is cheap enough.
+    fn go_back(&mut self, facts: &Facts, wall: Timestamp) {
+        for queue in &mut self.queues {
+            let returned: Vec<_> = queue.ready.returned().collect();
+            for Next { priority, task_id } in returned {
+                let task = facts.tasks.get(task_id.0).expect("a ready task exists");
+                if let TaskState::Waiting { not_before, clock: Clock::Wall } = task.state
+                    && not_before > wall
+                {
+                    queue.ready.remove_returned(priority, task_id);
+                    self.delayed[Clock::Wall as usize].insert((not_before, task_id));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn followed(&self) -> Now {
+        self.followed
+    }
+
+    /// The moment at which the next waiting task becomes ready.
+    pub(crate) fn next_start(&self, clock: Clock) -> Option<Timestamp> {
+        self.delayed[clock as usize].first().map(|(at, _)| *at)
     }
 
     /// Whether a queue has a task that could be leased now.
@@ -247,30 +267,27 @@ impl Indexes {
 
     /// How many tasks are in each state.
     pub(crate) fn counts(&self) -> StateCounts {
-        self.lists.counts
+        self.counts
     }
 
     /// The same for one queue.
     pub(crate) fn counts_in(&self, queue: QueueRef) -> StateCounts {
-        self.lists_of(queue).map(|lists| lists.counts).unwrap_or_default()
+        self.queues.get(queue.0 as usize).map(|queue| queue.counts).unwrap_or_default()
     }
 
-    /// All tasks by state.
-    pub(crate) fn lists(&self) -> &Lists {
-        &self.lists
-    }
-
-    /// A queue's tasks by state.
-    pub(crate) fn lists_of(&self, queue: QueueRef) -> Option<&Lists> {
-        self.queues.get(queue.0 as usize).map(|queue| &queue.lists)
+    /// The ids of a queue's tasks in one state.
+    pub(crate) fn list(&self, queue: QueueRef, state: StateName) -> Option<&IdSet> {
+        self.queues.get(queue.0 as usize).map(|queue| &queue.lists[list_of(state)])
     }
 
     fn place(&self, task: &Task) -> Place {
         match task.state {
-            TaskState::Waiting { not_before } if not_before > self.advanced_to => {
-                Place::Delayed(not_before)
+            TaskState::Waiting { not_before, clock } if not_before > self.followed.on(clock) => {
+                Place::Delayed(clock, not_before)
             }
-            TaskState::Waiting { not_before: Timestamp::ZERO } if task.attempt == 0 => Place::Fresh,
+            TaskState::Waiting { not_before: Timestamp::ZERO, .. } if task.attempt == 0 => {
+                Place::Fresh
+            }
             TaskState::Waiting { .. } => Place::Returned,
             TaskState::Leased { expires_at, .. } => Place::Leased(expires_at, task.lease_id),
             TaskState::Completed { at }
@@ -287,8 +304,8 @@ impl Indexes {
                 self.queues[at].ready.push_fresh(&mut self.links, task.priority, id);
             }
             Place::Returned => self.queue(task.queue).ready.insert_returned(task.priority, id),
-            Place::Delayed(until) => {
-                self.delayed.insert((until, id));
+            Place::Delayed(clock, until) => {
+                self.delayed[clock as usize].insert((until, id));
             }
             Place::Leased(until, lease) => {
                 self.leases.insert((until, lease), id);
@@ -306,8 +323,8 @@ impl Indexes {
                 self.queues[at].ready.remove_fresh(&mut self.links, task.priority, id);
             }
             Place::Returned => self.queue(task.queue).ready.remove_returned(task.priority, id),
-            Place::Delayed(until) => {
-                self.delayed.remove(&(until, id));
+            Place::Delayed(clock, until) => {
+                self.delayed[clock as usize].remove(&(until, id));
             }
             Place::Leased(until, lease) => {
                 self.leases.remove(&(until, lease));
@@ -357,7 +374,7 @@ impl Indexes {
         same("delayed tasks", &self.delayed, &other.delayed)?;
         same("deadlines", &self.deadlines, &other.deadlines)?;
         same("queues by oldest end", &self.finished, &other.finished)?;
-        same("lists", &self.lists, &other.lists)?;
+        same("counts", &self.counts, &other.counts)?;
         same("the numbers of keys", &self.keys.len(), &other.keys.len())?;
         same("the numbers of links", &self.links.len(), &other.links.len())?;
         let none = QueueIndex::default();
@@ -365,6 +382,7 @@ impl Indexes {
             let a = self.queues.get(at).unwrap_or(&none);
             let b = other.queues.get(at).unwrap_or(&none);
             same("lists of a queue", &a.lists, &b.lists)?;
+            same("counts of a queue", &a.counts, &b.counts)?;
             same("finished tasks of a queue", &a.finished, &b.finished)?;
             same("retentions of a queue", &a.own_retention_ms, &b.own_retention_ms)?;
             let order = |ready: &Ready, links| ready.iter(links).collect::<Vec<_>>();

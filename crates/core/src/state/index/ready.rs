@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::collections::btree_set;
 use std::iter::Peekable;
+use std::num::NonZeroU64;
 
 use smallvec::SmallVec;
 
@@ -11,15 +12,35 @@ use crate::id::TaskId;
 use crate::state::paged::Paged;
 use crate::terms::Priority;
 
-const PAGE_SLOTS: usize = 1024;
+/// As many as fit 16 KiB with a header.
+const PAGE_SLOTS: usize = 1020;
 
 /// The neighbors of each listed task. The list runs through the ids themselves.
 pub(crate) type Links = Paged<Link, PAGE_SLOTS>;
 
+/// The neighbors of one task, each plus one: a link of zeros would look like no link at all, and
+/// without zeros no link at all takes no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
-    before: TaskId,
-    after: TaskId,
+    before: NonZeroU64,
+    after: NonZeroU64,
+}
+
+impl Link {
+    fn new(before: TaskId, after: TaskId) -> Self {
+        Self {
+            before: NonZeroU64::MIN.saturating_add(before.0),
+            after: NonZeroU64::MIN.saturating_add(after.0),
+        }
+    }
+
+    fn before(self) -> TaskId {
+        TaskId(self.before.get() - 1)
+    }
+
+    fn after(self) -> TaskId {
+        TaskId(self.after.get() - 1)
+    }
 }
 
 /// The ready tasks of one queue.
@@ -45,23 +66,24 @@ impl Ready {
         let line = self.line(priority);
         let before = line.tail;
         assert!(before < id, "only a new task is pushed, and ids grow");
-        links.insert(id.0, Link { before, after: TaskId::NONE });
+        links.insert(id.0, Link::new(before, TaskId::NONE));
         match links.get_mut(before.0) {
-            Some(link) => link.after = id,
+            Some(link) => *link = Link::new(link.before(), id),
             None => line.head = id,
         }
         line.tail = id;
     }
 
     pub(crate) fn remove_fresh(&mut self, links: &mut Links, priority: Priority, id: TaskId) {
-        let Link { before, after } = links.remove(id.0).expect("a fresh task is linked");
+        let link = links.remove(id.0).expect("a fresh task is linked");
+        let (before, after) = (link.before(), link.after());
         let line = self.line(priority);
         match links.get_mut(before.0) {
-            Some(link) => link.after = after,
+            Some(link) => *link = Link::new(link.before(), after),
             None => line.head = after,
         }
         match links.get_mut(after.0) {
-            Some(link) => link.before = before,
+            Some(link) => *link = Link::new(before, link.after()),
             None => line.tail = before,
         }
         self.drop_if_empty(priority);
@@ -87,6 +109,13 @@ impl Ready {
             let returned = line.returned.iter().peekable();
             let ids = LineIter { links, fresh: line.head, returned };
             ids.map(|task_id| Next { priority: *priority, task_id })
+        })
+    }
+
+    /// Those that came back, or whose delay is over.
+    pub(crate) fn returned(&self) -> impl Iterator<Item = Next> {
+        self.lines.iter().flat_map(|(priority, line)| {
+            line.returned.iter().map(|id| Next { priority: *priority, task_id: *id })
         })
     }
 
@@ -140,7 +169,7 @@ impl Iterator for LineIter<'_> {
         if let Some(id) = self.returned.next_if(|id| !fresh.is_some() || **id < fresh) {
             return Some(*id);
         }
-        self.fresh = self.links.get(fresh.0)?.after;
+        self.fresh = self.links.get(fresh.0)?.after();
         Some(fresh)
     }
 }

@@ -1,0 +1,42 @@
+//! A worker says that its attempt failed.
+
+use super::*;
+
+#[test]
+fn only_the_lease_that_holds_fails_a_task() {
+    let columns = [
+        column("its lease", |_| fail(ITS_OWN, Retry::WithBackoff)),
+        column("for good", |_| fail(ITS_OWN, Retry::Never)),
+        column("in a minute", |_| fail(ITS_OWN, Retry::After(span(MINUTE)))),
+        column("an older lease", |_| fail(OLDER, Retry::Never)),
+        column("never given", |_| fail(NEVER_GIVEN, Retry::Never)),
+    ];
+    assert_table(
+        &columns,
+        "
+                    | its lease                   | for good                  | in a minute                 | an older lease            | never given
+        Fresh       | lease_lost                  | lease_lost                | lease_lost                  | lease_lost                | lease_lost
+        Delayed     | lease_lost                  | lease_lost                | lease_lost                  | lease_lost                | lease_lost
+        Returned    | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | lease_lost
+        BackingOff  | = WAITING                   | = WAITING                 | = WAITING                   | TaskCancelled, lease_lost | lease_lost
+        Leased      | TaskFailed -> WAITING, 10 s | TaskFailed -> FAILED      | TaskFailed -> WAITING, 60 s | TaskCancelled, lease_lost | lease_lost
+        Late        | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | lease_lost
+        AskedToStop | TaskFailed -> CANCELED      | TaskFailed -> CANCELED    | TaskFailed -> CANCELED      | TaskCancelled, lease_lost | lease_lost
+        Completed   | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | lease_lost
+        Failed      | = FAILED                    | = FAILED                  | = FAILED                    | TaskCancelled, lease_lost | lease_lost
+        Dead        | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | lease_lost
+        Canceled    | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | lease_lost
+        ",
+    );
+}
+
+#[test]
+fn the_failure_that_uses_up_the_budget_is_the_last() {
+    let mut world = World::with(BackingOff);
+    world.wait(10 * SECOND);
+    assert_eq!(world.play(&lease()), "LeaseGranted -> LEASED, 30 s");
+    // It may be released any number of times in between.
+    assert_eq!(world.play(&release(3)), "LeaseReleased -> WAITING");
+    world.play(&lease());
+    assert_eq!(world.play(&fail(4, Retry::After(span(MINUTE)))), "TaskFailed -> FAILED");
+}

@@ -1,0 +1,427 @@
+//! The truth tables: what becomes of each command in each situation that a task can be in.
+//!
+//! Task 1 is always in queue `q`, with key `k`, an hour to its deadline, leases of 30 s, a backoff
+//! of 10 s and budgets of two. Where it was ever leased, lease 1 is over and lease 2 is its last.
+
+mod cancel_task;
+mod complete_task;
+mod drop_leases;
+mod expire_leases;
+mod fail_task;
+mod fire_deadlines;
+mod heartbeat;
+mod lease_tasks;
+mod purge_tasks;
+mod queue_settings;
+mod release_task;
+mod report_tasks;
+mod retry_task;
+mod submit_tasks;
+
+use std::fmt::Write as _;
+use std::num::NonZeroU32;
+
+use super::{Verdict, decide};
+use crate::codec;
+use crate::command::{
+    CancelTask, Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, NewTask, Reply, Reported,
+    Retry, Start, SubmitOutcome, SubmitTasks,
+};
+use crate::event::{Event, Record, Report};
+use crate::id::{LeaseId, TaskId};
+use crate::limits::RECORD_BYTES_MAX;
+use crate::name::{QueueName, Reason, TaskKey, WorkerName};
+use crate::rejection::Rejection;
+use crate::state::{Draft, State, StateName};
+use crate::terms::{Backoff, BackoffKind, Budget, Payload, SpanMs};
+use crate::time::{Now, Timestamp};
+use crate::transition::transitions;
+use crate::{apply, invariant};
+
+/// Every situation that makes a difference to some command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Situation {
+    /// Waits and was never leased.
+    Fresh,
+    /// Waits for its moment, 10 s away, and was never leased.
+    Delayed,
+    /// Waits again, because lease 2 was released.
+    Returned,
+    /// Waits for 10 s, because it failed under lease 2.
+    BackingOff,
+    /// Lease 2 holds for another 30 s.
+    Leased,
+    /// The time of lease 2 is up, and no tick has noticed.
+    Late,
+    /// Lease 2 holds, and a client wants it to stop.
+    AskedToStop,
+    /// Done under lease 2.
+    Completed,
+    /// Failed for good under lease 2.
+    Failed,
+    /// Lease 2 was the second that expired.
+    Dead,
+    /// Asked to stop, and stopped by releasing lease 2.
+    Canceled,
+}
+
+use Situation::{
+    AskedToStop, BackingOff, Canceled, Completed, Dead, Delayed, Failed, Fresh, Late, Leased,
+    Returned,
+};
+
+const SITUATIONS: [Situation; 11] = [
+    Fresh,
+    Delayed,
+    Returned,
+    BackingOff,
+    Leased,
+    Late,
+    AskedToStop,
+    Completed,
+    Failed,
+    Dead,
+    Canceled,
+];
+
+const SECOND: u64 = 1_000;
+const MINUTE: u64 = 60 * SECOND;
+const HOUR: u64 = 60 * MINUTE;
+const TASK: TaskId = TaskId(1);
+const OLDER: u64 = 1;
+const ITS_OWN: u64 = 2;
+const NEVER_GIVEN: u64 = 3;
+
+/// One column of a table: after how long, and which command.
+struct Column {
+    title: &'static str,
+    wait_ms: u64,
+    command: fn(Situation) -> Command,
+}
+
+fn column(title: &'static str, command: fn(Situation) -> Command) -> Column {
+    Column { title, wait_ms: 0, command }
+}
+
+fn later(title: &'static str, wait_ms: u64, command: fn(Situation) -> Command) -> Column {
+    Column { title, wait_ms, command }
+}
+
+/// Plays every command in every situation and compares with the table, cell by cell. Spaces do
+/// not count; a failure shows the table as it is.
+#[track_caller]
+fn assert_table(columns: &[Column], expected: &str) {
+    let mut rows = vec![vec![String::new()]];
+    rows[0].extend(columns.iter().map(|column| column.title.to_owned()));
+    for situation in SITUATIONS {
+        let mut row = vec![format!("{situation:?}")];
+        row.extend(columns.iter().map(|column| {
+            let mut world = World::with(situation);
+            world.wait(column.wait_ms);
+            world.play(&(column.command)(situation))
+        }));
+        rows.push(row);
+    }
+    let expected: Vec<Vec<String>> = expected
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| line.split('|').map(|cell| cell.trim().to_owned()).collect())
+        .collect();
+    assert!(rows == expected, "the table is now\n\n{}", drawn(&rows));
+}
+
+fn drawn(rows: &[Vec<String>]) -> String {
+    let width = |at: usize| rows.iter().map(|row| row[at].len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().enumerate().map(|(at, cell)| format!("{cell:0$}", width(at)));
+        let _ = writeln!(text, "        {}", cells.collect::<Vec<_>>().join(" | ").trim_end());
+    }
+    text
+}
+
+/// A state, and the time.
+struct World {
+    state: State,
+    now: Timestamp,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { state: State::new(0), now: Timestamp(1_700_000_000_000) }
+    }
+
+    /// Task 1 in that situation.
+    fn with(situation: Situation) -> Self {
+        let mut world = Self::new();
+        world.play(&submit(body(situation)));
+        if matches!(situation, Fresh | Delayed) {
+            return world;
+        }
+        world.play(&lease());
+        if situation == Dead {
+            world.expire();
+        } else {
+            world.play(&release(OLDER));
+        }
+        world.play(&lease());
+        match situation {
+            Fresh | Delayed | Leased => {}
+            Returned => drop(world.play(&release(ITS_OWN))),
+            BackingOff => drop(world.play(&fail(ITS_OWN, Retry::WithBackoff))),
+            Late => world.wait(30 * SECOND),
+            AskedToStop => drop(world.play(&cancel(None))),
+            Completed => drop(world.play(&complete(ITS_OWN))),
+            Failed => drop(world.play(&fail(ITS_OWN, Retry::Never))),
+            Dead => drop(world.expire()),
+            Canceled => {
+                world.play(&cancel(None));
+                world.play(&release(ITS_OWN));
+            }
+        }
+        world
+    }
+
+    fn wait(&mut self, ms: u64) {
+        self.now = self.now.plus_ms(ms);
+    }
+
+    fn expire(&mut self) -> String {
+        self.wait(30 * SECOND);
+        self.play(&Command::ExpireLeases)
+    }
+
+    /// Decides and applies a command; says in a few words what became of it.
+    fn play(&mut self, command: &Command) -> String {
+        self.state.advance(Now::both(self.now));
+        let before = self.state.clone();
+        let told = self.play_unchecked(command);
+        if self.state.last_lsn() > before.last_lsn() {
+            let mut draft = Draft::new(&before);
+            decide(&mut draft, command, Now::both(self.now), 0).unwrap();
+            draft.check_against(&self.state).unwrap();
+            invariant::check(&self.state).unwrap();
+        }
+        told
+    }
+
+    /// The same without a look at the laws, for large states.
+    fn play_unchecked(&mut self, command: &Command) -> String {
+        let now = Now::both(self.now);
+        self.state.advance(now);
+        let (event, reply) = match decide(&mut Draft::new(&self.state), command, now, 0) {
+            Ok(Verdict::Append(event, reply)) => (event, reply),
+            Ok(Verdict::Answer(reply)) => return answered(&reply),
+            Err(refusal) => return refusal.code().to_owned(),
+        };
+        let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+        apply(&mut self.state, &record);
+        written(&record, &reply, self.now)
+    }
+
+    /// How a command is refused, in full.
+    fn refusal(&self, command: &Command) -> Option<Rejection> {
+        decide(&mut Draft::new(&self.state), command, Now::both(self.now), 0).err()
+    }
+
+    /// The bytes of the record that a command would write; none if it is refused.
+    fn bytes(&self, command: &Command) -> Option<usize> {
+        let mut draft = Draft::new(&self.state);
+        let verdict = decide(&mut draft, command, Now::both(self.now), 0).ok()?;
+        let Verdict::Append(event, _) = verdict else { return Some(0) };
+        let mut bytes = Vec::new();
+        let lsn = self.state.last_lsn().next();
+        codec::encode(&Record { lsn, at: self.now, event }, &mut bytes);
+        Some(bytes.len())
+    }
+}
+
+/// A record in a few words: the event, the state it leads to, and the facts that matter most.
+fn written(record: &Record<'_>, reply: &Reply, now: Timestamp) -> String {
+    let mut text = record.event.name().to_owned();
+    let steps = transitions(record);
+    if let [step] = steps.as_slice()
+        && step.from != Some(step.to)
+    {
+        let _ = write!(text, " -> {}", step.to);
+    }
+    let seconds = |at: Timestamp| (at.0 - now.0) / SECOND;
+    match &record.event {
+        Event::LeaseGranted(event) => {
+            let _ = write!(text, ", {} s", seconds(event.grants[0].expires_at));
+        }
+        Event::LeaseExtended(item) => {
+            let _ = write!(text, ", {} s", seconds(item.expires_at));
+        }
+        Event::CancelRequested(item) if item.to == StateName::Leased => {
+            let _ = write!(text, ", {} s left", seconds(item.expires_at));
+        }
+        Event::TaskFailed(item) if item.to == StateName::Waiting => {
+            let _ = write!(text, ", {} s", seconds(item.not_before));
+        }
+        Event::LeaseExpired(event) => {
+            let _ = write!(text, ", {}", event.leases[0].cause.as_str());
+        }
+        Event::ReportsApplied(event) => {
+            let names = event.reports.iter().map(|report| match report {
+                Report::LeaseExtended(_) => "LeaseExtended",
+                Report::TaskCompleted(_) => "TaskCompleted",
+                Report::TaskFailed(_) => "TaskFailed",
+                Report::LeaseReleased(_) => "LeaseReleased",
+                Report::TaskCancelled(_) => "TaskCancelled",
+            });
+            text = names.collect::<Vec<_>>().join("+");
+        }
+        Event::TaskCreated(_)
+        | Event::LeaseReleased(_)
+        | Event::TaskCompleted(_)
+        | Event::TaskFailed(_)
+        | Event::TaskCancelled(_)
+        | Event::CancelRequested(_)
+        | Event::TaskRetried(_)
+        | Event::TimerFired(_)
+        | Event::QueueConfigured(_)
+        | Event::TasksPurged(_) => {}
+    }
+    match reply {
+        Reply::LeaseLost(_) | Reply::Reported(_) => format!("{text}, {}", answered(reply)),
+        Reply::Extended(extended) if extended.cancel_requested => text + ", cancel requested",
+        Reply::Submitted(_)
+        | Reply::Leased(_)
+        | Reply::Extended(_)
+        | Reply::Task(..)
+        | Reply::Swept(_)
+        | Reply::Queue(_) => text,
+    }
+}
+
+/// An answer in a few words.
+fn answered(reply: &Reply) -> String {
+    let result = |report: &Reported| match &report.result {
+        Ok(accepted) => accepted.state.as_str(),
+        Err(refusal) => refusal.code(),
+    };
+    match reply {
+        Reply::Submitted(tasks) => {
+            let known = tasks.iter().all(|task| task.outcome == SubmitOutcome::Existed);
+            if known { "= existed".to_owned() } else { "= created".to_owned() }
+        }
+        Reply::Leased(leases) => format!("= {} leases", leases.len()),
+        Reply::Extended(_) => "= extended".to_owned(),
+        Reply::Task(_, state) => format!("= {state}"),
+        Reply::LeaseLost(refusal) => refusal.code().to_owned(),
+        Reply::Reported(reports) => reports.iter().map(result).collect::<Vec<_>>().join("+"),
+        Reply::Swept(swept) => format!("= {} done", swept.items),
+        Reply::Queue(settings) => {
+            if settings.paused {
+                "= paused".to_owned()
+            } else {
+                "= open".to_owned()
+            }
+        }
+    }
+}
+
+fn queue(name: &str) -> QueueName {
+    QueueName::parse(name).unwrap()
+}
+
+fn span(ms: u64) -> SpanMs {
+    SpanMs::parse("span", ms as i64).unwrap()
+}
+
+/// How task 1 was submitted.
+fn body(situation: Situation) -> NewTask {
+    let payload = Payload::parse("payload", b"null".to_vec()).unwrap();
+    let kind = Some(BackoffKind::Fixed);
+    let wait = 10 * SECOND;
+    NewTask {
+        start: if situation == Delayed { Start::After(span(wait)) } else { Start::AtOnce },
+        max_attempts: Budget::of(2),
+        max_expiries: Budget::of(2),
+        backoff: Some(Backoff { kind, initial_ms: wait, max_ms: wait, jitter_permille: 0 }),
+        timeout_ms: Some(span(HOUR)),
+        key: Some(TaskKey::parse("k").unwrap()),
+        ..NewTask::new(queue("q"), payload)
+    }
+}
+
+fn submit(task: NewTask) -> Command {
+    Command::SubmitTasks(SubmitTasks { tasks: vec![task] })
+}
+
+fn lease() -> Command {
+    lease_of(&["q"], 1)
+}
+
+fn lease_of(queues: &[&str], tasks_max: u32) -> Command {
+    Command::LeaseTasks(LeaseTasks {
+        worker: WorkerName::parse("w").unwrap(),
+        queues: queues.iter().map(|name| queue(name)).collect(),
+        tasks_max: NonZeroU32::new(tasks_max).unwrap(),
+        lease_ms: None,
+    })
+}
+
+fn of(lease: u64) -> LeaseRef {
+    LeaseRef { task_id: TASK, lease_id: LeaseId(lease) }
+}
+
+fn completion(lease: u64) -> CompleteTask {
+    CompleteTask { lease: of(lease), output: Payload::default() }
+}
+
+fn failure(lease: u64, retry: Retry) -> FailTask {
+    FailTask { lease: of(lease), reason: Reason::default(), code: None, retry }
+}
+
+fn complete(lease: u64) -> Command {
+    Command::CompleteTask(completion(lease))
+}
+
+fn fail(lease: u64, retry: Retry) -> Command {
+    Command::FailTask(failure(lease, retry))
+}
+
+fn release(lease: u64) -> Command {
+    Command::ReleaseTask(of(lease))
+}
+
+fn cancel(grace_ms: Option<u64>) -> Command {
+    Command::CancelTask(CancelTask { task_id: TASK, grace_ms: grace_ms.map(span) })
+}
+
+/// The command with the most items that is not too large, looked for from `count` down.
+fn largest_that_is_taken(
+    world: &World,
+    mut count: usize,
+    command: impl Fn(usize) -> Command,
+) -> Command {
+    loop {
+        let tried = command(count);
+        match world.refusal(&tried) {
+            Some(Rejection::RecordTooLarge { bytes }) => {
+                count = (count * RECORD_BYTES_MAX / bytes).min(count - 1);
+            }
+            Some(other) => unreachable!("{other}"),
+            None => return tried,
+        }
+    }
+}
+
+/// A task that does not exist, for the commands that name one.
+#[test]
+fn a_task_that_does_not_exist_is_not_found() {
+    let mut world = World::new();
+    let commands = [
+        Command::Heartbeat(of(1)),
+        complete(1),
+        fail(1, Retry::WithBackoff),
+        release(1),
+        cancel(None),
+        Command::RetryTask(TASK),
+    ];
+    for command in commands {
+        assert_eq!(world.play(&command), "not_found", "{command:?}");
+    }
+}

@@ -1,0 +1,220 @@
+//! The words of a story, as commands.
+//!
+//! ```text
+//! submit QUEUE [payload= priority= delay= run_at= max_attempts= max_expiries= lease= timeout= key=
+//!               tag=k:v backoff=fixed|linear|exponential:INITIAL:MAX:JITTER_PERMILLE]
+//! batch QUEUE [count= and as above]; QUEUE …
+//! lease WORKER QUEUE[,QUEUE…] [max= lease=]
+//! heartbeat TASK/LEASE            complete TASK/LEASE [output=]      release TASK/LEASE
+//! fail TASK/LEASE [reason= code= retry=never|SPAN]
+//! report heartbeat …; complete …; fail …; release …
+//! cancel TASK [grace=]            retry TASK
+//! expire        deadlines         drop TASK/LEASE …                  purge [age= max=]
+//! pause QUEUE   resume QUEUE      configure QUEUE [retention=SPAN|clear]
+//! ```
+
+use std::num::NonZeroU32;
+
+use tenure_core::command::{
+    CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
+    ReportTasks, Retention, Retry, Setting, Start, SubmitTasks,
+};
+use tenure_core::id::{LeaseId, TaskId};
+use tenure_core::limits::{RETENTION_MS_DEFAULT, RETENTION_TASKS_DEFAULT};
+use tenure_core::name::{FailureCode, QueueName, Reason, TagKey, TagValue, TaskKey, WorkerName};
+use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
+use tenure_core::time::Timestamp;
+
+use super::story::EPOCH_MS;
+use super::words::{Words, at_the_door, number, span};
+
+/// The command that a line means; none if its verb is not a command's.
+pub(crate) fn parse(verb: &str, mut parts: Vec<Words>) -> Result<Option<Command>, String> {
+    match verb {
+        "batch" => {
+            let mut tasks = Vec::new();
+            for part in parts {
+                tasks.extend(new_tasks(part)?);
+            }
+            return Ok(Some(Command::SubmitTasks(SubmitTasks { tasks })));
+        }
+        "report" => return report(parts).map(|all| Some(Command::ReportTasks(all))),
+        _ => {}
+    }
+    if parts.len() > 1 {
+        return Err(format!("`{verb}` takes no `;`"));
+    }
+    let mut words = parts.pop().unwrap_or_default();
+    let command = match verb {
+        "submit" => {
+            let tasks = new_tasks(words)?;
+            return Ok(Some(Command::SubmitTasks(SubmitTasks { tasks })));
+        }
+        "lease" => Command::LeaseTasks(lease_tasks(&mut words)?),
+        "heartbeat" => Command::Heartbeat(lease_ref(&words.next("TASK/LEASE")?)?),
+        "complete" => Command::CompleteTask(complete(&mut words)?),
+        "fail" => Command::FailTask(fail(&mut words)?),
+        "release" => Command::ReleaseTask(lease_ref(&words.next("TASK/LEASE")?)?),
+        "cancel" => {
+            let task_id = task_id(&words.next("the task")?)?;
+            let grace_ms = words.span("grace")?.map(|ms| SpanMs::parse("grace_ms", ms));
+            Command::CancelTask(CancelTask {
+                task_id,
+                grace_ms: at_the_door(grace_ms.transpose())?,
+            })
+        }
+        "retry" => Command::RetryTask(task_id(&words.next("the task")?)?),
+        "expire" => Command::ExpireLeases,
+        "deadlines" => Command::FireDeadlines,
+        "drop" => {
+            let leases = std::iter::from_fn(|| words.next_if_any());
+            Command::DropLeases(leases.map(|text| lease_ref(&text)).collect::<Result<_, _>>()?)
+        }
+        "pause" => Command::PauseQueue(queue(&words.next("the queue")?)?),
+        "resume" => Command::ResumeQueue(queue(&words.next("the queue")?)?),
+        "configure" => Command::ConfigureQueue(configure(&mut words)?),
+        "purge" => {
+            let age_ms = at_the_door(words.span("age")?.map(u64::try_from).transpose())?;
+            let tasks_max = at_the_door(words.number("max")?.map(u64::try_from).transpose())?;
+            Command::PurgeTasks(Retention {
+                age_ms: age_ms.unwrap_or(RETENTION_MS_DEFAULT),
+                tasks_max: tasks_max.unwrap_or(RETENTION_TASKS_DEFAULT),
+            })
+        }
+        _ => return Ok(None),
+    };
+    words.finish()?;
+    Ok(Some(command))
+}
+
+fn new_tasks(mut words: Words) -> Result<Vec<NewTask>, String> {
+    let count = words.number("count")?.unwrap_or(1);
+    let payload = words.named("payload").unwrap_or_else(|| "null".to_owned());
+    let payload = at_the_door(Payload::parse("payload", payload.into_bytes()))?;
+    let mut task = NewTask::new(queue(&words.next("the queue")?)?, payload);
+    if let Some(priority) = words.number("priority")? {
+        task.priority = at_the_door(Priority::parse(priority))?;
+    }
+    task.start = match (words.span("delay")?, words.span("run_at")?) {
+        (None, None) => Start::AtOnce,
+        (Some(ms), None) => Start::After(at_the_door(SpanMs::parse("delay_ms", ms))?),
+        (None, Some(ms)) => Start::At(Timestamp(EPOCH_MS.saturating_add_signed(ms))),
+        (Some(_), Some(_)) => return Err("give delay= or run_at=, not both".to_owned()),
+    };
+    if let Some(budget) = words.number("max_attempts")? {
+        task.max_attempts = at_the_door(Budget::parse("max_attempts", budget))?;
+    }
+    if let Some(budget) = words.number("max_expiries")? {
+        task.max_expiries = at_the_door(Budget::parse("max_expiries", budget))?;
+    }
+    if let Some(ms) = words.span("lease")? {
+        task.lease_ms = at_the_door(LeaseMs::parse(ms))?;
+    }
+    let timeout_ms = words.span("timeout")?.map(|ms| SpanMs::parse("timeout_ms", ms));
+    task.timeout_ms = at_the_door(timeout_ms.transpose())?;
+    task.backoff = words.named("backoff").map(|text| backoff(&text)).transpose()?;
+    task.key = at_the_door(words.named("key").map(|key| TaskKey::parse(&key)).transpose())?;
+    let mut tags = Vec::new();
+    while let Some(text) = words.named("tag") {
+        let (key, value) = pair(&text)?;
+        tags.push((at_the_door(TagKey::parse(key))?, at_the_door(TagValue::parse(value))?));
+    }
+    task.tags = at_the_door(Tags::parse(tags))?;
+    words.finish()?;
+    Ok((0..count).map(|_| task.clone()).collect())
+}
+
+/// The two sides of `left:right`.
+pub(crate) fn pair(text: &str) -> Result<(&str, &str), String> {
+    text.split_once(':').ok_or_else(|| format!("`{text}` must be key:value"))
+}
+
+fn backoff(text: &str) -> Result<Backoff, String> {
+    let [kind, initial, max, jitter] = text.split(':').collect::<Vec<_>>()[..] else {
+        return Err(format!("`{text}` must be KIND:INITIAL:MAX:JITTER_PERMILLE"));
+    };
+    let kind = match kind {
+        "fixed" => BackoffKind::Fixed,
+        "linear" => BackoffKind::Linear,
+        "exponential" => BackoffKind::Exponential,
+        _ => return Err(format!("`{kind}` is no kind of backoff")),
+    };
+    let backoff = Backoff {
+        kind: Some(kind),
+        initial_ms: at_the_door(u64::try_from(span(initial)?))?,
+        max_ms: at_the_door(u64::try_from(span(max)?))?,
+        jitter_permille: at_the_door(u16::try_from(number(jitter)?))?,
+    };
+    at_the_door(backoff.parse())
+}
+
+fn lease_tasks(words: &mut Words) -> Result<LeaseTasks, String> {
+    let worker = at_the_door(WorkerName::parse(&words.next("the worker")?))?;
+    let queues = words.next("the queues")?;
+    let queues = queues.split(',').map(queue).collect::<Result<_, _>>()?;
+    let tasks_max = words.number("max")?.unwrap_or(1);
+    let tasks_max = u32::try_from(tasks_max).ok().and_then(NonZeroU32::new);
+    let lease_ms = at_the_door(words.span("lease")?.map(LeaseMs::parse).transpose())?;
+    let tasks_max = tasks_max.ok_or("max must be at least 1")?;
+    Ok(LeaseTasks { worker, queues, tasks_max, lease_ms })
+}
+
+fn complete(words: &mut Words) -> Result<CompleteTask, String> {
+    let lease = lease_ref(&words.next("TASK/LEASE")?)?;
+    let output = words.named("output").unwrap_or_else(|| "null".to_owned());
+    let output = at_the_door(Payload::parse("output", output.into_bytes()))?;
+    Ok(CompleteTask { lease, output })
+}
+
+fn fail(words: &mut Words) -> Result<FailTask, String> {
+    let lease = lease_ref(&words.next("TASK/LEASE")?)?;
+    let code = words.named("code").map(|code| FailureCode::parse(&code)).transpose();
+    let retry = match words.named("retry").as_deref() {
+        None => Retry::WithBackoff,
+        Some("never") => Retry::Never,
+        Some(text) => Retry::After(at_the_door(SpanMs::parse("retry_after_ms", span(text)?))?),
+    };
+    let reason = Reason::keep_end(&words.named("reason").unwrap_or_default());
+    Ok(FailTask { lease, reason, code: at_the_door(code)?, retry })
+}
+
+fn report(parts: Vec<Words>) -> Result<ReportTasks, String> {
+    let mut all = ReportTasks::default();
+    for mut words in parts {
+        match words.next("the verb")?.as_str() {
+            "heartbeat" => all.heartbeats.push(lease_ref(&words.next("TASK/LEASE")?)?),
+            "complete" => all.completes.push(complete(&mut words)?),
+            "fail" => all.fails.push(fail(&mut words)?),
+            "release" => all.releases.push(lease_ref(&words.next("TASK/LEASE")?)?),
+            verb => return Err(format!("`{verb}` is no report")),
+        }
+        words.finish()?;
+    }
+    Ok(all)
+}
+
+fn configure(words: &mut Words) -> Result<ConfigureQueue, String> {
+    let queue = queue(&words.next("the queue")?)?;
+    let retention_ms = match words.named("retention").as_deref() {
+        None => Setting::Keep,
+        Some("clear") => Setting::Clear,
+        Some(text) => Setting::Set(at_the_door(SpanMs::parse("retention_ms", span(text)?))?),
+    };
+    Ok(ConfigureQueue { queue, retention_ms })
+}
+
+fn queue(text: &str) -> Result<QueueName, String> {
+    at_the_door(QueueName::parse(text))
+}
+
+/// A task's number.
+pub(crate) fn task_id(text: &str) -> Result<TaskId, String> {
+    text.parse().map(TaskId).map_err(|_| format!("`{text}` is no task's number"))
+}
+
+fn lease_ref(text: &str) -> Result<LeaseRef, String> {
+    let (task, lease) =
+        text.split_once('/').ok_or_else(|| format!("`{text}` must be TASK/LEASE"))?;
+    let lease = lease.parse().map_err(|_| format!("`{lease}` is no lease's number"))?;
+    Ok(LeaseRef { task_id: task_id(task)?, lease_id: LeaseId(lease) })
+}
