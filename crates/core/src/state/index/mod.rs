@@ -73,9 +73,7 @@ impl StateCounts {
             .map(|state| self.of(state))
             .sum()
     }
-}
 
-impl StateCounts {
     fn moved(&mut self, from: Option<StateName>, to: Option<StateName>) {
         if let Some(state) = from {
             self.0[list_of(state)] -= 1;
@@ -122,7 +120,7 @@ impl Indexes {
         for (id, task) in facts.tasks.iter() {
             let id = TaskId(id);
             indexes.moved(id, None, Some(task));
-            let Some(cold) = facts.cold.get(task.cold) else { continue };
+            let Some(cold) = facts.cold_of(task) else { continue };
             if !task.is_terminal() {
                 indexes.deadline_moved(id, Timestamp::ZERO, cold.deadline_at);
             }
