@@ -94,6 +94,9 @@ impl Budget {
 pub struct SpanMs(u64);
 
 impl SpanMs {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+
     /// Checks the range; `field` names the span in the refusal.
     pub fn parse(field: &str, value: i64) -> Result<Self, Invalid> {
         within(field, value, 0, DELAY_MS_MAX as i64)?;

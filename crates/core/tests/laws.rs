@@ -39,7 +39,7 @@ fn cases(usual: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(2_000))]
+    #![proptest_config(cases(10_000))]
 
     /// Answers, records, tasks, queues, lists, histories, replays, views, damaged records.
     #[test]
@@ -49,7 +49,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(4_000))]
+    #![proptest_config(cases(10_000))]
 
     #[test]
     fn bytes_that_are_no_record_never_end_the_process(bytes in vec(any::<u8>(), 0..200)) {

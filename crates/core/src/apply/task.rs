@@ -105,13 +105,18 @@ pub(crate) fn cancel_requested(to: &mut impl Ledger, stamp: Stamp, item: &Cancel
     to.change(id, |task| {
         task.cancel_requested = true;
         task.last_lsn = stamp.lsn;
-        match item.to == StateName::Leased {
-            true => lease::move_end(task, item.expires_at),
-            false => task.state = TaskState::ended(item.to, stamp.at),
+        if item.to == StateName::Leased {
+            return lease::move_end(task, item.expires_at);
+        }
+        task.state = TaskState::ended(item.to, stamp.at);
+        if item.lease_id.is_some() {
+            task.lease_end = LeaseEnd::Taken;
         }
     });
-    if item.revoke_at > Timestamp::ZERO {
-        to.change_cold(id, |cold| cold.revoke_at = item.revoke_at);
+    match item.to == StateName::Leased {
+        true if item.revoke_at == Timestamp::ZERO => {}
+        true => to.change_cold(id, |cold| cold.revoke_at = item.revoke_at),
+        false => lease::forget_revocation(to, id),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::event::{CancelRequested, Event};
 use crate::id::LeaseId;
 use crate::rejection::Rejection;
 use crate::state::{Draft, Ledger, StateName, TaskState};
+use crate::terms::SpanMs;
 use crate::time::{Now, Timestamp};
 
 pub(super) fn decide(
@@ -28,17 +29,20 @@ pub(super) fn decide(
     match task.state {
         TaskState::Waiting { .. } => {}
         TaskState::Leased { expires_at, .. } => {
+            item.lease_id = task.lease_id;
             let revoke_at = grace_ms.map(|grace| now.log.plus_ms(grace.get()));
             let sooner = revoke_at
                 .filter(|at| known_revocation(draft, command).is_none_or(|known| *at < known));
-            // It was asked before, and nothing gets more urgent.
-            if task.cancel_requested && sooner.is_none() {
-                return Ok(Verdict::Answer(Reply::Task(task_id, StateName::Leased)));
+            // Without any grace the lease ends here and now. With one, the worker may go on.
+            if grace_ms != Some(SpanMs::ZERO) {
+                // It was asked before, and nothing gets more urgent.
+                if task.cancel_requested && sooner.is_none() {
+                    return Ok(Verdict::Answer(Reply::Task(task_id, StateName::Leased)));
+                }
+                item.to = StateName::Leased;
+                item.expires_at = sooner.map_or(expires_at, |at| at.min(expires_at));
+                item.revoke_at = sooner.unwrap_or(Timestamp::ZERO);
             }
-            item.to = StateName::Leased;
-            item.lease_id = task.lease_id;
-            item.expires_at = sooner.map_or(expires_at, |at| at.min(expires_at));
-            item.revoke_at = sooner.unwrap_or(Timestamp::ZERO);
         }
         TaskState::Canceled { .. } => {
             return Ok(Verdict::Answer(Reply::Task(task_id, StateName::Canceled)));

@@ -192,7 +192,8 @@ message! {
         1 => about: About<'a>,
         /// WAITING or LEASED.
         2 => from: StateName,
-        /// CANCELED if it waited; LEASED as long as a worker may still answer.
+        /// CANCELED if it waited, or if its worker got no grace; LEASED as long as a worker may
+        /// still answer.
         3 => to: StateName,
         /// Who holds the lease, if anybody.
         4 => worker: Text<'a>,

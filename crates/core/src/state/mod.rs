@@ -116,7 +116,8 @@ impl State {
         self.live().next_start(clock)
     }
 
-    /// Whether a lease request for this queue would get something.
+    /// Whether a lease request for this queue has something to look at. It may still get nothing,
+    /// if all that is ready is past its deadline and not yet canceled for it.
     #[must_use]
     pub fn has_ready(&self, queue: &str) -> bool {
         self.queue_ref(queue).is_some_and(|queue| {

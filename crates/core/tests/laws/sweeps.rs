@@ -108,17 +108,22 @@ impl Model {
                 task.end_lease(StateName::Canceled, now);
             }
             StateName::Leased => {
-                let revoke_at = grace_ms.map(|ms| now.log.0 + ms.get());
-                let nearer = revoke_at.into_iter().chain(task.revoke_at).min();
-                if task.cancel_requested && nearer == task.revoke_at {
-                    return Ok(Reply::Task(task_id, task.state));
-                }
-                task.cancel_requested = true;
-                task.revoke_at = nearer;
                 let held = task.lease.as_mut().expect("it is LEASED");
-                held.expires_at = held.expires_at.min(nearer.unwrap_or(u64::MAX));
                 worker = Some(held.worker.clone());
                 lease = Some(task.last_lease);
+                let revoke_at = grace_ms.map(|ms| now.log.0 + ms.get());
+                let nearer = revoke_at.into_iter().chain(task.revoke_at).min();
+                if revoke_at == Some(now.log.0) {
+                    // No grace at all.
+                    task.cancel_requested = true;
+                    task.end_lease(StateName::Canceled, now);
+                } else if task.cancel_requested && nearer == task.revoke_at {
+                    return Ok(Reply::Task(task_id, task.state));
+                } else {
+                    task.cancel_requested = true;
+                    task.revoke_at = nearer;
+                    held.expires_at = held.expires_at.min(nearer.unwrap_or(u64::MAX));
+                }
             }
             // The same wish again.
             StateName::Canceled => return Ok(Reply::Task(task_id, task.state)),

@@ -18,9 +18,9 @@ fn what_waits_is_canceled_and_what_is_leased_is_asked() {
         Delayed     | CancelRequested -> CANCELED | CancelRequested -> CANCELED | CancelRequested -> CANCELED | CancelRequested -> CANCELED
         Returned    | CancelRequested -> CANCELED | CancelRequested -> CANCELED | CancelRequested -> CANCELED | CancelRequested -> CANCELED
         BackingOff  | CancelRequested -> CANCELED | CancelRequested -> CANCELED | CancelRequested -> CANCELED | CancelRequested -> CANCELED
-        Leased      | CancelRequested, 30 s left  | CancelRequested, 5 s left   | CancelRequested, 30 s left  | CancelRequested, 0 s left
-        Late        | CancelRequested, 0 s left   | CancelRequested, 0 s left   | CancelRequested, 0 s left   | CancelRequested, 0 s left
-        AskedToStop | = LEASED                    | CancelRequested, 5 s left   | CancelRequested, 30 s left  | CancelRequested, 0 s left
+        Leased      | CancelRequested, 30 s left  | CancelRequested, 5 s left   | CancelRequested, 30 s left  | CancelRequested -> CANCELED
+        Late        | CancelRequested, 0 s left   | CancelRequested, 0 s left   | CancelRequested, 0 s left   | CancelRequested -> CANCELED
+        AskedToStop | = LEASED                    | CancelRequested, 5 s left   | CancelRequested, 30 s left  | CancelRequested -> CANCELED
         Completed   | task_terminal               | task_terminal               | task_terminal               | task_terminal
         Failed      | task_terminal               | task_terminal               | task_terminal               | task_terminal
         Dead        | task_terminal               | task_terminal               | task_terminal               | task_terminal
