@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// No id reaches this: every JSON reader must be able to hold it exactly.
+/// No id is larger: every JSON reader must be able to hold it exactly.
 pub const ID_MAX: u64 = (1 << 53) - 1;
 
 macro_rules! id {

@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::id::{ID_MAX, LeaseId, TaskId};
-use crate::state::{Draft, Facts, QueueRef, State, StateName, Task, TaskState, WorkerRef};
+use crate::state::{
+    Cold, Draft, Facts, Ledger, QueueRef, State, StateName, Task, TaskState, WorkerRef,
+};
 use crate::time::Timestamp;
 
 /// What must always hold.
@@ -98,7 +100,9 @@ pub fn check_facts(facts: &Facts) -> Result<(), Violation> {
 pub(crate) fn assert_draft(draft: &Draft<'_>) {
     for (id, before, after) in draft.changes() {
         let checked = match after {
-            Some(after) => check_task(after).and_then(|()| check_step(before, after)),
+            Some(after) => check_task(after)
+                .and_then(|()| check_cold(after, draft.cold(id)))
+                .and_then(|()| check_step(before, after)),
             None => hold(Law::OnlyLegalSteps, before.is_some_and(Task::is_terminal), || {
                 "a task that has not ended is purged".to_owned()
             }),
@@ -170,7 +174,7 @@ fn check_step(before: Option<&Task>, after: &Task) -> Result<(), Violation> {
     })
 }
 
-/// The laws that bind a slot to its cold part and to the counters.
+/// The laws that bind a slot to the counters and to what it refers to.
 fn check_bounds(facts: &Facts, task: &Task) -> Result<(), Violation> {
     hold(Law::LeaseIdsGrow, task.lease_id < facts.next_lease_id, || {
         format!("lease {} was never given", task.lease_id)
@@ -182,6 +186,11 @@ fn check_bounds(facts: &Facts, task: &Task) -> Result<(), Violation> {
     hold(Law::PartsHaveOneOwner, task.cold.get().is_none() || cold.is_some(), || {
         "its cold part does not exist".to_owned()
     })?;
+    check_cold(task, cold)
+}
+
+/// The laws that bind a slot to its cold part.
+fn check_cold(task: &Task, cold: Option<&Cold>) -> Result<(), Violation> {
     let Some(cold) = cold else { return Ok(()) };
     hold(Law::StaleLeaseWasGiven, cold.stale_lease <= task.lease_id, || {
         format!("lease {} was reported late but never given", cold.stale_lease)

@@ -37,7 +37,9 @@ pub const LEASE_MS_MIN: u32 = 50;
 pub const LEASE_MS_MAX: u32 = 86_400_000;
 /// The lease a task asks for when it does not say.
 pub const LEASE_MS_DEFAULT: u32 = 30_000;
-/// The longest delay, retry delay, timeout, grace or backoff: a year.
+/// Delayed tasks that become ready in one step; the rest waits for the next one.
+pub const ADVANCE_TASKS_MAX: usize = 10_000;
+/// The longest delay, retry delay, timeout, grace, backoff or retention: a leap year.
 pub const DELAY_MS_MAX: u64 = 366 * 86_400_000;
 /// Lowest priority.
 pub const PRIORITY_MIN: i8 = -100;

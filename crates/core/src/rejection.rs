@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::id::{LeaseId, TaskId};
-use crate::limits::{BATCH_ITEMS_MAX, QUEUES_MAX, RECORD_BYTES_MAX};
+use crate::limits::{QUEUES_MAX, RECORD_BYTES_MAX};
 use crate::name::TaskKey;
 use crate::state::StateName;
 
@@ -64,6 +64,8 @@ pub enum Rejection {
     BatchTooLarge {
         /// How many there are.
         items: usize,
+        /// How many there may be.
+        items_max: usize,
     },
     /// More bytes than one record may have.
     RecordTooLarge {
@@ -123,13 +125,12 @@ impl fmt::Display for Rejection {
             ),
             Rejection::TooManyQueues { index } => write!(
                 f,
-                "{}there are {QUEUES_MAX} queues already; use one that exists, or wait until an \
-                 unused one is gone",
+                "{}there are {QUEUES_MAX} queues already; use one that exists",
                 place(*index)
             ),
-            Rejection::BatchTooLarge { items } => write!(
+            Rejection::BatchTooLarge { items, items_max } => write!(
                 f,
-                "the request has {items} items; at most {BATCH_ITEMS_MAX} are allowed, so split it"
+                "the request has {items} items; at most {items_max} are allowed, so split it"
             ),
             Rejection::RecordTooLarge { bytes } => write!(
                 f,

@@ -16,7 +16,8 @@ pub(super) fn decide(
     now: Now,
 ) -> Result<Verdict<'static>, Rejection> {
     if leases.len() > DUE_ITEMS_MAX {
-        return Err(Rejection::BatchTooLarge { items: leases.len() });
+        let (items, items_max) = (leases.len(), DUE_ITEMS_MAX);
+        return Err(Rejection::BatchTooLarge { items, items_max });
     }
     let mut dropped = Vec::new();
     for lease in leases {

@@ -7,12 +7,21 @@ use super::{Verdict, about, stamp};
 use crate::apply;
 use crate::command::{LeaseRef, LeaseTasks, Leased, Reply};
 use crate::event::{Event, Granted, LeaseGranted};
-use crate::limits::{LEASE_SCAN_MAX, LEASE_TASKS_MAX};
+use crate::limits::{LEASE_QUEUES_MAX, LEASE_SCAN_MAX, LEASE_TASKS_MAX};
 use crate::name::Text;
+use crate::rejection::Rejection;
 use crate::state::{Draft, Ledger, QueueRef};
 use crate::time::Now;
 
-pub(super) fn decide<'c>(draft: &mut Draft<'_>, command: &'c LeaseTasks, now: Now) -> Verdict<'c> {
+pub(super) fn decide<'c>(
+    draft: &mut Draft<'_>,
+    command: &'c LeaseTasks,
+    now: Now,
+) -> Result<Verdict<'c>, Rejection> {
+    if command.queues.len() > LEASE_QUEUES_MAX {
+        let (items, items_max) = (command.queues.len(), LEASE_QUEUES_MAX);
+        return Err(Rejection::BatchTooLarge { items, items_max });
+    }
     let queues = open_queues(draft, command);
     let mut next = draft.base().live().ready(queues.into_iter()).take(LEASE_SCAN_MAX);
     let tasks_max = command.tasks_max.get().min(LEASE_TASKS_MAX) as usize;
@@ -40,10 +49,10 @@ pub(super) fn decide<'c>(draft: &mut Draft<'_>, command: &'c LeaseTasks, now: No
     }
     let reply = Reply::Leased(leased);
     if grants.is_empty() {
-        return Verdict::Answer(reply);
+        return Ok(Verdict::Answer(reply));
     }
     let worker = Text::Borrowed(command.worker.as_str());
-    Verdict::Append(Event::LeaseGranted(LeaseGranted { worker, grants }), reply)
+    Ok(Verdict::Append(Event::LeaseGranted(LeaseGranted { worker, grants }), reply))
 }
 
 /// The queues that exist and are not paused, each once.

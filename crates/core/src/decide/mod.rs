@@ -52,7 +52,7 @@ pub fn decide<'c>(
 ) -> Result<Verdict<'c>, Rejection> {
     let verdict = match command {
         Command::SubmitTasks(command) => submit_tasks::decide(draft, command, now),
-        Command::LeaseTasks(command) => Ok(lease_tasks::decide(draft, command, now)),
+        Command::LeaseTasks(command) => lease_tasks::decide(draft, command, now),
         Command::Heartbeat(lease) => heartbeat::decide(draft, *lease, now),
         Command::CompleteTask(command) => single(complete_task::rule(draft, command, now)),
         Command::FailTask(command) => single(fail_task::rule(draft, command, now, seed)),

@@ -56,7 +56,7 @@ fn check_count(command: &ReportTasks) -> Result<usize, Rejection> {
     let items = heartbeats.len() + completes.len() + fails.len() + releases.len();
     match items <= BATCH_ITEMS_MAX {
         true => Ok(items),
-        false => Err(Rejection::BatchTooLarge { items }),
+        false => Err(Rejection::BatchTooLarge { items, items_max: BATCH_ITEMS_MAX }),
     }
 }
 

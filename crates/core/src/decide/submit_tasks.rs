@@ -50,7 +50,7 @@ pub(super) fn decide<'c>(
 fn check_size(tasks: &[NewTask]) -> Result<(), Rejection> {
     let items = tasks.len();
     if items > BATCH_ITEMS_MAX {
-        return Err(Rejection::BatchTooLarge { items });
+        return Err(Rejection::BatchTooLarge { items, items_max: BATCH_ITEMS_MAX });
     }
     let bytes = tasks.iter().map(bytes_of).sum();
     if bytes > RECORD_BYTES_MAX {

@@ -1,6 +1,7 @@
 //! Payloads and outputs, in append-only blocks.
 //!
-//! A block is filled from front to back and never changed after that, so views share it. What is
+//! A block is filled from front to back and never changed after that, so views share it (and one
+//! that is still being filled is copied once for each view). What is
 //! freed leaves a hole. Blocks whose tasks end together go together; only when holes add up does
 //! a block that is mostly holes get emptied, by moving the rest of it.
 
@@ -58,7 +59,7 @@ pub(crate) enum BlobKind {
 /// Bytes that stay readable whatever happens to the state.
 #[derive(Clone, Debug)]
 pub struct SharedBytes {
-    block: Arc<Vec<u8>>,
+    bytes: Arc<Vec<u8>>,
     range: Range<usize>,
 }
 
@@ -66,7 +67,7 @@ impl Deref for SharedBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.block[self.range.clone()]
+        &self.bytes[self.range.clone()]
     }
 }
 
@@ -116,12 +117,17 @@ impl Blobs {
         }
     }
 
-    /// The same bytes, for keeping.
+    /// The same bytes, for keeping. From the block that is being filled they are copied: whoever
+    /// holds that block makes the next blob copy all of it.
     pub(crate) fn share(&self, blob: BlobRef) -> SharedBytes {
-        match self.find(blob) {
-            Some((block, range)) => SharedBytes { block: Arc::clone(&block.bytes), range },
-            None => SharedBytes { block: Arc::default(), range: 0..0 },
+        let Some((block, range)) = self.find(blob) else {
+            return SharedBytes { bytes: Arc::default(), range: 0..0 };
+        };
+        if self.open != Some(blob.block()) {
+            return SharedBytes { bytes: Arc::clone(&block.bytes), range };
         }
+        let copy = block.bytes[range].to_vec();
+        SharedBytes { range: 0..copy.len(), bytes: Arc::new(copy) }
     }
 
     /// Whose blob it is.
@@ -184,8 +190,13 @@ impl Blobs {
         if let Some(at) = self.open
             && let Some(block) = &mut self.blocks[at]
         {
-            // A view that shares the open block seals it: what it sees must not move.
-            if Arc::get_mut(&mut block.bytes).is_some_and(|b| b.capacity() - b.len() >= size) {
+            if BLOCK_BYTES - block.bytes.len() >= size {
+                // A view that shares the open block keeps it as it is, and a copy is filled on.
+                if Arc::get_mut(&mut block.bytes).is_none() {
+                    let mut copy = Vec::with_capacity(BLOCK_BYTES);
+                    copy.extend_from_slice(&block.bytes);
+                    block.bytes = Arc::new(copy);
+                }
                 return at;
             }
             if block.live_bytes == 0 {
@@ -267,6 +278,26 @@ mod tests {
         fill(&mut blobs, 10_000, 100);
         assert_eq!(view.get(refs[3]), vec![4; 50]);
         assert_eq!(&*kept, vec![4; 50]);
+    }
+
+    #[test]
+    fn blobs_that_are_held_cost_no_more_than_themselves() {
+        let mut blobs = Blobs::default();
+        let held: Vec<_> = (1..=20_000)
+            .map(|id| {
+                let blob = blobs.put(TaskId(id), BlobKind::Payload, &[7; 100]);
+                blobs.share(blob)
+            })
+            .collect();
+        assert!(held.iter().all(|bytes| **bytes == [7; 100]));
+        assert_eq!(blobs.blocks.len(), (20_000 * 112_usize).div_ceil(BLOCK_BYTES - 112));
+        let views: Vec<_> = (1..=100)
+            .map(|id| {
+                blobs.put(TaskId(id), BlobKind::Output, &[8; 100]);
+                blobs.clone()
+            })
+            .collect();
+        assert!(views.iter().all(|view| blobs.blocks.len() - view.blocks.len() <= 1));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Each item of a batch is decided on the draft that the items before it have left, so it is
 //! decided as if they were applied. The state itself is only read.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -32,9 +33,10 @@ pub struct Draft<'s> {
     touched: SmallVec<[Touched; 1]>,
     /// Where a task is in `touched`, once there are many.
     places: HashMap<TaskId, usize, FixedState>,
-    new_keys: HashMap<(QueueRef, Arc<str>), TaskId, FixedState>,
+    /// Trees, because strangers choose these texts: no choice makes a tree slow.
+    new_keys: BTreeMap<(QueueRef, Arc<str>), TaskId>,
     new_queues: Vec<Arc<str>>,
-    new_queue_refs: HashMap<Arc<str>, QueueRef, FixedState>,
+    new_queue_refs: BTreeMap<Arc<str>, QueueRef>,
     new_workers: Vec<Arc<str>>,
     settings: Vec<(QueueRef, QueueSettings)>,
     next_task_id: TaskId,
@@ -58,9 +60,9 @@ impl<'s> Draft<'s> {
             created: Vec::new(),
             touched: SmallVec::new(),
             places: HashMap::with_hasher(FixedState::default()),
-            new_keys: HashMap::with_hasher(FixedState::default()),
+            new_keys: BTreeMap::new(),
             new_queues: Vec::new(),
-            new_queue_refs: HashMap::with_hasher(FixedState::default()),
+            new_queue_refs: BTreeMap::new(),
             new_workers: Vec::new(),
             settings: Vec::new(),
             next_task_id: state.facts.next_task_id,

@@ -30,7 +30,8 @@ use std::sync::Arc;
 
 use self::blobs::BlobKind;
 use self::facts::{Queue, Worker};
-use self::index::{Indexes, Names};
+use self::index::{Followed, Indexes, Names};
+use crate::command::Rest;
 use crate::event::QueueSettings;
 use crate::id::{Lsn, TaskId};
 use crate::time::{Clock, Now, Timestamp};
@@ -70,13 +71,15 @@ impl State {
 
     /// Builds the indexes; from here on commands can be decided.
     pub fn serve(&mut self, now: Now) {
-        self.indexes = Some(Indexes::build(&self.facts, self.table_seed, now));
+        self.indexes = Some(Indexes::build(&self.facts, self.table_seed, Followed::to(now)));
     }
 
-    /// Follows the clocks: what was to wait until then becomes ready. Call it before deciding.
-    pub fn advance(&mut self, now: Now) {
-        if let Some(indexes) = &mut self.indexes {
-            indexes.advance(&self.facts, now);
+    /// Follows the clocks: what was to wait until then becomes ready. Call it before deciding, and
+    /// again soon if it says that there is more.
+    pub fn advance(&mut self, now: Now) -> Rest {
+        match &mut self.indexes {
+            Some(indexes) => indexes.advance(&self.facts, now),
+            None => Rest::Nothing,
         }
     }
 

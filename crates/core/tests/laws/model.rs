@@ -378,7 +378,8 @@ impl Task {
 
 /// No request has more items than one record can deal with.
 pub(crate) fn check_size(items: usize) -> Result<(), Rejection> {
-    if items > BATCH_ITEMS_MAX { Err(Rejection::BatchTooLarge { items }) } else { Ok(()) }
+    let items_max = BATCH_ITEMS_MAX;
+    if items > items_max { Err(Rejection::BatchTooLarge { items, items_max }) } else { Ok(()) }
 }
 
 /// Who else has the key: an earlier one of the batch, which has no number if the batch is refused,

@@ -53,7 +53,8 @@ fn a_request_with_too_many_reports_is_refused() {
     let releases = vec![of(ITS_OWN); BATCH_ITEMS_MAX + 1];
     let command = Command::ReportTasks(ReportTasks { releases, ..ReportTasks::default() });
     let refusal = World::new().refusal(&command);
-    assert_eq!(refusal, Some(Rejection::BatchTooLarge { items: BATCH_ITEMS_MAX + 1 }));
+    let (items, items_max) = (BATCH_ITEMS_MAX + 1, BATCH_ITEMS_MAX);
+    assert_eq!(refusal, Some(Rejection::BatchTooLarge { items, items_max }));
 }
 
 /// Names, codes and reasons as long as they may be.

@@ -95,7 +95,8 @@ fn a_request_that_is_too_large_is_refused() {
         |task: NewTask, count| Command::SubmitTasks(SubmitTasks { tasks: vec![task; count] });
     let small = || NewTask { key: None, ..body(Fresh) };
     let refusal = world.refusal(&batch(small(), BATCH_ITEMS_MAX + 1));
-    assert_eq!(refusal, Some(Rejection::BatchTooLarge { items: BATCH_ITEMS_MAX + 1 }));
+    let (items, items_max) = (BATCH_ITEMS_MAX + 1, BATCH_ITEMS_MAX);
+    assert_eq!(refusal, Some(Rejection::BatchTooLarge { items, items_max }));
     assert!(world.bytes(&batch(small(), BATCH_ITEMS_MAX)).is_some());
     assert_eq!(world.bytes(&batch(small(), 0)), Some(0), "no tasks are no record");
     let payload = Payload::parse("payload", vec![b'x'; PAYLOAD_BYTES_MAX]).unwrap();

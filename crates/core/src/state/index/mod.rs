@@ -17,7 +17,9 @@ use self::ready::{Links, Next, Ready};
 use super::dense::QueueRef;
 use super::facts::Facts;
 use super::task::{StateName, Task, TaskState};
+use crate::command::Rest;
 use crate::id::{LeaseId, TaskId};
+use crate::limits::ADVANCE_TASKS_MAX;
 use crate::time::{Clock, Now, Timestamp};
 
 pub(crate) use self::id_set::IdSet;
@@ -39,8 +41,37 @@ pub(crate) struct Indexes {
     keys: Names<TaskId>,
     finished: Heads,
     counts: StateCounts,
-    /// How far the clocks were followed: what is due by then is ready.
-    followed: Now,
+    followed: Followed,
+}
+
+/// How far the clocks were followed: what is due by then is ready. Among tasks of the same moment,
+/// up to that one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Followed {
+    log: (Timestamp, TaskId),
+    wall: (Timestamp, TaskId),
+}
+
+impl Followed {
+    /// Everything that is due at that time.
+    pub(crate) fn to(now: Now) -> Self {
+        let all = TaskId(u64::MAX);
+        Self { log: (now.log, all), wall: (now.wall, all) }
+    }
+
+    fn on(&self, clock: Clock) -> (Timestamp, TaskId) {
+        match clock {
+            Clock::Log => self.log,
+            Clock::Wall => self.wall,
+        }
+    }
+
+    fn on_mut(&mut self, clock: Clock) -> &mut (Timestamp, TaskId) {
+        match clock {
+            Clock::Log => &mut self.log,
+            Clock::Wall => &mut self.wall,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -102,7 +133,7 @@ enum Place {
 
 impl Indexes {
     /// Builds everything from the facts, with the clocks followed so far.
-    pub(crate) fn build(facts: &Facts, seed: u64, followed: Now) -> Self {
+    pub(crate) fn build(facts: &Facts, seed: u64, followed: Followed) -> Self {
         let mut indexes = Self {
             queues: Vec::new(),
             links: Links::default(),
@@ -133,8 +164,8 @@ impl Indexes {
 
     /// A task changed, came or went.
     pub(crate) fn moved(&mut self, id: TaskId, before: Option<&Task>, after: Option<&Task>) {
-        let place_before = before.map(|task| self.place(task));
-        let place_after = after.map(|task| self.place(task));
+        let place_before = before.map(|task| self.place(id, task));
+        let place_after = after.map(|task| self.place(id, task));
         if place_before != place_after {
             if let (Some(task), Some(place)) = (before, place_before) {
                 self.leave(id, task, place);
@@ -185,21 +216,30 @@ impl Indexes {
         self.finished.moved(queue, before, after);
     }
 
-    /// Follows the clocks: what was delayed until now is ready.
-    pub(crate) fn advance(&mut self, facts: &Facts, now: Now) {
-        if now.wall < self.followed.wall {
+    /// Follows the clocks: what was delayed until now is ready. At most [`ADVANCE_TASKS_MAX`] at
+    /// a time; the rest waits for the next call.
+    pub(crate) fn advance(&mut self, facts: &Facts, now: Now) -> Rest {
+        if now.wall < self.followed.wall.0 {
             self.go_back(facts, now.wall);
         }
+        let mut moved = 0;
         for clock in [Clock::Log, Clock::Wall] {
             while let Some(&(not_before, id)) = self.delayed[clock as usize].first()
                 && not_before <= now.on(clock)
             {
+                if moved == ADVANCE_TASKS_MAX {
+                    return Rest::More;
+                }
+                moved += 1;
                 self.delayed[clock as usize].pop_first();
+                *self.followed.on_mut(clock) = (not_before, id);
                 let task = facts.tasks.get(id.0).expect("a delayed task exists");
                 self.queue(task.queue).ready.insert_returned(task.priority, id);
             }
+            let followed = self.followed.on_mut(clock);
+            *followed = (*followed).max((now.on(clock), TaskId(u64::MAX)));
         }
-        self.followed = Now { log: self.followed.log.max(now.log), wall: now.wall };
+        Rest::Nothing
     }
 
     /// The wall clock was set back: appointments that seemed due are not. It happens so rarely
@@ -217,9 +257,10 @@ impl Indexes {
                 }
             }
         }
+        self.followed.wall = (wall, TaskId(u64::MAX));
     }
 
-    pub(crate) fn followed(&self) -> Now {
+    pub(crate) fn followed(&self) -> Followed {
         self.followed
     }
 
@@ -278,9 +319,11 @@ impl Indexes {
         self.queues.get(queue.0 as usize).map(|queue| &queue.lists[list_of(state)])
     }
 
-    fn place(&self, task: &Task) -> Place {
+    fn place(&self, id: TaskId, task: &Task) -> Place {
         match task.state {
-            TaskState::Waiting { not_before, clock } if not_before > self.followed.on(clock) => {
+            TaskState::Waiting { not_before, clock }
+                if (not_before, id) > self.followed.on(clock) =>
+            {
                 Place::Delayed(clock, not_before)
             }
             TaskState::Waiting { not_before: Timestamp::ZERO, .. } if task.attempt == 0 => {
