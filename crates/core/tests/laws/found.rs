@@ -4,14 +4,17 @@
 use std::num::NonZeroU32;
 
 use tenure_core::command::{
-    CancelTask, Command, LeaseRef, LeaseTasks, NewTask, ReportTasks, Retention, SubmitTasks,
+    CancelTask, Command, LeaseRef, LeaseTasks, NewTask, ReportTasks, Rest, Retention, Start,
+    SubmitTasks,
 };
+use tenure_core::event::Record;
 use tenure_core::id::{LeaseId, TaskId};
-use tenure_core::limits::{BATCH_ITEMS_MAX, DUE_ITEMS_MAX, LEASE_TASKS_MAX};
+use tenure_core::limits::{ADVANCE_TASKS_MAX, BATCH_ITEMS_MAX, DUE_ITEMS_MAX, LEASE_TASKS_MAX};
 use tenure_core::name::WorkerName;
 use tenure_core::state::StateName;
 use tenure_core::terms::{LeaseMs, SpanMs};
-use tenure_core::time::Now;
+use tenure_core::time::{Clock, Now, Timestamp};
+use tenure_core::{Draft, State, Verdict, apply, decide, invariant};
 
 use crate::compare;
 use crate::run::Run;
@@ -73,6 +76,32 @@ fn a_sweep_deals_with_ten_thousand_and_says_that_there_is_more() {
     assert_eq!(story.count(StateName::Canceled), 500);
     story.play(&purge);
     assert!(story.run.state.queues().is_empty());
+}
+
+#[test]
+fn a_flood_of_delayed_tasks_becomes_ready_step_by_step() {
+    let mut state = State::new(1);
+    let delayed = NewTask {
+        start: Start::After(span(1_000)),
+        ..NewTask::new(named("mail"), text_payload(""))
+    };
+    let now = Now::both(Timestamp(5_000));
+    for tasks in [vec![delayed.clone(); ADVANCE_TASKS_MAX], vec![delayed; 3]] {
+        let command = Command::SubmitTasks(SubmitTasks { tasks });
+        let verdict = decide(&mut Draft::new(&state), &command, now, 0);
+        let Ok(Verdict::Append(event, _)) = verdict else { unreachable!("nothing is wrong here") };
+        let record = Record { lsn: state.last_lsn().next(), at: now.log, event };
+        apply(&mut state, &record);
+    }
+    let due = Now::both(Timestamp(6_000));
+    let mut steps = Vec::new();
+    // All have the same moment, so the first step ends in the middle of it.
+    for _ in 0..2 {
+        steps.push(state.advance(due));
+        invariant::check(&state).expect("the indexes follow the facts, half-way too");
+        steps.extend(state.next_start(Clock::Log).map(|_| Rest::More));
+    }
+    assert_eq!(steps, [Rest::More, Rest::More, Rest::Nothing]);
 }
 
 #[test]
