@@ -76,9 +76,11 @@ pub(crate) fn completed(to: &mut impl Ledger, stamp: Stamp, item: &TaskCompleted
     to.change(id, |task| {
         lease::end(task, stamp, LeaseEnd::Completed, StateName::Completed, Timestamp::ZERO);
     });
-    lease::forget_revocation(to, id);
-    if to.cold(id).is_some_and(|cold| cold.errors.is_some()) {
-        to.change_cold(id, |cold| cold.errors = None);
+    if to.cold(id).is_some_and(|cold| cold.errors.is_some() || cold.revoke_at > Timestamp::ZERO) {
+        to.change_cold(id, |cold| {
+            cold.errors = None;
+            cold.revoke_at = Timestamp::ZERO;
+        });
     }
     to.set_output(id, item.output);
 }

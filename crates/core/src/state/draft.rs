@@ -264,8 +264,11 @@ impl Ledger for Draft<'_> {
     }
 
     fn cold(&self, id: TaskId) -> Option<&Cold> {
-        let drafted = self.find(id).and_then(|touched| touched.cold.as_deref());
-        drafted.or_else(|| self.state.facts.cold_of(self.state.task_slot(id)?))
+        match self.find(id) {
+            Some(Touched { cold: Some(cold), .. }) => Some(cold),
+            Some(Touched { task, .. }) => self.state.facts.cold_of(task.as_ref()?),
+            None => self.state.facts.cold_of(self.state.task_slot(id)?),
+        }
     }
 
     fn create(&mut self, id: TaskId, task: Task, cold: Option<Cold>, _payload: &[u8]) {
