@@ -1,0 +1,89 @@
+//! A disk, as little of it as the log needs: files in one folder. The real one, and one in memory
+//! that can crash at any point.
+
+#[cfg(feature = "model")]
+pub mod model;
+pub mod real;
+
+use std::io;
+
+/// A folder of files.
+pub trait Disk: Clone + std::fmt::Debug + Send + 'static {
+    /// An open file.
+    type File: DiskFile;
+    /// Keeps other processes out until it is dropped.
+    type Lock: std::fmt::Debug + Send;
+
+    /// How people call the folder.
+    fn name(&self) -> String;
+
+    /// Takes the folder for this process; nothing if another one has it.
+    fn lock(&self) -> io::Result<Option<Self::Lock>>;
+
+    /// The names of all files, in no order.
+    fn list(&self) -> io::Result<Vec<String>>;
+
+    /// Opens a file that exists.
+    fn open(&self, name: &str) -> io::Result<Self::File>;
+
+    /// Makes a file; one that exists is emptied.
+    fn create(&self, name: &str) -> io::Result<Self::File>;
+
+    /// Gives a file another name; a file of that name is replaced.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Forgets a file.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Makes the names durable. A file that is durable under no name is lost all the same.
+    fn sync_folder(&self) -> io::Result<()>;
+
+    /// Bytes that can still be written.
+    fn free_bytes(&self) -> io::Result<u64>;
+}
+
+/// An open file.
+pub trait DiskFile: std::fmt::Debug + Send + 'static {
+    /// Reads at an offset; fewer bytes than asked for at the end, or when it pleases.
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Writes at an offset; says how many bytes were taken.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+
+    /// How long it is.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Makes what was written durable.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Writes everything. An interrupted call took nothing and is made again; a short one took
+    /// what it said and is continued; any other failure is the end.
+    fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.write_at(bytes, offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(taken) => {
+                    bytes = &bytes[taken..];
+                    offset += taken as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads until the slice is full or the file ends; says how many bytes were read.
+    fn read_full_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < into.len() {
+            match self.read_at(&mut into[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}

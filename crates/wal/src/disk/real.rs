@@ -1,0 +1,118 @@
+//! The folder on the machine's own disk.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Disk, DiskFile};
+
+/// The file whose lock says that the folder is taken. It is never removed: a lock on a name that
+/// can vanish keeps nobody out.
+const LOCK_FILE: &str = "LOCK";
+
+/// A folder that exists.
+#[derive(Clone, Debug)]
+pub struct RealDisk {
+    folder: Arc<Path>,
+}
+
+impl RealDisk {
+    /// Uses a folder; it is made if only it is missing.
+    pub fn open(folder: impl Into<PathBuf>) -> io::Result<Self> {
+        let folder: PathBuf = folder.into();
+        match fs::create_dir(&folder) {
+            // The new name must survive as well as what is written under it.
+            Ok(()) => sync_folder(folder.parent().filter(|p| !p.as_os_str().is_empty()))?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        Ok(Self { folder: folder.into() })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+}
+
+fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+impl Disk for RealDisk {
+    type File = File;
+    type Lock = File;
+
+    fn name(&self) -> String {
+        self.folder.display().to_string()
+    }
+
+    fn lock(&self) -> io::Result<Option<File>> {
+        let file = OpenOptions::new()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .open(self.path(LOCK_FILE))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                names.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    fn open(&self, name: &str) -> io::Result<File> {
+        OpenOptions::new().read(true).write(true).open(self.path(name))
+    }
+
+    fn create(&self, name: &str) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true).open(self.path(name))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path(from), self.path(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path(name))
+    }
+
+    fn sync_folder(&self) -> io::Result<()> {
+        sync_folder(Some(&self.folder))
+    }
+
+    fn free_bytes(&self) -> io::Result<u64> {
+        let stat = rustix::fs::statvfs(&*self.folder)?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+}
+
+impl DiskFile for File {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(self, into, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        FileExt::write_at(self, bytes, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+}

@@ -1,0 +1,119 @@
+//! What can go wrong with a log. Each fault names the file and says what to do.
+
+use std::fmt;
+use std::io;
+
+use crate::Lsn;
+
+/// Why a log cannot be opened, read or written.
+#[derive(Debug)]
+pub enum Fault {
+    /// The folder is not there, or is no folder.
+    NoFolder {
+        /// Which folder.
+        folder: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// Another process has it.
+    InUse {
+        /// Which folder.
+        folder: String,
+    },
+    /// Bytes that were durable are not what was written.
+    Corrupt(Corruption),
+    /// Written by a newer version.
+    Newer {
+        /// Which file.
+        file: String,
+        /// Its format.
+        version: u32,
+    },
+    /// A file of another log, or one that does not belong here.
+    Foreign {
+        /// Which file.
+        file: String,
+        /// What is strange about it.
+        found: String,
+    },
+    /// A read, write, sync or rename failed. After a failed write or sync nothing in the page
+    /// cache can be trusted, so it is never tried again.
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// With which file.
+        file: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// There is no room for the frame. Nothing was written.
+    Full,
+}
+
+/// Where durable bytes are not what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Corruption {
+    /// Which file.
+    pub file: String,
+    /// Where in it.
+    pub offset: u64,
+    /// The record that was expected there.
+    pub lsn: Lsn,
+    /// What is wrong, and how it is known that it was durable.
+    pub found: String,
+}
+
+impl Fault {
+    pub(crate) fn io(doing: &'static str, file: &str, cause: io::Error) -> Self {
+        Fault::Io { doing, file: file.to_owned(), cause }
+    }
+
+    /// The exit code of a process that ends because of it.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Fault::NoFolder { .. } => 66,
+            Fault::InUse { .. } => 73,
+            Fault::Corrupt(_) | Fault::Newer { .. } | Fault::Foreign { .. } => 65,
+            Fault::Io { .. } | Fault::Full => 74,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::NoFolder { folder, cause } => write!(
+                f,
+                "cannot use the data folder {folder}: {cause}; make it, or give another with --data"
+            ),
+            Fault::InUse { folder } => write!(
+                f,
+                "the data folder {folder} is in use by another process; stop that one first, or \
+                 give another folder with --data"
+            ),
+            Fault::Corrupt(Corruption { file, offset, lsn, found }) => write!(
+                f,
+                "the log is corrupt: {file} at offset {offset}, LSN {lsn}: {found}; nothing was \
+                 changed; look with `tenure wal verify`, and restore from a backup or a replica"
+            ),
+            Fault::Newer { file, version } => write!(
+                f,
+                "{file} has format {version} and this binary reads up to {}; use the newer binary",
+                crate::FORMAT
+            ),
+            Fault::Foreign { file, found } => write!(
+                f,
+                "{file} does not belong to this log: {found}; move it out of the data folder"
+            ),
+            Fault::Io { doing, file, cause } => write!(
+                f,
+                "cannot {doing} {file}: {cause}; mend the disk and start again, nothing that was \
+                 acknowledged is lost"
+            ),
+            Fault::Full => write!(f, "the disk is full; make room in the data folder"),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}

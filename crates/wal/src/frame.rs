@@ -1,0 +1,361 @@
+//! A frame: one group commit, many records.
+//!
+//! ```text
+//! 0   magic         4   "TnrF"
+//! 4   header CRC    4   over the rest of the header: the length is trusted before it is used
+//! 8   kind          1   records, or a mark
+//! 9   zeros         3
+//! 12  payload size  4
+//! 16  first LSN     8   of the first record; for a mark, of the next one
+//! 24  records       4
+//! 28  payload CRC   4
+//! 32  epoch         8
+//! 40  durable LSN   8   what was durable when this was written
+//! 48  log time      8
+//! 56  chain        32   BLAKE3 over the chain before, the header up to here, and the payload
+//! 88  payload           each record: its size in 4 bytes, then its bytes
+//! ```
+//!
+//! Both CRCs start from the segment's salt and the frame's offset, so a frame that is stale,
+//! moved or from another log fails, and a region of zeros is no frame.
+
+use crate::Lsn;
+
+/// Bytes of a header.
+pub(crate) const HEADER_BYTES: usize = 88;
+/// Frames begin at multiples of this, so that one can be looked for behind a broken one.
+pub(crate) const ALIGNMENT: u64 = 8;
+/// The largest payload.
+pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
+
+const MAGIC: [u8; 4] = *b"TnrF";
+const CRC_FROM: usize = 8;
+const CHAIN_FROM: usize = 56;
+const RECORD_PREFIX: usize = 4;
+
+/// A hash over everything written before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Chain(pub [u8; 32]);
+
+impl Chain {
+    /// Before the first frame of a log.
+    pub const START: Self = Self([0; 32]);
+}
+
+impl std::fmt::Debug for Chain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// What a frame is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It carries records.
+    Records = 1,
+    /// It only says what is durable: after a pause, and at an orderly end.
+    Mark = 2,
+}
+
+/// What a header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What the frame is for.
+    pub kind: Kind,
+    /// The first record; for a mark, the one that comes next.
+    pub first_lsn: Lsn,
+    /// How many records there are.
+    pub records: u32,
+    /// The time in office of the writer.
+    pub epoch: u64,
+    /// What was durable when this was written.
+    pub durable: Lsn,
+    /// Log time when it was written.
+    pub at_ms: u64,
+    /// Bytes of the payload.
+    pub payload_bytes: u32,
+    /// The chain up to and with this frame.
+    pub chain: Chain,
+    payload_crc: u32,
+}
+
+impl Header {
+    /// The LSN after the last record of the frame.
+    #[must_use]
+    pub fn end_lsn(&self) -> Lsn {
+        Lsn(self.first_lsn.0 + u64::from(self.records))
+    }
+
+    /// Bytes from this frame's beginning to the next one's.
+    #[must_use]
+    pub fn frame_bytes(&self) -> u64 {
+        frame_bytes(self.payload_bytes as usize)
+    }
+}
+
+/// Bytes of a frame with such a payload, up to where the next one may begin.
+pub(crate) fn frame_bytes(payload: usize) -> u64 {
+    ((HEADER_BYTES + payload) as u64).next_multiple_of(ALIGNMENT)
+}
+
+/// Where a frame is: what its CRCs start from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub salt: u64,
+    pub offset: u64,
+}
+
+impl Place {
+    fn crc(self, bytes: &[u8]) -> u32 {
+        let mut start = [0; 16];
+        start[..8].copy_from_slice(&self.salt.to_le_bytes());
+        start[8..].copy_from_slice(&self.offset.to_le_bytes());
+        crc32c::crc32c_append(crc32c::crc32c(&start), bytes)
+    }
+}
+
+/// Records on their way into a frame. The room for the header is in front already, so the frame
+/// is written as one piece and nothing is copied.
+#[derive(Debug)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    records: u32,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self { bytes: vec![0; HEADER_BYTES], records: 0 }
+    }
+}
+
+impl Batch {
+    /// Adds one record: what `fill` writes at the end of the buffer.
+    pub fn push(&mut self, fill: impl FnOnce(&mut Vec<u8>)) {
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; RECORD_PREFIX]);
+        fill(&mut self.bytes);
+        let size = (self.bytes.len() - at - RECORD_PREFIX) as u32;
+        self.bytes[at..at + RECORD_PREFIX].copy_from_slice(&size.to_le_bytes());
+        self.records += 1;
+    }
+
+    /// How many records it has.
+    #[must_use]
+    pub fn records(&self) -> u32 {
+        self.records
+    }
+
+    /// Bytes of the payload so far.
+    #[must_use]
+    pub fn payload_bytes(&self) -> usize {
+        self.bytes.len() - HEADER_BYTES
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records == 0
+    }
+
+    /// Empties it and keeps its room.
+    pub fn clear(&mut self) {
+        self.bytes.truncate(HEADER_BYTES);
+        self.records = 0;
+    }
+
+    /// Writes the header and gives the whole frame, and the chain with it.
+    pub(crate) fn seal(&mut self, stamp: &FrameStamp, place: Place) -> (&[u8], Chain) {
+        let payload_bytes = self.payload_bytes();
+        assert!(payload_bytes <= PAYLOAD_BYTES_MAX, "a batch is closed before it is too large");
+        let (head, payload) = self.bytes.split_at_mut(HEADER_BYTES);
+        head.fill(0);
+        head[..4].copy_from_slice(&MAGIC);
+        head[8] = stamp.kind as u8;
+        head[12..16].copy_from_slice(&(payload_bytes as u32).to_le_bytes());
+        head[16..24].copy_from_slice(&stamp.first_lsn.0.to_le_bytes());
+        head[24..28].copy_from_slice(&self.records.to_le_bytes());
+        head[28..32].copy_from_slice(&place.crc(payload).to_le_bytes());
+        head[32..40].copy_from_slice(&stamp.epoch.to_le_bytes());
+        head[40..48].copy_from_slice(&stamp.durable.0.to_le_bytes());
+        head[48..56].copy_from_slice(&stamp.at_ms.to_le_bytes());
+        let chain = link(stamp.before, &head[CRC_FROM..CHAIN_FROM], payload);
+        head[CHAIN_FROM..].copy_from_slice(&chain.0);
+        let crc = place.crc(&head[CRC_FROM..]);
+        head[4..8].copy_from_slice(&crc.to_le_bytes());
+        (&self.bytes, chain)
+    }
+}
+
+/// What a writer puts on a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FrameStamp {
+    pub kind: Kind,
+    pub first_lsn: Lsn,
+    pub epoch: u64,
+    pub durable: Lsn,
+    pub at_ms: u64,
+    pub before: Chain,
+}
+
+fn link(before: Chain, head: &[u8], payload: &[u8]) -> Chain {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&before.0).update(head).update(payload);
+    Chain(*hasher.finalize().as_bytes())
+}
+
+/// Reads a header, if there is a whole one and nothing in it was changed.
+pub(crate) fn read_header(bytes: &[u8], place: Place) -> Option<Header> {
+    let head = bytes.get(..HEADER_BYTES)?;
+    let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+    if head[..4] != MAGIC || word(4) != place.crc(&head[CRC_FROM..]) {
+        return None;
+    }
+    let kind = match head[8] {
+        1 => Kind::Records,
+        2 => Kind::Mark,
+        _ => return None,
+    };
+    let payload_bytes = word(12);
+    if payload_bytes as usize > PAYLOAD_BYTES_MAX {
+        return None;
+    }
+    let mut chain = [0; 32];
+    chain.copy_from_slice(&head[CHAIN_FROM..]);
+    Some(Header {
+        kind,
+        first_lsn: Lsn(long(16)),
+        records: word(24),
+        epoch: long(32),
+        durable: Lsn(long(40)),
+        at_ms: long(48),
+        payload_bytes,
+        chain: Chain(chain),
+        payload_crc: word(28),
+    })
+}
+
+/// A frame that was read and checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// What its header says.
+    pub header: Header,
+    payload: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// Its records, in order.
+    pub fn records(&self) -> impl Iterator<Item = (Lsn, &'a [u8])> + use<'a> {
+        let mut rest = self.payload;
+        (self.header.first_lsn.0..).map_while(move |lsn| {
+            let (size, after) = rest.split_first_chunk::<RECORD_PREFIX>()?;
+            let (record, after) = after.split_at_checked(u32::from_le_bytes(*size) as usize)?;
+            rest = after;
+            Some((Lsn(lsn), record))
+        })
+    }
+}
+
+/// Why bytes are no frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// There is no header, or it was changed.
+    Header,
+    /// The payload is cut off or was changed.
+    Payload,
+    /// It is a whole frame that does not follow the one before.
+    Chain,
+}
+
+impl Broken {
+    pub(crate) fn found(self) -> &'static str {
+        match self {
+            Broken::Header => "no frame header is there",
+            Broken::Payload => "the frame's payload was changed or cut off",
+            Broken::Chain => "the frame does not follow the one before",
+        }
+    }
+}
+
+/// Reads the frame at the front of `bytes`, which must follow the chain `before`.
+pub(crate) fn read(bytes: &[u8], place: Place, before: Chain) -> Result<Frame<'_>, Broken> {
+    let header = read_header(bytes, place).ok_or(Broken::Header)?;
+    let end = HEADER_BYTES + header.payload_bytes as usize;
+    let payload = bytes.get(HEADER_BYTES..end).ok_or(Broken::Payload)?;
+    if place.crc(payload) != header.payload_crc {
+        return Err(Broken::Payload);
+    }
+    if link(before, &bytes[CRC_FROM..CHAIN_FROM], payload) != header.chain {
+        return Err(Broken::Chain);
+    }
+    let frame = Frame { header, payload };
+    // The CRC says that these are the bytes that were written; this, that they make sense.
+    match frame.records().count() == header.records as usize {
+        true => Ok(frame),
+        false => Err(Broken::Payload),
+    }
+}
+
+/// Whether a whole frame begins here, whatever came before it.
+pub(crate) fn read_unchained(bytes: &[u8], place: Place) -> Option<Header> {
+    let header = read_header(bytes, place)?;
+    let payload = bytes.get(HEADER_BYTES..HEADER_BYTES + header.payload_bytes as usize)?;
+    (place.crc(payload) == header.payload_crc).then_some(header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Place = Place { salt: 77, offset: 8_192 };
+
+    fn frame() -> Vec<u8> {
+        let mut batch = Batch::default();
+        batch.push(|out| out.extend_from_slice(b"one"));
+        batch.push(|_| {});
+        batch.push(|out| out.extend_from_slice(&[7; 300]));
+        let stamp = FrameStamp {
+            kind: Kind::Records,
+            first_lsn: Lsn(5),
+            epoch: 2,
+            durable: Lsn(4),
+            at_ms: 1_000,
+            before: Chain([9; 32]),
+        };
+        batch.seal(&stamp, PLACE).0.to_vec()
+    }
+
+    #[test]
+    fn a_frame_reads_back() {
+        let bytes = frame();
+        let frame = read(&bytes, PLACE, Chain([9; 32])).unwrap();
+        let records: Vec<_> = frame.records().collect();
+        assert_eq!(records, [(Lsn(5), &b"one"[..]), (Lsn(6), b""), (Lsn(7), &[7; 300])]);
+        assert_eq!((frame.header.end_lsn(), frame.header.durable), (Lsn(8), Lsn(4)));
+        assert_eq!(frame.header.frame_bytes() % ALIGNMENT, 0);
+    }
+
+    #[test]
+    fn no_bit_can_change_unseen() {
+        let mut bytes = frame();
+        for at in 0..bytes.len() * 8 {
+            bytes[at / 8] ^= 1 << (at % 8);
+            assert!(read(&bytes, PLACE, Chain([9; 32])).is_err(), "bit {at}");
+            bytes[at / 8] ^= 1 << (at % 8);
+        }
+    }
+
+    #[test]
+    fn a_frame_that_is_cut_moved_stale_or_foreign_is_none() {
+        let bytes = frame();
+        for end in 0..bytes.len() {
+            assert!(read(&bytes[..end], PLACE, Chain([9; 32])).is_err(), "cut at {end}");
+        }
+        let moved = Place { offset: PLACE.offset + ALIGNMENT, ..PLACE };
+        let foreign = Place { salt: 78, ..PLACE };
+        assert_eq!(read(&bytes, moved, Chain([9; 32])).unwrap_err(), Broken::Header);
+        assert_eq!(read(&bytes, foreign, Chain([9; 32])).unwrap_err(), Broken::Header);
+        assert_eq!(read(&bytes, PLACE, Chain([8; 32])).unwrap_err(), Broken::Chain);
+        assert_eq!(read(&[0; 4_096], PLACE, Chain::START).unwrap_err(), Broken::Header);
+    }
+}

@@ -1,0 +1,81 @@
+//! Where records are: a sparse index from LSN to segment and offset, shared with the readers.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::Lsn;
+use crate::frame::Chain;
+use crate::segment::SegmentHeader;
+
+/// A frame is remembered after about so many bytes.
+const STRIDE_BYTES: u64 = 256 << 10;
+
+/// Where a frame begins, and the chain before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub lsn: Lsn,
+    pub segment: SegmentHeader,
+    pub offset: u64,
+    pub before: Chain,
+}
+
+/// What writer and readers share.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shared(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// By LSN, ascending; the beginning of every segment is among them.
+    entries: RwLock<Vec<Entry>>,
+    durable: AtomicU64,
+}
+
+impl Shared {
+    /// Remembers a frame if it is far enough from the last one that is remembered.
+    pub(crate) fn note(&self, entry: Entry) {
+        let mut entries = self.0.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let near = entries.last().is_some_and(|last| {
+            last.segment.number == entry.segment.number && entry.offset < last.offset + STRIDE_BYTES
+        });
+        if !near {
+            entries.push(entry);
+        }
+    }
+
+    /// The last remembered frame at or before a record.
+    pub(crate) fn find(&self, lsn: Lsn) -> Option<Entry> {
+        let entries = self.0.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let after = entries.partition_point(|entry| entry.lsn <= lsn);
+        // A segment without records begins with the same LSN as the next: take the first of them.
+        let found = entries[..after].last()?;
+        let first = entries.partition_point(|entry| entry.lsn < found.lsn);
+        Some(entries[first])
+    }
+
+    /// The first segment after this one.
+    pub(crate) fn segment_after(&self, number: u64) -> Option<Entry> {
+        let entries = self.0.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let at = entries.partition_point(|entry| entry.segment.number <= number);
+        entries.get(at).copied()
+    }
+
+    /// The oldest record that can still be read.
+    pub(crate) fn oldest(&self) -> Option<Lsn> {
+        let entries = self.0.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries.first().map(|entry| entry.lsn)
+    }
+
+    /// Forgets segments before this one.
+    pub(crate) fn forget_before(&self, number: u64) {
+        let mut entries = self.0.entries.write().unwrap_or_else(PoisonError::into_inner);
+        entries.retain(|entry| entry.segment.number >= number);
+    }
+
+    pub(crate) fn durable(&self) -> Lsn {
+        Lsn(self.0.durable.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn set_durable(&self, lsn: Lsn) {
+        self.0.durable.store(lsn.0, Ordering::Release);
+    }
+}

@@ -1,0 +1,50 @@
+//! The truth of Tenure: an append-only log of bytes, and snapshots beside it.
+//!
+//! The log knows frames, segments, checksums and syncs; it does not know what a task is. What was
+//! synced is never lost and never changed: what a crash left half-written at the very end is cut
+//! off and reported, and anything else that is broken is refused.
+
+pub mod disk;
+mod fault;
+mod frame;
+mod index;
+mod reader;
+mod recover;
+mod segment;
+mod writer;
+
+pub use fault::{Corruption, Fault};
+pub use frame::{Batch, Chain, Frame, Header, Kind, PAYLOAD_BYTES_MAX};
+pub use reader::{Read, Reader};
+pub use recover::{Anchor, Note, Recovered};
+pub use segment::{FORMAT, SegmentHeader};
+pub use writer::{Durable, Options, Wal};
+
+use std::fmt;
+
+/// A record's number in the log. The first is 1 and there are no gaps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lsn(pub u64);
+
+impl Lsn {
+    /// Before the first record.
+    pub const NONE: Self = Self(0);
+
+    /// The one after this.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    /// The one before this.
+    #[must_use]
+    pub fn before(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
+}
+
+impl fmt::Display for Lsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}

@@ -1,0 +1,360 @@
+//! Opening a log: everything is read and checked, and the one thing that a crash may leave (a
+//! torn end that nobody was told of) is told apart from everything else, which is corruption.
+
+use std::fmt;
+
+use crate::Lsn;
+use crate::disk::{Disk, DiskFile};
+use crate::fault::{Corruption, Fault};
+use crate::frame::{self, ALIGNMENT, Broken, Chain, Frame};
+use crate::index::{Entry, Shared};
+use crate::segment::{self, Copies, FRAMES_FROM, Found, SPARE, SegmentHeader};
+
+/// What is known beforehand: the log contained this record, and this was its chain. From a
+/// snapshot; records up to it need not be replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// The last record of the snapshot.
+    pub lsn: Lsn,
+    /// The chain up to and with the frame that ended with it.
+    pub chain: Chain,
+}
+
+/// Something that people should hear of, though the log is sound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// The end was half-written when the last process ended. Nobody was told of what is lost.
+    Torn {
+        /// Which file.
+        file: String,
+        /// From where on.
+        offset: u64,
+        /// The record that would have come.
+        lsn: Lsn,
+    },
+    /// One of a segment's two headers cannot be read; the other one could.
+    OneHeader {
+        /// Which file.
+        file: String,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::Torn { file, offset, lsn } => write!(
+                f,
+                "{file} ends in a torn frame at offset {offset}, LSN {lsn}: it was never \
+                 acknowledged and is left out; its bytes stay in the file"
+            ),
+            Note::OneHeader { file } => write!(
+                f,
+                "one of the two headers of {file} cannot be read; the other is good, but the disk \
+                 may be failing"
+            ),
+        }
+    }
+}
+
+/// What a log turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// The last record.
+    pub last_lsn: Lsn,
+    /// The chain up to and with it.
+    pub chain: Chain,
+    /// Log time of the last frame.
+    pub at_ms: u64,
+    /// The last writer's time in office.
+    pub epoch: u64,
+    /// What people should hear of.
+    pub notes: Vec<Note>,
+}
+
+/// Where the log ends and how it can go on.
+pub(crate) struct End<D: Disk> {
+    pub recovered: Recovered,
+    /// The last segment, if there is any.
+    pub last: Option<Last<D>>,
+    /// All segments that are there, oldest first.
+    pub segments: Vec<SegmentHeader>,
+}
+
+pub(crate) struct Last<D: Disk> {
+    pub file: D::File,
+    pub header: SegmentHeader,
+    /// Where the next frame would go.
+    pub offset: u64,
+    /// Whether anything may be written there.
+    pub tail: Tail,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// Nothing but zeros follows.
+    Clean,
+    /// Half-written bytes follow; nothing is ever written over them.
+    Torn,
+}
+
+/// Reads the log, hands every frame after the anchor to `visit`, and finds its end. Changes
+/// nothing.
+pub(crate) fn recover<D: Disk>(
+    disk: &D,
+    anchor: Option<Anchor>,
+    shared: &Shared,
+    visit: &mut dyn FnMut(&Frame<'_>),
+) -> Result<End<D>, Fault> {
+    let found = find_segments(disk)?;
+    let mut scan = Scan {
+        anchor,
+        shared,
+        visit,
+        recovered: Recovered {
+            last_lsn: Lsn::NONE,
+            chain: Chain::START,
+            at_ms: 0,
+            epoch: 0,
+            notes: found.notes,
+        },
+        last: None,
+        buffer: Vec::new(),
+    };
+    let headers: Vec<_> = found.segments.iter().map(|(header, _)| *header).collect();
+    let first = first_to_read(&headers, anchor);
+    if let Some(header) = headers.get(first) {
+        (scan.recovered.last_lsn, scan.recovered.chain) =
+            (header.first_lsn.before(), header.before);
+    }
+    let mut files = found.segments.into_iter().skip(first).peekable();
+    while let Some((header, file)) = files.next() {
+        let next = files.peek().map(|(next, _)| *next);
+        scan.segment(file, header, next)?;
+    }
+    scan.check_anchor(&headers)?;
+    Ok(End { recovered: scan.recovered, last: scan.last, segments: headers })
+}
+
+struct Segments<D: Disk> {
+    segments: Vec<(SegmentHeader, D::File)>,
+    notes: Vec<Note>,
+}
+
+/// Opens all segments and checks that they belong together.
+fn find_segments<D: Disk>(disk: &D) -> Result<Segments<D>, Fault> {
+    let names = disk.list().map_err(|e| Fault::io("list", &disk.name(), e))?;
+    let mut numbers: Vec<u64> = names.iter().filter_map(|name| segment::number_in(name)).collect();
+    numbers.sort_unstable();
+    let mut found = Segments::<D> { segments: Vec::new(), notes: Vec::new() };
+    for number in numbers {
+        let name = segment::file_name(number);
+        let file = disk.open(&name).map_err(|e| Fault::io("open", &name, e))?;
+        let before = found.segments.last().map(|(header, _)| *header);
+        let header = match segment::read_header(&file, &name)? {
+            Found::Header(header, copies) => {
+                if copies == Copies::One {
+                    found.notes.push(Note::OneHeader { file: name.clone() });
+                }
+                header
+            }
+            // A segment gets its name after its header is durable.
+            Found::Nothing => {
+                let lsn = before.map_or(Lsn(1), |header| header.first_lsn);
+                let found = "neither of its two headers can be read".to_owned();
+                return Err(Fault::Corrupt(Corruption { file: name, offset: 0, lsn, found }));
+            }
+        };
+        check_header(&name, number, &header, before.as_ref())?;
+        let size = file.size().map_err(|e| Fault::io("look at", &name, e))?;
+        if size < header.file_bytes {
+            let found =
+                format!("the file has {size} bytes and was made with {}", header.file_bytes);
+            let lsn = header.first_lsn;
+            return Err(Fault::Corrupt(Corruption { file: name, offset: size, lsn, found }));
+        }
+        found.segments.push((header, file));
+    }
+    Ok(found)
+}
+
+fn check_header(
+    name: &str,
+    number: u64,
+    header: &SegmentHeader,
+    before: Option<&SegmentHeader>,
+) -> Result<(), Fault> {
+    let foreign = |found: String| Fault::Foreign { file: name.to_owned(), found };
+    if header.number != number {
+        return Err(foreign(format!("its header says that it is segment {}", header.number)));
+    }
+    let Some(before) = before else { return Ok(()) };
+    if header.log_id != before.log_id {
+        return Err(foreign("it is from another log".to_owned()));
+    }
+    if header.number != before.number + 1 {
+        let file = segment::file_name(before.number + 1);
+        let found = format!("the segment is missing between {} and {number}", before.number);
+        let lsn = before.first_lsn;
+        return Err(Fault::Corrupt(Corruption { file, offset: 0, lsn, found }));
+    }
+    Ok(())
+}
+
+/// The last segment that begins at or before the record after the anchor; older ones need not be
+/// read.
+fn first_to_read(headers: &[SegmentHeader], anchor: Option<Anchor>) -> usize {
+    let Some(anchor) = anchor else { return 0 };
+    let after = headers.partition_point(|header| header.first_lsn <= anchor.lsn);
+    after.saturating_sub(1)
+}
+
+struct Scan<'a, D: Disk> {
+    anchor: Option<Anchor>,
+    shared: &'a Shared,
+    visit: &'a mut dyn FnMut(&Frame<'_>),
+    recovered: Recovered,
+    last: Option<Last<D>>,
+    buffer: Vec<u8>,
+}
+
+impl<D: Disk> Scan<'_, D> {
+    /// Reads one segment to its end. `next` is the one after it.
+    fn segment(
+        &mut self,
+        file: D::File,
+        header: SegmentHeader,
+        next: Option<SegmentHeader>,
+    ) -> Result<(), Fault> {
+        let name = segment::file_name(header.number);
+        let mut bytes = std::mem::take(&mut self.buffer);
+        bytes.resize(header.file_bytes as usize, 0);
+        let read = file.read_full_at(&mut bytes, 0).map_err(|e| Fault::io("read", &name, e))?;
+        bytes.truncate(read);
+        let mut offset = FRAMES_FROM;
+        self.shared.note(self.entry(header, offset));
+        let broken = loop {
+            let rest = bytes.get(offset as usize..).unwrap_or_default();
+            match frame::read(rest, header.place(offset), self.recovered.chain) {
+                Ok(frame) if frame.header.first_lsn == self.recovered.last_lsn.next() => {
+                    self.frame(&frame, header, offset)?;
+                    offset += frame.header.frame_bytes();
+                }
+                Ok(_) => break Broken::Chain,
+                Err(broken) => break broken,
+            }
+        };
+        let tail = self.judge(&bytes, offset, &header, next.as_ref(), broken)?;
+        if next.is_none() {
+            if tail == Tail::Torn {
+                let lsn = self.recovered.last_lsn.next();
+                self.recovered.notes.push(Note::Torn { file: name, offset, lsn });
+            }
+            self.last = Some(Last { file, header, offset, tail });
+        }
+        self.buffer = bytes;
+        Ok(())
+    }
+
+    fn entry(&self, segment: SegmentHeader, offset: u64) -> Entry {
+        let lsn = self.recovered.last_lsn.next();
+        Entry { lsn, segment, offset, before: self.recovered.chain }
+    }
+
+    fn frame(
+        &mut self,
+        frame: &Frame<'_>,
+        segment: SegmentHeader,
+        offset: u64,
+    ) -> Result<(), Fault> {
+        self.shared.note(self.entry(segment, offset));
+        let header = frame.header;
+        let last_lsn = header.end_lsn().before();
+        if let Some(anchor) = self.anchor
+            && header.first_lsn <= anchor.lsn
+            && last_lsn >= anchor.lsn
+            && (last_lsn, header.chain) != (anchor.lsn, anchor.chain)
+        {
+            let found = "the log at this record is not the one that the snapshot was taken from";
+            return Err(self.corrupt(&segment, offset, found.to_owned()));
+        }
+        if self.anchor.is_none_or(|anchor| header.first_lsn > anchor.lsn) {
+            (self.visit)(frame);
+        }
+        self.recovered.last_lsn = last_lsn;
+        self.recovered.chain = header.chain;
+        self.recovered.at_ms = self.recovered.at_ms.max(header.at_ms);
+        self.recovered.epoch = self.recovered.epoch.max(header.epoch);
+        Ok(())
+    }
+
+    /// What a place means where no good frame is: the clean end of a segment, a torn end, or
+    /// corruption.
+    fn judge(
+        &self,
+        bytes: &[u8],
+        offset: u64,
+        header: &SegmentHeader,
+        next: Option<&SegmentHeader>,
+        broken: Broken,
+    ) -> Result<Tail, Fault> {
+        let expected = self.recovered.last_lsn.next();
+        let rest = bytes.get(offset as usize..).unwrap_or_default();
+        let tail = match rest.iter().all(|byte| *byte == 0) {
+            true => Tail::Clean,
+            false => Tail::Torn,
+        };
+        if let Some(next) = next {
+            // The next segment goes on exactly where this one breaks off: whatever follows here
+            // was torn once, and was reported then.
+            if (next.first_lsn, next.before) == (expected, self.recovered.chain) {
+                return Ok(tail);
+            }
+            let found = format!("{}, and segment {} follows", broken.found(), next.number);
+            return Err(self.corrupt(header, offset, found));
+        }
+        if tail == Tail::Clean {
+            return Ok(tail);
+        }
+        let mut at = offset + ALIGNMENT;
+        while at < bytes.len() as u64 {
+            if let Some(later) = frame::read_unchained(&bytes[at as usize..], header.place(at))
+                && later.durable >= expected
+            {
+                let found = format!(
+                    "{}, but the frame at offset {at} says that it was durable",
+                    broken.found()
+                );
+                return Err(self.corrupt(header, offset, found));
+            }
+            at += ALIGNMENT;
+        }
+        Ok(tail)
+    }
+
+    /// A snapshot covers records that the log must still have.
+    fn check_anchor(&self, headers: &[SegmentHeader]) -> Result<(), Fault> {
+        let Some(anchor) = self.anchor else { return Ok(()) };
+        if self.recovered.last_lsn >= anchor.lsn {
+            return Ok(());
+        }
+        let Some(header) = headers.last() else { return Ok(()) };
+        let offset = self.last.as_ref().map_or(0, |last| last.offset);
+        let found = format!("the log ends here, but a snapshot goes up to LSN {}", anchor.lsn);
+        Err(self.corrupt(header, offset, found))
+    }
+
+    fn corrupt(&self, segment: &SegmentHeader, offset: u64, found: String) -> Fault {
+        let file = segment::file_name(segment.number);
+        let lsn = self.recovered.last_lsn.next();
+        Fault::Corrupt(Corruption { file, offset, lsn, found })
+    }
+}
+
+/// Removes what a crash may have left of a segment in the making.
+pub(crate) fn remove_leftovers<D: Disk>(disk: &D) -> Result<(), Fault> {
+    let names = disk.list().map_err(|e| Fault::io("list", &disk.name(), e))?;
+    if names.iter().any(|name| name == SPARE) {
+        disk.remove(SPARE).map_err(|e| Fault::io("remove", SPARE, e))?;
+    }
+    Ok(())
+}

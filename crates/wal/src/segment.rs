@@ -1,0 +1,161 @@
+//! A segment: a file of frames. Its header says where it stands in the chain, and is there twice.
+
+use crate::Lsn;
+use crate::disk::{Disk, DiskFile};
+use crate::fault::Fault;
+use crate::frame::{Chain, Place};
+
+/// The format that is written today.
+pub const FORMAT: u32 = 1;
+/// Where frames begin: after the two headers, each in a page of its own.
+pub(crate) const FRAMES_FROM: u64 = 8_192;
+const SECOND_HEADER_AT: u64 = 4_096;
+const HEADER_BYTES: usize = 104;
+const CRC_AT: usize = 96;
+const MAGIC: [u8; 8] = *b"TenureWL";
+/// Zeros are written in pieces of this size.
+const ZEROS_BYTES: usize = 1 << 20;
+
+/// A segment that is made but not yet named: header unknown, zeros written.
+pub(crate) const SPARE: &str = "spare.tmp";
+
+/// What a segment's header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentHeader {
+    /// Which log it belongs to.
+    pub log_id: u128,
+    /// Its place in the order of segments.
+    pub number: u64,
+    /// The first record it can have.
+    pub first_lsn: Lsn,
+    /// The chain at the end of the segment before.
+    pub before: Chain,
+    /// What its CRCs start from.
+    pub salt: u64,
+    /// How long the file is. It never gets shorter, so one that is has lost something.
+    pub file_bytes: u64,
+}
+
+impl SegmentHeader {
+    pub(crate) fn place(&self, offset: u64) -> Place {
+        Place { salt: self.salt, offset }
+    }
+
+    fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..12].copy_from_slice(&FORMAT.to_le_bytes());
+        bytes[16..32].copy_from_slice(&self.log_id.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.number.to_le_bytes());
+        bytes[40..48].copy_from_slice(&self.first_lsn.0.to_le_bytes());
+        bytes[48..80].copy_from_slice(&self.before.0);
+        bytes[80..88].copy_from_slice(&self.salt.to_le_bytes());
+        bytes[88..96].copy_from_slice(&self.file_bytes.to_le_bytes());
+        let crc = u64::from(crc32c::crc32c(&bytes[..CRC_AT]));
+        bytes[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<(u32, Self)> {
+        let long = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        if bytes[..8] != MAGIC || long(CRC_AT) != u64::from(crc32c::crc32c(&bytes[..CRC_AT])) {
+            return None;
+        }
+        let mut before = [0; 32];
+        before.copy_from_slice(&bytes[48..80]);
+        let header = Self {
+            log_id: u128::from(long(16)) | u128::from(long(24)) << 64,
+            number: long(32),
+            first_lsn: Lsn(long(40)),
+            before: Chain(before),
+            salt: long(80),
+            file_bytes: long(88),
+        };
+        Some((long(8) as u32, header))
+    }
+}
+
+/// What was found where a segment's header should be.
+pub(crate) enum Found {
+    /// A good header, and how many of its copies are.
+    Header(SegmentHeader, Copies),
+    /// Neither copy can be read.
+    Nothing,
+}
+
+/// How many copies of a header are good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copies {
+    Both,
+    One,
+}
+
+/// The file name of a segment.
+pub(crate) fn file_name(number: u64) -> String {
+    format!("segment-{number:016x}.wal")
+}
+
+/// The number in a segment's file name.
+pub(crate) fn number_in(name: &str) -> Option<u64> {
+    let number = name.strip_prefix("segment-")?.strip_suffix(".wal")?;
+    (number.len() == 16).then(|| u64::from_str_radix(number, 16).ok()).flatten()
+}
+
+/// Makes the file that the next segment will be: its room is taken and zeros are written, because
+/// a write into room that was never written costs an fsync twice as long.
+pub(crate) fn make_spare<D: Disk>(disk: &D, segment_bytes: u64) -> Result<D::File, Fault> {
+    let file = disk.create(SPARE).map_err(|e| Fault::io("create", SPARE, e))?;
+    let zeros = vec![0; ZEROS_BYTES.min(segment_bytes as usize)];
+    let mut offset = 0;
+    while offset < segment_bytes {
+        let piece = zeros.len().min((segment_bytes - offset) as usize);
+        file.write_all_at(&zeros[..piece], offset).map_err(|e| Fault::io("fill", SPARE, e))?;
+        offset += piece as u64;
+    }
+    file.sync().map_err(|e| Fault::io("sync", SPARE, e))?;
+    Ok(file)
+}
+
+/// Turns the spare into a segment. When this returns, its header and its name are durable.
+pub(crate) fn name_spare<D: Disk>(
+    disk: &D,
+    spare: &D::File,
+    header: &SegmentHeader,
+) -> Result<(), Fault> {
+    let name = file_name(header.number);
+    let bytes = header.encode();
+    for offset in [0, SECOND_HEADER_AT] {
+        spare.write_all_at(&bytes, offset).map_err(|e| Fault::io("write", &name, e))?;
+    }
+    spare.sync().map_err(|e| Fault::io("sync", &name, e))?;
+    disk.rename(SPARE, &name).map_err(|e| Fault::io("rename to", &name, e))?;
+    // The rename is not durable until the folder is; without this a crash can lose the segment.
+    disk.sync_folder().map_err(|e| Fault::io("sync the folder of", &name, e))
+}
+
+/// Reads a segment's header.
+pub(crate) fn read_header<F: DiskFile>(file: &F, name: &str) -> Result<Found, Fault> {
+    let mut good = Vec::new();
+    for offset in [0, SECOND_HEADER_AT] {
+        let mut bytes = [0; HEADER_BYTES];
+        file.read_full_at(&mut bytes, offset).map_err(|e| Fault::io("read", name, e))?;
+        good.extend(SegmentHeader::decode(&bytes));
+    }
+    if let Some((version, _)) = good.iter().find(|(version, _)| *version > FORMAT) {
+        return Err(Fault::Newer { file: name.to_owned(), version: *version });
+    }
+    match good.as_slice() {
+        [] => Ok(Found::Nothing),
+        [(_, header)] => Ok(Found::Header(*header, Copies::One)),
+        [(_, one), (_, other), ..] if one == other => Ok(Found::Header(*one, Copies::Both)),
+        // Both are whole and say different things: no accident of the disk does that.
+        _ => Err(Fault::Foreign {
+            file: name.to_owned(),
+            found: "its two headers differ".to_owned(),
+        }),
+    }
+}

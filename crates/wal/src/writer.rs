@@ -1,0 +1,311 @@
+//! Writing: one frame at a time, and only one that is not yet durable. The first write or sync
+//! that fails is the end of this writer.
+
+use crate::Lsn;
+use crate::disk::{Disk, DiskFile};
+use crate::fault::Fault;
+use crate::frame::{Batch, Chain, Frame, FrameStamp, Kind, frame_bytes};
+use crate::index::{Entry, Shared};
+use crate::reader::Reader;
+use crate::recover::{self, Anchor, Last, Recovered, Tail};
+use crate::segment::{self, FRAMES_FROM, SegmentHeader};
+
+/// How a log is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Bytes of a segment. At least twice the largest frame, so that each holds some.
+    pub segment_bytes: u64,
+    /// Names a log that is made; never used for one that exists. Any number that no other log has.
+    pub new_log_id: u128,
+    /// Where the salts of new segments come from. Different at every start.
+    pub salt_seed: u64,
+}
+
+/// A log that is open for writing.
+#[derive(Debug)]
+pub struct Wal<D: Disk> {
+    disk: D,
+    options: Options,
+    _lock: D::Lock,
+    shared: Shared,
+    segments: Vec<SegmentHeader>,
+    /// The segment that is being written.
+    file: D::File,
+    segment: SegmentHeader,
+    offset: u64,
+    spare: Option<D::File>,
+    chain: Chain,
+    epoch: u64,
+    written: Lsn,
+    salts: u64,
+    health: Health,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Health {
+    Good,
+    /// A write or sync failed: what the page cache says can no longer be believed.
+    Broken,
+}
+
+impl<D: Disk> Wal<D> {
+    /// Opens the log in a folder, or makes one. Every frame after the anchor is handed to `visit`
+    /// in order. When this returns, all that was visited is durable.
+    pub fn open(
+        disk: &D,
+        options: Options,
+        anchor: Option<Anchor>,
+        mut visit: impl FnMut(&Frame<'_>),
+    ) -> Result<(Self, Recovered), Fault> {
+        let folder = || disk.name();
+        let lock = disk.lock().map_err(|cause| Fault::NoFolder { folder: folder(), cause })?;
+        let lock = lock.ok_or_else(|| Fault::InUse { folder: folder() })?;
+        let shared = Shared::default();
+        let end = recover::recover(disk, anchor, &shared, &mut visit)?;
+        recover::remove_leftovers(disk)?;
+        let mut recovered = end.recovered;
+        if end.segments.is_empty()
+            && let Some(anchor) = anchor
+        {
+            (recovered.last_lsn, recovered.chain) = (anchor.lsn, anchor.chain);
+        }
+        let mut salts = options.salt_seed;
+        let (file, segment, offset) = match end.last {
+            Some(Last { file, header, offset, tail: Tail::Clean }) => {
+                // After a crash the end may be in the page cache only; after this it is not.
+                let name = segment::file_name(header.number);
+                file.sync().map_err(|e| Fault::io("sync", &name, e))?;
+                disk.sync_folder().map_err(|e| Fault::io("sync the folder of", &name, e))?;
+                (file, header, offset)
+            }
+            torn_or_none => {
+                let before = torn_or_none.as_ref().map(|last| &last.header);
+                if let Some(Last { file, header, .. }) = &torn_or_none {
+                    let name = segment::file_name(header.number);
+                    file.sync().map_err(|e| Fault::io("sync", &name, e))?;
+                }
+                let header = SegmentHeader {
+                    log_id: before.map_or(options.new_log_id, |before| before.log_id),
+                    number: before.map_or(1, |before| before.number + 1),
+                    first_lsn: recovered.last_lsn.next(),
+                    before: recovered.chain,
+                    salt: next_salt(&mut salts),
+                    file_bytes: options.segment_bytes,
+                };
+                let file = segment::make_spare(disk, options.segment_bytes)?;
+                segment::name_spare(disk, &file, &header)?;
+                (file, header, FRAMES_FROM)
+            }
+        };
+        let mut segments = end.segments;
+        if segments.last().is_none_or(|last| last.number != segment.number) {
+            segments.push(segment);
+        }
+        shared.set_durable(recovered.last_lsn);
+        let wal = Self {
+            disk: disk.clone(),
+            options,
+            _lock: lock,
+            shared,
+            segments,
+            file,
+            segment,
+            offset,
+            spare: None,
+            chain: recovered.chain,
+            epoch: recovered.epoch + 1,
+            written: recovered.last_lsn,
+            salts,
+            health: Health::Good,
+        };
+        wal.note_place();
+        Ok((wal, recovered))
+    }
+
+    /// Writes a batch as one frame. Its records get the numbers after the last written one, of
+    /// which the last is given back. They are not durable until [`Wal::sync`].
+    ///
+    /// # Errors
+    /// [`Fault::Full`] if there is no room: nothing was written and it may be tried again. Any
+    /// other fault is the end of this log.
+    pub fn append(&mut self, batch: &mut Batch, at_ms: u64) -> Result<Lsn, Fault> {
+        self.write(Kind::Records, batch, at_ms)?;
+        Ok(self.written)
+    }
+
+    /// Says on disk what is durable, so that a last frame that rots later is told apart from one
+    /// that was torn. For a pause, and for an orderly end.
+    pub fn mark(&mut self, at_ms: u64) -> Result<(), Fault> {
+        self.write(Kind::Mark, &mut Batch::default(), at_ms)?;
+        self.sync().map(drop)
+    }
+
+    /// Makes everything written durable.
+    pub fn sync(&mut self) -> Result<Durable, Fault> {
+        self.expect_good();
+        if let Err(error) = self.file.sync() {
+            return Err(self.broke("sync", error));
+        }
+        self.shared.set_durable(self.written);
+        Ok(Durable(self.written))
+    }
+
+    /// The last record written.
+    #[must_use]
+    pub fn written(&self) -> Lsn {
+        self.written
+    }
+
+    /// The last record that is durable.
+    #[must_use]
+    pub fn durable(&self) -> Lsn {
+        self.shared.durable()
+    }
+
+    /// The chain up to and with the last frame written.
+    #[must_use]
+    pub fn chain(&self) -> Chain {
+        self.chain
+    }
+
+    /// This writer's time in office.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// A reader that may run beside this writer, up to what is durable.
+    #[must_use]
+    pub fn reader(&self) -> Reader<D> {
+        Reader::new(self.disk.clone(), self.shared.clone())
+    }
+
+    /// Makes the file for the next segment ready, so that no append has to wait for it. "Disk
+    /// full" happens here and not there.
+    pub fn prepare(&mut self) -> Result<(), Fault> {
+        if self.spare.is_none() {
+            match segment::make_spare(&self.disk, self.options.segment_bytes) {
+                Ok(spare) => self.spare = Some(spare),
+                Err(Fault::Io { cause, .. }) if is_full(&cause) => {
+                    // Give back what was taken; there may be better use for it.
+                    recover::remove_leftovers(&self.disk)?;
+                    return Err(Fault::Full);
+                }
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets segments that have only records before this one; the one being written stays.
+    pub fn trim(&mut self, before: Lsn) -> Result<(), Fault> {
+        while let [oldest, next, ..] = self.segments.as_slice()
+            && next.first_lsn <= before
+        {
+            let name = segment::file_name(oldest.number);
+            // Readers hear of it first: they must not look for a file that is gone.
+            self.shared.forget_before(next.number);
+            self.disk.remove(&name).map_err(|e| Fault::io("remove", &name, e))?;
+            self.segments.remove(0);
+        }
+        self.disk.sync_folder().map_err(|e| Fault::io("sync", &self.disk.name(), e))
+    }
+
+    fn write(&mut self, kind: Kind, batch: &mut Batch, at_ms: u64) -> Result<(), Fault> {
+        self.expect_good();
+        assert_eq!(
+            batch.is_empty(),
+            kind == Kind::Mark,
+            "a frame has records, and a mark has none"
+        );
+        let size = frame_bytes(batch.payload_bytes());
+        let room = self.segment.file_bytes - FRAMES_FROM;
+        assert!(size <= room, "a frame of {size} bytes does not fit a segment with {room}");
+        if self.offset + size > self.segment.file_bytes {
+            self.rotate()?;
+        }
+        let stamp = FrameStamp {
+            kind,
+            first_lsn: self.written.next(),
+            epoch: self.epoch,
+            durable: self.shared.durable(),
+            at_ms,
+            before: self.chain,
+        };
+        self.note_place();
+        let (bytes, chain) = batch.seal(&stamp, self.segment.place(self.offset));
+        if let Err(error) = self.file.write_all_at(bytes, self.offset) {
+            return Err(self.broke("write", error));
+        }
+        self.offset += size;
+        self.chain = chain;
+        self.written = Lsn(self.written.0 + u64::from(batch.records()));
+        Ok(())
+    }
+
+    /// Goes on in a new segment.
+    fn rotate(&mut self) -> Result<(), Fault> {
+        self.prepare()?;
+        // A segment that others follow must be durable as a whole, or its lost end would look
+        // like corruption.
+        if self.written > self.shared.durable() {
+            self.sync()?;
+        }
+        let Some(file) = self.spare.take() else { unreachable!("prepared two lines ago") };
+        let header = SegmentHeader {
+            log_id: self.segment.log_id,
+            number: self.segment.number + 1,
+            first_lsn: self.written.next(),
+            before: self.chain,
+            salt: next_salt(&mut self.salts),
+            file_bytes: self.options.segment_bytes,
+        };
+        if let Err(fault) = segment::name_spare(&self.disk, &file, &header) {
+            self.health = Health::Broken;
+            return Err(fault);
+        }
+        (self.file, self.segment, self.offset) = (file, header, FRAMES_FROM);
+        self.segments.push(header);
+        Ok(())
+    }
+
+    fn note_place(&self) {
+        let (lsn, segment) = (self.written.next(), self.segment);
+        self.shared.note(Entry { lsn, segment, offset: self.offset, before: self.chain });
+    }
+
+    fn expect_good(&self) {
+        assert_eq!(self.health, Health::Good, "a log that failed once is never written again");
+    }
+
+    fn broke(&mut self, doing: &'static str, error: std::io::Error) -> Fault {
+        self.health = Health::Broken;
+        Fault::io(doing, &segment::file_name(self.segment.number), error)
+    }
+}
+
+/// Proof that a sync covers this record. Only a finished sync makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Durable(Lsn);
+
+impl Durable {
+    /// The last record that is durable.
+    #[must_use]
+    pub fn lsn(self) -> Lsn {
+        self.0
+    }
+}
+
+fn is_full(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
+}
+
+/// The next number of splitmix64: salts need only differ.
+fn next_salt(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
