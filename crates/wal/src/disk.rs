@@ -3,6 +3,7 @@
 
 #[cfg(feature = "model")]
 pub mod model;
+pub mod read_only;
 pub mod real;
 
 use std::io;

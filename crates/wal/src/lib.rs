@@ -8,6 +8,7 @@ pub mod disk;
 mod fault;
 mod frame;
 mod index;
+mod inspect;
 mod reader;
 mod recover;
 mod segment;
@@ -15,6 +16,7 @@ mod writer;
 
 pub use fault::{Corruption, Fault};
 pub use frame::{Batch, Chain, Frame, Header, Kind, PAYLOAD_BYTES_MAX};
+pub use inspect::{Inspection, Located, SegmentState, SegmentSummary, inspect};
 pub use reader::{Read, Reader};
 pub use recover::{Anchor, Note, Recovered};
 pub use segment::{FORMAT, SegmentHeader};
