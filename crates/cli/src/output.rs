@@ -1,0 +1,44 @@
+//! Printing. Whoever reads our output may stop whenever they like: a closed pipe is the end, not a
+//! failure. Nothing is ever colored, so `NO_COLOR` has its way.
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::process;
+
+/// Our output could not be written, as a log's `Fault` has it.
+const EXIT_IO: i32 = 74;
+
+/// Standard output, a line at a time.
+pub(crate) struct Lines(BufWriter<StdoutLock<'static>>);
+
+impl Lines {
+    pub(crate) fn new() -> Self {
+        Self(BufWriter::new(io::stdout().lock()))
+    }
+
+    /// Prints a line. Does not return if nobody can read it.
+    pub(crate) fn print(&mut self, line: impl Display) {
+        writeln!(self.0, "{line}").unwrap_or_else(|error| end(&error));
+    }
+
+    /// Hands over what is still held back.
+    pub(crate) fn finish(mut self) {
+        self.0.flush().unwrap_or_else(|error| end(&error));
+    }
+}
+
+/// Says on stderr what went wrong.
+pub(crate) fn complain(sentence: &impl Display) {
+    // Not `eprintln!`, which panics when stderr is closed.
+    let _ = writeln!(io::stderr(), "tenure: {sentence}");
+}
+
+fn end(error: &io::Error) -> ! {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        process::exit(0);
+    }
+    complain(&format!(
+        "cannot write the output: {error}; make room where it goes and run it again"
+    ));
+    process::exit(EXIT_IO);
+}

@@ -1,0 +1,259 @@
+//! Records as JSON: every field of every event, under the name that it has in the log's format.
+
+use serde_json::{Map, Value, json};
+use tenure_core::event::{
+    About, CancelRequested, Created, DeadlinePassed, Event, Expired, Granted, LeaseExtended,
+    LeaseReleased, QueueConfigured, Record, Report, TaskCancelled, TaskCompleted, TaskFailed,
+    TaskRetried,
+};
+use tenure_core::id::LeaseId;
+use tenure_core::name::Text;
+use tenure_core::state::StateName;
+use tenure_core::terms::{Backoff, BackoffKind};
+use tenure_core::time::Clock;
+
+use super::time::{moment, moment_or_null};
+
+/// A record as one object: number, time, name of the event, then what is in it.
+pub(super) fn record(record: &Record<'_>) -> Value {
+    Object::default()
+        .with("lsn", record.lsn.0)
+        .with("at", moment(record.at))
+        .with("event", record.event.name())
+        .and(event(&record.event))
+        .into()
+}
+
+fn event(event: &Event<'_>) -> Object {
+    let many = |name, items: Vec<Object>| Object::default().with(name, items);
+    match event {
+        Event::TaskCreated(event) => many("tasks", event.tasks.iter().map(created).collect()),
+        Event::LeaseGranted(event) => Object::default()
+            .with("worker", event.worker.as_str())
+            .and(many("grants", event.grants.iter().map(granted).collect())),
+        Event::LeaseExtended(item) => extended(item),
+        Event::LeaseExpired(event) => many("leases", event.leases.iter().map(expired).collect()),
+        Event::LeaseReleased(item) => released(item),
+        Event::TaskCompleted(item) => completed(item),
+        Event::TaskFailed(item) => failed(item),
+        Event::TaskCancelled(item) => reported_late(item),
+        Event::ReportsApplied(event) => many("reports", event.reports.iter().map(report).collect()),
+        Event::CancelRequested(item) => cancel_requested(item),
+        Event::TaskRetried(item) => retried(item),
+        Event::TimerFired(event) => {
+            many("deadlines", event.deadlines.iter().map(deadline_passed).collect())
+        }
+        Event::QueueConfigured(item) => configured(item),
+        Event::TasksPurged(event) => {
+            let tasks: Vec<_> = event.tasks.iter().map(|task| task.0).collect();
+            Object::default().with("tasks", tasks)
+        }
+    }
+}
+
+fn created(item: &Created<'_>) -> Object {
+    let tags: Map<_, _> = item
+        .tags
+        .iter()
+        .map(|tag| (tag.key.as_str().to_owned(), tag.value.as_str().into()))
+        .collect();
+    Object::default()
+        .with("task_id", item.task_id.0)
+        .with("queue", item.queue.as_str())
+        .with("priority", item.priority.get())
+        .with_payload("payload", "payload_base64", item.payload)
+        .with("not_before", moment_or_null(item.not_before))
+        .with("clock", clock(item.clock))
+        .with("lease_ms", item.lease_ms)
+        .with("max_attempts", item.max_attempts)
+        .with("max_expiries", item.max_expiries)
+        .with("backoff", item.backoff.as_ref().map(backoff))
+        .with("timeout_ms", item.timeout_ms)
+        .with("deadline_at", moment_or_null(item.deadline_at))
+        .with("key", item.key.as_ref().map(Text::as_str))
+        .with("submit_hash", item.submit_hash.map(|hash| hex(&hash.0)))
+        .with("tags", tags)
+}
+
+fn granted(item: &Granted<'_>) -> Object {
+    about(&item.about)
+        .with("lease_id", item.lease_id.0)
+        .with("lease_ms", item.lease_ms)
+        .with("expires_at", moment(item.expires_at))
+}
+
+fn extended(item: &LeaseExtended) -> Object {
+    Object::default()
+        .with("task_id", item.task_id.0)
+        .with("lease_id", item.lease_id.0)
+        .with("expires_at", moment(item.expires_at))
+}
+
+fn expired(item: &Expired<'_>) -> Object {
+    about(&item.about)
+        .under(item.lease_id, &item.worker)
+        .with("to", state(item.to))
+        .with("expiries", item.expiries)
+        .with("cause", item.cause.as_str())
+}
+
+fn released(item: &LeaseReleased<'_>) -> Object {
+    about(&item.about).under(item.lease_id, &item.worker).with("to", state(item.to))
+}
+
+fn completed(item: &TaskCompleted<'_>) -> Object {
+    about(&item.about).under(item.lease_id, &item.worker).with_payload(
+        "output",
+        "output_base64",
+        item.output,
+    )
+}
+
+fn failed(item: &TaskFailed<'_>) -> Object {
+    about(&item.about)
+        .under(item.lease_id, &item.worker)
+        .with("to", state(item.to))
+        .with("failures", item.failures)
+        .with("not_before", moment_or_null(item.not_before))
+        .with("code", item.code.as_str())
+        .with("reason", item.reason.as_str())
+}
+
+fn reported_late(item: &TaskCancelled<'_>) -> Object {
+    about(&item.about).with("lease_id", item.lease_id.0).with("state", state(item.state))
+}
+
+fn report(report: &Report<'_>) -> Object {
+    let item = match report {
+        Report::LeaseExtended(item) => extended(item),
+        Report::TaskCompleted(item) => completed(item),
+        Report::TaskFailed(item) => failed(item),
+        Report::LeaseReleased(item) => released(item),
+        Report::TaskCancelled(item) => reported_late(item),
+    };
+    Object::default().with("event", report.name()).and(item)
+}
+
+fn cancel_requested(item: &CancelRequested<'_>) -> Object {
+    about(&item.about)
+        .with("from", state(item.from))
+        .with("to", state(item.to))
+        .under(item.lease_id, &item.worker)
+        .with("expires_at", moment_or_null(item.expires_at))
+        .with("revoke_at", moment_or_null(item.revoke_at))
+}
+
+fn retried(item: &TaskRetried<'_>) -> Object {
+    about(&item.about)
+        .with("from", state(item.from))
+        .with("not_before", moment_or_null(item.not_before))
+        .with("deadline_at", moment_or_null(item.deadline_at))
+}
+
+fn deadline_passed(item: &DeadlinePassed<'_>) -> Object {
+    about(&item.about)
+        .with("from", state(item.from))
+        .under(item.lease_id, &item.worker)
+        .with("deadline_at", moment(item.deadline_at))
+}
+
+fn configured(item: &QueueConfigured<'_>) -> Object {
+    let settings = Object::default()
+        .with("paused", item.settings.paused)
+        .with("retention_ms", item.settings.retention_ms);
+    Object::default().with("queue", item.queue.as_str()).with("settings", settings)
+}
+
+fn about(about: &About<'_>) -> Object {
+    Object::default()
+        .with("task_id", about.task_id.0)
+        .with("queue", about.queue.as_str())
+        .with("priority", about.priority.get())
+        .with("attempt", about.attempt)
+        .with("previous", about.previous.0)
+}
+
+fn state(state: StateName) -> &'static str {
+    state.as_str()
+}
+
+fn clock(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Log => "log",
+        Clock::Wall => "wall",
+    }
+}
+
+fn backoff(backoff: &Backoff) -> Value {
+    let kind = backoff.kind.map(|kind| match kind {
+        BackoffKind::Fixed => "fixed",
+        BackoffKind::Linear => "linear",
+        BackoffKind::Exponential => "exponential",
+    });
+    json!({
+        "kind": kind,
+        "initial_ms": backoff.initial_ms,
+        "max_ms": backoff.max_ms,
+        "jitter_permille": backoff.jitter_permille,
+    })
+}
+
+/// A JSON object in the making; its fields keep their order.
+#[derive(Default)]
+struct Object(Map<String, Value>);
+
+impl Object {
+    fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.insert(name.to_owned(), value.into());
+        self
+    }
+
+    fn and(mut self, other: Object) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// A lease and who holds it; null for both when there is none.
+    fn under(self, lease_id: LeaseId, worker: &Text<'_>) -> Self {
+        let lease_id = Some(lease_id.0).filter(|_| lease_id.is_some());
+        let worker = Some(worker.as_str()).filter(|name| !name.is_empty());
+        self.with("lease_id", lease_id).with("worker", worker)
+    }
+
+    /// Bytes from outside: JSON text as what it says, anything else in base64 and under the other
+    /// name, so that the two are never mistaken for each other.
+    fn with_payload(self, name: &str, name_base64: &str, bytes: &[u8]) -> Self {
+        match serde_json::from_slice::<Value>(bytes) {
+            Ok(value) => self.with(name, value),
+            Err(_) => self.with(name_base64, base64(bytes)),
+        }
+    }
+}
+
+impl From<Object> for Value {
+    fn from(object: Object) -> Self {
+        Value::Object(object.0)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for digit in 0..4 {
+            // One byte fills two digits, two fill three; the rest is padding.
+            let index = (bits >> (18 - 6 * digit) & 63) as usize;
+            text.push(if digit <= three.len() { char::from(DIGITS[index]) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

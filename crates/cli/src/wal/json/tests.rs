@@ -1,0 +1,165 @@
+//! The records that the story of `tests/wal.rs` does not have, field by field.
+
+use tenure_core::event::{
+    QueueSettings, ReportsApplied, SubmitHash, Tag, TaskCreated, TasksPurged, TimerFired,
+};
+use tenure_core::id::{Lsn, TaskId};
+use tenure_core::terms::Priority;
+use tenure_core::time::Timestamp;
+
+use super::{
+    About, Backoff, CancelRequested, Clock, Created, DeadlinePassed, Event, LeaseExtended, LeaseId,
+    LeaseReleased, Object, QueueConfigured, Record, Report, StateName, TaskFailed, TaskRetried,
+    Text, Value, base64, record,
+};
+
+#[test]
+fn base64_is_as_rfc_4648_has_it() {
+    let words = ["", "f", "fo", "foo", "foob", "fooba", "foobar"];
+    let coded = ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"];
+    assert_eq!(words.map(|word| base64(word.as_bytes())), coded);
+    assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
+}
+
+#[test]
+fn a_payload_is_shown_as_it_was_given() {
+    let shown = |bytes: &[u8]| {
+        let object = Object::default().with_payload("payload", "payload_base64", bytes);
+        Value::from(object).to_string()
+    };
+    let exact = r#"{"payload":{"z":1.10,"a":12345678901234567890123}}"#;
+    assert_eq!(shown(br#"{"z": 1.10, "a": 12345678901234567890123}"#), exact);
+    assert_eq!(shown(b"null"), r#"{"payload":null}"#);
+    assert_eq!(shown(b"not json"), r#"{"payload_base64":"bm90IGpzb24="}"#);
+    assert_eq!(shown(&[0xff]), r#"{"payload_base64":"/w=="}"#);
+    assert_eq!(shown(b""), r#"{"payload_base64":""}"#);
+}
+
+fn about(task_id: u64) -> About<'static> {
+    let queue = Text::Borrowed("mail");
+    let priority = Priority::parse(-5).unwrap();
+    About { task_id: TaskId(task_id), queue, priority, attempt: 2, previous: Lsn(3) }
+}
+
+/// What follows number, time and name.
+fn shown(event: Event<'_>) -> String {
+    let name = event.name();
+    let text = record(&Record { lsn: Lsn(9), at: Timestamp(1), event }).to_string();
+    let before = format!(r#"{{"lsn":9,"at":"1970-01-01T00:00:00.001Z","event":"{name}","#);
+    text.strip_prefix(&before).unwrap().to_owned()
+}
+
+const ABOUT: &str = r#""task_id":1,"queue":"mail","priority":-5,"attempt":2,"previous":3"#;
+
+#[test]
+fn a_task_is_shown_with_all_its_terms() {
+    let task = Created {
+        task_id: TaskId(1),
+        queue: Text::Borrowed("mail"),
+        priority: Priority::parse(7).unwrap(),
+        payload: b"[]",
+        not_before: Timestamp(2_000),
+        lease_ms: 50,
+        max_attempts: 4,
+        max_expiries: 5,
+        backoff: Some(Backoff::STANDARD),
+        timeout_ms: Some(60),
+        key: Some(Text::Borrowed("k/1")),
+        submit_hash: Some(SubmitHash([0xab; 16])),
+        tags: vec![Tag { key: Text::Borrowed("a"), value: Text::Borrowed("\"b\"") }],
+        deadline_at: Timestamp(61),
+        clock: Clock::Wall,
+    };
+    let expected = concat!(
+        r#""tasks":[{"task_id":1,"queue":"mail","priority":7,"payload":[],"#,
+        r#""not_before":"1970-01-01T00:00:02.000Z","clock":"wall","lease_ms":50,"#,
+        r#""max_attempts":4,"max_expiries":5,"backoff":{"kind":"exponential","initial_ms":1000,"#,
+        r#""max_ms":300000,"jitter_permille":200},"timeout_ms":60,"#,
+        r#""deadline_at":"1970-01-01T00:00:00.061Z","key":"k/1","#,
+        r#""submit_hash":"abababababababababababababababab","tags":{"a":"\"b\""}}]}"#
+    );
+    assert_eq!(shown(Event::TaskCreated(TaskCreated { tasks: vec![task] })), expected);
+}
+
+#[test]
+fn reports_are_shown_alone_as_in_a_batch() {
+    let (lease_id, worker) = (LeaseId(4), Text::Borrowed("anna"));
+    let released =
+        LeaseReleased { about: about(1), lease_id, worker: worker.clone(), to: StateName::Waiting };
+    let failed = TaskFailed {
+        about: about(1),
+        lease_id,
+        worker,
+        to: StateName::Failed,
+        failures: 3,
+        not_before: Timestamp::ZERO,
+        code: Text::Borrowed("smtp"),
+        reason: Text::Borrowed("no\nroute"),
+    };
+    let extended = LeaseExtended { task_id: TaskId(2), lease_id, expires_at: Timestamp::MAX };
+    let released_text = format!(r#"{ABOUT},"lease_id":4,"worker":"anna","to":"WAITING"}}"#);
+    let failed_text = format!(
+        r#"{ABOUT},"lease_id":4,"worker":"anna","to":"FAILED","failures":3,"not_before":null,"code":"smtp","reason":"no\nroute"}}"#
+    );
+    let extended_text = r#""task_id":2,"lease_id":4,"expires_at":18446744073709551615}"#;
+    assert_eq!(shown(Event::LeaseReleased(released.clone())), released_text);
+    assert_eq!(shown(Event::TaskFailed(failed.clone())), failed_text);
+    assert_eq!(shown(Event::LeaseExtended(extended.clone())), extended_text);
+    let reports = vec![
+        Report::LeaseExtended(extended),
+        Report::TaskFailed(failed),
+        Report::LeaseReleased(released),
+    ];
+    let expected = format!(
+        r#""reports":[{{"event":"LeaseExtended",{extended_text},{{"event":"TaskFailed",{failed_text},{{"event":"LeaseReleased",{released_text}]}}"#
+    );
+    assert_eq!(shown(Event::ReportsApplied(ReportsApplied { reports })), expected);
+}
+
+#[test]
+fn what_operators_and_time_do_is_shown() {
+    let no_lease = r#""lease_id":null,"worker":null"#;
+    let canceled = CancelRequested {
+        about: about(1),
+        from: StateName::Waiting,
+        to: StateName::Canceled,
+        ..CancelRequested::default()
+    };
+    assert_eq!(
+        shown(Event::CancelRequested(canceled)),
+        format!(
+            r#"{ABOUT},"from":"WAITING","to":"CANCELED",{no_lease},"expires_at":null,"revoke_at":null}}"#
+        )
+    );
+    let retried = TaskRetried {
+        about: about(1),
+        from: StateName::Dead,
+        not_before: Timestamp(1),
+        deadline_at: Timestamp::ZERO,
+    };
+    assert_eq!(
+        shown(Event::TaskRetried(retried)),
+        format!(
+            r#"{ABOUT},"from":"DEAD","not_before":"1970-01-01T00:00:00.001Z","deadline_at":null}}"#
+        )
+    );
+    let passed = DeadlinePassed {
+        about: about(1),
+        from: StateName::Waiting,
+        deadline_at: Timestamp(1),
+        ..DeadlinePassed::default()
+    };
+    assert_eq!(
+        shown(Event::TimerFired(TimerFired { deadlines: vec![passed] })),
+        format!(
+            r#""deadlines":[{{{ABOUT},"from":"WAITING",{no_lease},"deadline_at":"1970-01-01T00:00:00.001Z"}}]}}"#
+        )
+    );
+    let settings = QueueSettings { paused: true, retention_ms: None };
+    assert_eq!(
+        shown(Event::QueueConfigured(QueueConfigured { queue: Text::Borrowed("mail"), settings })),
+        r#""queue":"mail","settings":{"paused":true,"retention_ms":null}}"#
+    );
+    let tasks = vec![TaskId(3), TaskId(1)];
+    assert_eq!(shown(Event::TasksPurged(TasksPurged { tasks })), r#""tasks":[3,1]}"#);
+}

@@ -1,0 +1,215 @@
+//! A folder with a log in it, and the binary that looks at it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::num::NonZeroU32;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::process::Command as Process;
+use std::time::SystemTime;
+
+use tenure_core::codec;
+use tenure_core::command::{Command, CompleteTask, LeaseRef, LeaseTasks, NewTask, SubmitTasks};
+use tenure_core::event::Record;
+use tenure_core::id::{LeaseId, TaskId};
+use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::terms::Payload;
+use tenure_core::time::{Now, Timestamp};
+use tenure_core::{Draft, State, Verdict, apply, decide};
+use tenure_wal::disk::read_only::ReadOnlyDisk;
+use tenure_wal::disk::real::RealDisk;
+use tenure_wal::{Batch, Options, Wal, inspect};
+
+/// Small, so that a story of seven records goes over more than one segment.
+pub(crate) const SEGMENT_BYTES: u64 = 8_192 + 640;
+
+/// What came of a call.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs the binary to its end.
+pub(crate) fn tenure(args: &[&str]) -> Ran {
+    let output = Process::new(env!("CARGO_BIN_EXE_tenure")).args(args).output().unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A data folder that goes away with its test.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("wal-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// Every file with its bytes and the time of its last change.
+    pub(crate) fn contents(&self) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
+        let of = |path: PathBuf| {
+            let changed_at = fs::metadata(&path).unwrap().modified().unwrap();
+            (path.clone(), (fs::read(path).unwrap(), changed_at))
+        };
+        self.files().into_iter().map(of).collect()
+    }
+
+    pub(crate) fn open(&self) -> Wal<RealDisk> {
+        self.open_with(SEGMENT_BYTES)
+    }
+
+    fn open_with(&self, segment_bytes: u64) -> Wal<RealDisk> {
+        let disk = RealDisk::open(&self.0).unwrap();
+        let options = Options { segment_bytes, new_log_id: 7, salt_seed: 11 };
+        Wal::open(&disk, options, None, |_| {}).unwrap().0
+    }
+
+    /// Adds a record of any bytes.
+    pub(crate) fn append(&self, bytes: &[u8]) {
+        let mut batch = Batch::default();
+        batch.push(|out| out.extend_from_slice(bytes));
+        let mut wal = self.open();
+        wal.append(&mut batch, 0).unwrap();
+        wal.sync().unwrap();
+    }
+
+    pub(crate) fn write(&self, segment: u64, offset: u64, bytes: &[u8]) {
+        let path = self.0.join(format!("segment-{segment:016x}.wal"));
+        let file = OpenOptions::new().write(true).open(path).unwrap();
+        file.write_all_at(bytes, offset).unwrap();
+    }
+
+    pub(crate) fn flip_byte(&self, segment: u64, offset: u64) {
+        let path = self.0.join(format!("segment-{segment:016x}.wal"));
+        let byte = fs::read(path).unwrap()[offset as usize];
+        self.write(segment, offset, &[byte ^ 1]);
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A place in a segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) segment: u64,
+    pub(crate) offset: u64,
+}
+
+/// What a story left on the disk.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) record_bytes: u64,
+    pub(crate) frames: Vec<Place>,
+    /// Where the next frame would go.
+    pub(crate) end: Place,
+}
+
+/// Commands on their way into the log, each as a frame of its own.
+pub(crate) struct Story {
+    state: State,
+    clock_ms: u64,
+    wal: Wal<RealDisk>,
+    record_bytes: u64,
+}
+
+impl Story {
+    fn begin(wal: Wal<RealDisk>) -> Self {
+        Self { state: State::new(0), clock_ms: 1_000_000_000_000, wal, record_bytes: 0 }
+    }
+
+    /// A task is submitted with another one, its worker dies, a second one does it. Seven records,
+    /// and a mark at the end.
+    pub(crate) fn lifecycle(folder: &Folder) -> Written {
+        let mut story = Self::begin(folder.open());
+        let first = LeaseRef { task_id: TaskId(1), lease_id: LeaseId(1) };
+        let second = LeaseRef { task_id: TaskId(1), lease_id: LeaseId(2) };
+        let sent = Payload::parse("output", b"\"sent\"".to_vec()).unwrap();
+        story.submit(&[br#"{"to": "ada@example.org", "cc": [1.50]}"#, &[0xff, 0, 0xfe]]);
+        story.lease("anna");
+        story.clock_ms += 20_000;
+        story.play(&Command::Heartbeat(first));
+        story.clock_ms += 30_000;
+        story.play(&Command::ExpireLeases);
+        story.lease("ben");
+        story.play(&Command::CompleteTask(CompleteTask { lease: first, output: sent.clone() }));
+        story.play(&Command::CompleteTask(CompleteTask { lease: second, output: sent }));
+        story.wal.mark(story.clock_ms).unwrap();
+        story.end(folder)
+    }
+
+    /// More than a pipe can hold.
+    pub(crate) fn flood(folder: &Folder) {
+        let mut story = Self::begin(folder.open_with(1 << 20));
+        let payload = format!("\"{}\"", "x".repeat(1_000));
+        for _ in 0..500 {
+            story.submit(&[payload.as_bytes()]);
+        }
+    }
+
+    fn submit(&mut self, payloads: &[&[u8]]) {
+        let task = |bytes: &&[u8]| {
+            let payload = Payload::parse("payload", bytes.to_vec()).unwrap();
+            NewTask::new(QueueName::parse("mail").unwrap(), payload)
+        };
+        let tasks = payloads.iter().map(task).collect();
+        self.play(&Command::SubmitTasks(SubmitTasks { tasks }));
+    }
+
+    fn lease(&mut self, worker: &str) {
+        self.play(&Command::LeaseTasks(LeaseTasks {
+            worker: WorkerName::parse(worker).unwrap(),
+            queues: vec![QueueName::parse("mail").unwrap()],
+            tasks_max: NonZeroU32::MIN,
+            lease_ms: None,
+        }));
+    }
+
+    fn play(&mut self, command: &Command) {
+        let now = Now::both(Timestamp(self.clock_ms));
+        let verdict = decide(&mut Draft::new(&self.state), command, now, 0);
+        let Ok(Verdict::Append(event, _)) = verdict else {
+            unreachable!("every command of a story is written: {command:?}")
+        };
+        let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+        let mut batch = Batch::default();
+        batch.push(|out| {
+            let before = out.len();
+            codec::encode(&record, out);
+            self.record_bytes += (out.len() - before) as u64;
+        });
+        apply(&mut self.state, &record);
+        self.wal.append(&mut batch, self.clock_ms).unwrap();
+        self.wal.sync().unwrap();
+    }
+
+    fn end(self, folder: &Folder) -> Written {
+        let mut frames = Vec::new();
+        let disk = ReadOnlyDisk::open(folder.path()).unwrap();
+        let inspection = inspect(&disk, |at| {
+            frames.push(Place { segment: at.segment.header.number, offset: at.offset });
+        })
+        .unwrap();
+        let last = inspection.segments.last().unwrap();
+        let end = Place { segment: last.header.number, offset: last.used_bytes };
+        Written { record_bytes: self.record_bytes, frames, end }
+    }
+}
