@@ -33,6 +33,9 @@ fn a_payload_is_shown_as_it_was_given() {
     assert_eq!(shown(b"not json"), r#"{"payload_base64":"bm90IGpzb24="}"#);
     assert_eq!(shown(&[0xff]), r#"{"payload_base64":"/w=="}"#);
     assert_eq!(shown(b""), r#"{"payload_base64":""}"#);
+    let nested = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    assert_eq!(shown(nested(127).as_bytes()), format!(r#"{{"payload":{}}}"#, nested(127)));
+    assert!(shown(nested(128).as_bytes()).starts_with(r#"{"payload_base64":"W1tb"#));
 }
 
 fn about(task_id: u64) -> About<'static> {
