@@ -11,6 +11,8 @@ mod index;
 mod reader;
 mod recover;
 mod segment;
+pub mod snapshot;
+mod thread;
 mod writer;
 
 pub use fault::{Corruption, Fault};
@@ -18,7 +20,8 @@ pub use frame::{Batch, Chain, Frame, Header, Kind, PAYLOAD_BYTES_MAX};
 pub use reader::{Read, Reader};
 pub use recover::{Anchor, Note, Recovered};
 pub use segment::{FORMAT, SegmentHeader};
-pub use writer::{Durable, Options, Wal};
+pub use thread::LogThread;
+pub use writer::{Durability, Durable, Options, Released, Wal};
 
 use std::fmt;
 

@@ -10,9 +10,25 @@ use crate::reader::Reader;
 use crate::recover::{self, Anchor, Last, Recovered, Tail};
 use crate::segment::{self, FRAMES_FROM, SegmentHeader};
 
+/// When somebody may be told of a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When it is durable. Nothing that was told can be lost.
+    #[default]
+    Sync,
+    /// When it is written; it is durable at most so many milliseconds later. A loss of power can
+    /// take back what was told in that time.
+    IntervalMs(u64),
+    /// When it is written; it is durable when the system pleases. A loss of power can take back
+    /// half a minute and more.
+    Os,
+}
+
 /// How a log is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    /// When somebody may be told of a record.
+    pub durability: Durability,
     /// Bytes of a segment. At least twice the largest frame, so that each holds some.
     pub segment_bytes: u64,
     /// Names a log that is made; never used for one that exists. Any number that no other log has.
@@ -37,6 +53,8 @@ pub struct Wal<D: Disk> {
     chain: Chain,
     epoch: u64,
     written: Lsn,
+    /// When the oldest write that is not durable was made, by log time.
+    unsynced_since_ms: Option<u64>,
     salts: u64,
     health: Health,
 }
@@ -115,6 +133,7 @@ impl<D: Disk> Wal<D> {
             chain: recovered.chain,
             epoch: recovered.epoch + 1,
             written: recovered.last_lsn,
+            unsynced_since_ms: None,
             salts,
             health: Health::Good,
         };
@@ -133,6 +152,25 @@ impl<D: Disk> Wal<D> {
         Ok(self.written)
     }
 
+    /// Writes a batch and does what the log's durability asks for. What is given back may be told.
+    pub fn commit(&mut self, batch: &mut Batch, at_ms: u64) -> Result<Released, Fault> {
+        self.append(batch, at_ms)?;
+        if self.sync_due_ms().is_some_and(|due| due <= at_ms) {
+            self.sync()?;
+        }
+        Ok(Released(self.written))
+    }
+
+    /// When [`Wal::sync`] must be called at the latest, by log time; never if nothing waits for it.
+    #[must_use]
+    pub fn sync_due_ms(&self) -> Option<u64> {
+        match self.options.durability {
+            Durability::Sync => self.unsynced_since_ms,
+            Durability::IntervalMs(ms) => Some(self.unsynced_since_ms?.saturating_add(ms)),
+            Durability::Os => None,
+        }
+    }
+
     /// Says on disk what is durable, so that a last frame that rots later is told apart from one
     /// that was torn. For a pause, and for an orderly end.
     pub fn mark(&mut self, at_ms: u64) -> Result<(), Fault> {
@@ -146,6 +184,7 @@ impl<D: Disk> Wal<D> {
         if let Err(error) = self.file.sync() {
             return Err(self.broke("sync", error));
         }
+        self.unsynced_since_ms = None;
         self.shared.set_durable(self.written);
         Ok(Durable(self.written))
     }
@@ -174,6 +213,12 @@ impl<D: Disk> Wal<D> {
         self.epoch
     }
 
+    /// Which log this is.
+    #[must_use]
+    pub fn log_id(&self) -> u128 {
+        self.segment.log_id
+    }
+
     /// A reader that may run beside this writer, up to what is durable.
     #[must_use]
     pub fn reader(&self) -> Reader<D> {
@@ -188,7 +233,8 @@ impl<D: Disk> Wal<D> {
                 Ok(spare) => self.spare = Some(spare),
                 Err(Fault::Io { cause, .. }) if is_full(&cause) => {
                     // Give back what was taken; there may be better use for it.
-                    recover::remove_leftovers(&self.disk)?;
+                    let removed = self.disk.remove(segment::SPARE);
+                    removed.map_err(|e| Fault::io("remove", segment::SPARE, e))?;
                     return Err(Fault::Full);
                 }
                 Err(fault) => return Err(fault),
@@ -232,6 +278,8 @@ impl<D: Disk> Wal<D> {
             at_ms,
             before: self.chain,
         };
+        let one_at_a_time = self.options.durability == Durability::Sync;
+        assert!(!one_at_a_time || self.unsynced_since_ms.is_none(), "one frame may be unsynced");
         self.note_place();
         let (bytes, chain) = batch.seal(&stamp, self.segment.place(self.offset));
         if let Err(error) = self.file.write_all_at(bytes, self.offset) {
@@ -239,6 +287,7 @@ impl<D: Disk> Wal<D> {
         }
         self.offset += size;
         self.chain = chain;
+        self.unsynced_since_ms.get_or_insert(at_ms);
         self.written = Lsn(self.written.0 + u64::from(batch.records()));
         Ok(())
     }
@@ -248,7 +297,7 @@ impl<D: Disk> Wal<D> {
         self.prepare()?;
         // A segment that others follow must be durable as a whole, or its lost end would look
         // like corruption.
-        if self.written > self.shared.durable() {
+        if self.unsynced_since_ms.is_some() {
             self.sync()?;
         }
         let Some(file) = self.spare.take() else { unreachable!("prepared two lines ago") };
@@ -290,6 +339,18 @@ pub struct Durable(Lsn);
 
 impl Durable {
     /// The last record that is durable.
+    #[must_use]
+    pub fn lsn(self) -> Lsn {
+        self.0
+    }
+}
+
+/// Proof that a record was committed as the log's durability asks: somebody may be told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Released(Lsn);
+
+impl Released {
+    /// The last record that may be told.
     #[must_use]
     pub fn lsn(self) -> Lsn {
         self.0
