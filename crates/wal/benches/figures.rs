@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Batch, Durability, Options, Wal};
+use tenure_wal::{Batch, Durability, Options, Spares, Wal};
 
 const RECORD: [u8; 100] = [0x5a; 100];
 const ROUND: Duration = Duration::from_millis(700);
@@ -30,8 +30,8 @@ fn main() {
 }
 
 fn options() -> Options {
-    let durability = Durability::Sync;
-    Options { durability, segment_bytes: 64 << 20, new_log_id: 1, salt_seed: 2 }
+    let (durability, spares) = (Durability::Sync, Spares::Background);
+    Options { durability, spares, segment_bytes: 64 << 20, new_log_id: 1, salt_seed: 2 }
 }
 
 fn fresh_log(folder: &Path) -> Wal<RealDisk> {
@@ -71,8 +71,6 @@ fn appends(folder: &Path, callers: usize) {
             }
             wal.commit(&mut batch, 1).expect("the disk works");
         }));
-        // Between rounds, as a log thread would between batches.
-        wal.prepare().expect("there is room");
         bare_rates.push(rate(|| {
             if offset + frame > 64 << 20 {
                 offset = 0;
@@ -106,7 +104,6 @@ fn large_frames(folder: &Path) {
             for _ in 0..records {
                 batch.push(|out| out.extend_from_slice(&RECORD));
             }
-            wal.prepare().expect("there is room");
             let start = Instant::now();
             wal.commit(&mut batch, 1).expect("the disk works");
             spent += start.elapsed();

@@ -21,7 +21,7 @@ pub use reader::{Read, Reader};
 pub use recover::{Anchor, Note, Recovered};
 pub use segment::{FORMAT, SegmentHeader};
 pub use thread::LogThread;
-pub use writer::{Durability, Durable, Options, Released, Wal};
+pub use writer::{Durability, Durable, Options, Released, Spares, Wal};
 
 use std::fmt;
 

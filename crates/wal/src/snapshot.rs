@@ -196,11 +196,11 @@ fn read<D: Disk>(
         let mut head = [0; BLOCK_HEADER_BYTES];
         source.fill(&mut head)?;
         let size = word(&head, 0) as usize;
-        if size == 0 {
+        if head == [0; BLOCK_HEADER_BYTES] {
             break;
         }
-        if size > BLOCK_BYTES {
-            return Err(source.corrupt("a block is larger than blocks are"));
+        if size == 0 || size > BLOCK_BYTES {
+            return Err(source.corrupt("a block has a size that blocks do not have"));
         }
         block.resize(size, 0);
         source.fill(&mut block)?;

@@ -1,6 +1,8 @@
 //! Writing: one frame at a time, and only one that is not yet durable. The first write or sync
 //! that fails is the end of this writer.
 
+use std::thread::JoinHandle;
+
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
@@ -24,11 +26,23 @@ pub enum Durability {
     Os,
 }
 
+/// Who makes the next segment ready, which takes as long as a thousand syncs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spares {
+    /// A thread for each, as soon as the one before is in use.
+    #[default]
+    Background,
+    /// Whoever calls [`Wal::prepare`]; for disks that must be called in a fixed order.
+    Caller,
+}
+
 /// How a log is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// When somebody may be told of a record.
     pub durability: Durability,
+    /// Who makes the next segment ready.
+    pub spares: Spares,
     /// Bytes of a segment. At least twice the largest frame, so that each holds some.
     pub segment_bytes: u64,
     /// Names a log that is made; never used for one that exists. Any number that no other log has.
@@ -49,7 +63,7 @@ pub struct Wal<D: Disk> {
     file: D::File,
     segment: SegmentHeader,
     offset: u64,
-    spare: Option<D::File>,
+    spare: Spare<D::File>,
     chain: Chain,
     epoch: u64,
     written: Lsn,
@@ -57,6 +71,14 @@ pub struct Wal<D: Disk> {
     unsynced_since_ms: Option<u64>,
     salts: u64,
     health: Health,
+}
+
+/// The file that the next segment will be.
+#[derive(Debug)]
+enum Spare<F> {
+    None,
+    Making(JoinHandle<Result<F, Fault>>),
+    Ready(F),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +142,7 @@ impl<D: Disk> Wal<D> {
             segments.push(segment);
         }
         shared.set_durable(recovered.last_lsn);
-        let wal = Self {
+        let mut wal = Self {
             disk: disk.clone(),
             options,
             _lock: lock,
@@ -129,7 +151,7 @@ impl<D: Disk> Wal<D> {
             file,
             segment,
             offset,
-            spare: None,
+            spare: Spare::None,
             chain: recovered.chain,
             epoch: recovered.epoch + 1,
             written: recovered.last_lsn,
@@ -138,6 +160,7 @@ impl<D: Disk> Wal<D> {
             health: Health::Good,
         };
         wal.note_place();
+        wal.start_spare();
         Ok((wal, recovered))
     }
 
@@ -225,22 +248,27 @@ impl<D: Disk> Wal<D> {
         Reader::new(self.disk.clone(), self.shared.clone())
     }
 
-    /// Makes the file for the next segment ready, so that no append has to wait for it. "Disk
-    /// full" happens here and not there.
+    /// Makes the file for the next segment ready, or waits until it is, so that no append has to.
+    /// "Disk full" happens here and not there: it is no end, and may be tried again.
     pub fn prepare(&mut self) -> Result<(), Fault> {
-        if self.spare.is_none() {
-            match segment::make_spare(&self.disk, self.options.segment_bytes) {
-                Ok(spare) => self.spare = Some(spare),
-                Err(Fault::Io { cause, .. }) if is_full(&cause) => {
-                    // Give back what was taken; there may be better use for it.
-                    let removed = self.disk.remove(segment::SPARE);
-                    removed.map_err(|e| Fault::io("remove", segment::SPARE, e))?;
-                    return Err(Fault::Full);
-                }
-                Err(fault) => return Err(fault),
+        let made = match std::mem::replace(&mut self.spare, Spare::None) {
+            Spare::Ready(file) => Ok(file),
+            Spare::Making(thread) => thread.join().expect("making a spare does not panic"),
+            Spare::None => segment::make_spare(&self.disk, self.options.segment_bytes),
+        };
+        match made {
+            Ok(file) => {
+                self.spare = Spare::Ready(file);
+                Ok(())
             }
+            Err(Fault::Io { cause, .. }) if is_full(&cause) => {
+                // Give back what was taken; there may be better use for it.
+                let removed = self.disk.remove(segment::SPARE);
+                removed.map_err(|e| Fault::io("remove", segment::SPARE, e))?;
+                Err(Fault::Full)
+            }
+            Err(fault) => Err(fault),
         }
-        Ok(())
     }
 
     /// Forgets segments that have only records before this one; the one being written stays.
@@ -300,7 +328,9 @@ impl<D: Disk> Wal<D> {
         if self.unsynced_since_ms.is_some() {
             self.sync()?;
         }
-        let Some(file) = self.spare.take() else { unreachable!("prepared two lines ago") };
+        let Spare::Ready(file) = std::mem::replace(&mut self.spare, Spare::None) else {
+            unreachable!("it was prepared above");
+        };
         let header = SegmentHeader {
             log_id: self.segment.log_id,
             number: self.segment.number + 1,
@@ -315,7 +345,20 @@ impl<D: Disk> Wal<D> {
         }
         (self.file, self.segment, self.offset) = (file, header, FRAMES_FROM);
         self.segments.push(header);
+        self.start_spare();
         Ok(())
+    }
+
+    /// Begins to make the next spare beside everything else.
+    fn start_spare(&mut self) {
+        if self.options.spares == Spares::Background {
+            let (disk, bytes) = (self.disk.clone(), self.options.segment_bytes);
+            let thread = std::thread::Builder::new().name("spare segment".to_owned());
+            // Without a thread it is made when it is needed.
+            if let Ok(making) = thread.spawn(move || segment::make_spare(&disk, bytes)) {
+                self.spare = Spare::Making(making);
+            }
+        }
     }
 
     fn note_place(&self) {
@@ -330,6 +373,15 @@ impl<D: Disk> Wal<D> {
     fn broke(&mut self, doing: &'static str, error: std::io::Error) -> Fault {
         self.health = Health::Broken;
         Fault::io(doing, &segment::file_name(self.segment.number), error)
+    }
+}
+
+impl<D: Disk> Drop for Wal<D> {
+    fn drop(&mut self) {
+        // The folder is not free for others while a thread still writes to it.
+        if let Spare::Making(thread) = std::mem::replace(&mut self.spare, Spare::None) {
+            let _ = thread.join();
+        }
     }
 }
 

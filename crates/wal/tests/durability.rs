@@ -6,7 +6,7 @@ mod support;
 use support::{Nothing, append, check_after_crash, crashes, open, options, record};
 use tenure_wal::disk::model::ModelDisk;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Batch, Durability, LogThread, Lsn, Options, Wal};
+use tenure_wal::{Batch, Durability, LogThread, Lsn, Options, Spares, Wal};
 
 fn batch_of(first: u64, count: u64) -> Batch {
     let mut batch = Batch::default();
@@ -70,7 +70,8 @@ fn in_os_mode_only_a_segment_that_is_left_is_made_durable() {
 fn the_next_batch_is_made_while_the_last_one_syncs() {
     let folder = std::env::temp_dir().join(format!("tenure-wal-thread-{}", std::process::id()));
     let disk = RealDisk::open(&folder).unwrap();
-    let (wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
+    let options = Options { spares: Spares::Background, ..options() };
+    let (wal, _) = Wal::open(&disk, options, None, |_| {}).unwrap();
     let mut log = LogThread::start(wal).unwrap();
     let mut next = 1;
     for _ in 0..50 {

@@ -3,14 +3,20 @@
 
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{ModelDisk, Survival};
-use tenure_wal::{Batch, Durability, Fault, Lsn, Options, Read, Recovered, Wal};
+use tenure_wal::{Batch, Durability, Fault, Lsn, Options, Read, Recovered, Spares, Wal};
 
 /// Two headers and room for a few frames, so that a short run needs several segments.
 pub(crate) const SEGMENT_BYTES: u64 = 14 << 10;
 
 pub(crate) fn options() -> Options {
-    let durability = Durability::Sync;
-    Options { durability, segment_bytes: SEGMENT_BYTES, new_log_id: 0xabc, salt_seed: 42 }
+    Options {
+        durability: Durability::Sync,
+        // The model's calls must come in the same order every time.
+        spares: Spares::Caller,
+        segment_bytes: SEGMENT_BYTES,
+        new_log_id: 0xabc,
+        salt_seed: 42,
+    }
 }
 
 /// Record `lsn`: its size and content follow from its number.
