@@ -12,6 +12,8 @@ mod inspect;
 mod reader;
 mod recover;
 mod segment;
+pub mod snapshot;
+mod thread;
 mod writer;
 
 pub use fault::{Corruption, Fault};
@@ -20,7 +22,8 @@ pub use inspect::{Inspection, Located, SegmentState, SegmentSummary, inspect};
 pub use reader::{Read, Reader};
 pub use recover::{Anchor, Note, Recovered};
 pub use segment::{FORMAT, SegmentHeader};
-pub use writer::{Durable, Options, Wal};
+pub use thread::LogThread;
+pub use writer::{Durability, Durable, Options, Released, Spares, Wal};
 
 use std::fmt;
 
