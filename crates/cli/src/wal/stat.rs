@@ -20,6 +20,9 @@ Examples:
   tenure wal stat --data ./data
   tenure wal stat --data ./data -o json | jq .events";
 
+/// A log that changes while it is read is read again so often.
+const TRIES_MAX: u32 = 5;
+
 #[derive(Debug, Args)]
 pub(super) struct Stat {
     #[command(flatten)]
@@ -27,11 +30,13 @@ pub(super) struct Stat {
 }
 
 pub(super) fn run(stat: &Stat, format: Format) -> Result<(), Failure> {
-    let mut counts = Counts::default();
-    let mut marks = Marks::default();
-    let inspection = read(&stat.data.folder, |at| marks.note(at), |seen| counts.add(seen))?;
-    let report =
-        Report { folder: stat.data.folder.display().to_string(), inspection, counts, marks };
+    let mut tries = 1;
+    let report = loop {
+        match count(stat) {
+            Err(Failure::InMotion) if tries < TRIES_MAX => tries += 1,
+            outcome => break outcome?,
+        }
+    };
     let mut lines = Lines::new();
     match format {
         Format::Json => lines.print(report.json()),
@@ -39,6 +44,13 @@ pub(super) fn run(stat: &Stat, format: Format) -> Result<(), Failure> {
     }
     lines.finish();
     Ok(())
+}
+
+fn count(stat: &Stat) -> Result<Report, Failure> {
+    let folder = &stat.data.folder;
+    let (mut counts, mut marks) = (Counts::default(), Marks::default());
+    let inspection = read(folder, |at| marks.note(at), |seen| counts.add(seen))?;
+    Ok(Report { folder: folder.display().to_string(), inspection, counts, marks })
 }
 
 /// What the records add up to.
