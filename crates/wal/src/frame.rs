@@ -296,6 +296,12 @@ pub(crate) fn read(bytes: &[u8], place: Place, before: Chain) -> Result<Frame<'_
     }
 }
 
+/// The bytes between a frame at the front of `bytes` and where the next one may begin.
+pub(crate) fn gap<'a>(bytes: &'a [u8], header: &Header) -> &'a [u8] {
+    let end = HEADER_BYTES + header.payload_bytes as usize;
+    bytes.get(end..header.frame_bytes() as usize).unwrap_or_default()
+}
+
 /// Whether a whole frame begins here, whatever came before it.
 pub(crate) fn read_unchained(bytes: &[u8], place: Place) -> Option<Header> {
     let header = read_header(bytes, place)?;

@@ -71,6 +71,9 @@ pub struct Recovered {
     pub notes: Vec<Note>,
 }
 
+const NOT_THE_SNAPSHOTS: &str =
+    "the log up to this record is not the one that the snapshot was taken from";
+
 /// Where the log ends and how it can go on.
 pub(crate) struct End<D: Disk> {
     pub recovered: Recovered,
@@ -119,10 +122,14 @@ pub(crate) fn recover<D: Disk>(
         },
         last: None,
         buffer: Vec::new(),
+        meets_anchor: false,
     };
     let headers: Vec<_> = found.segments.iter().map(|(header, _)| *header).collect();
     let first = first_to_read(&headers, anchor);
     if let Some(header) = headers.get(first) {
+        check_beginning(header, anchor)?;
+        // If the log begins right behind the snapshot there is nothing to compare it with.
+        scan.meets_anchor = anchor.is_some_and(|anchor| anchor.lsn < header.first_lsn);
         (scan.recovered.last_lsn, scan.recovered.chain) =
             (header.first_lsn.before(), header.before);
     }
@@ -208,6 +215,20 @@ fn first_to_read(headers: &[SegmentHeader], anchor: Option<Anchor>) -> usize {
     after.saturating_sub(1)
 }
 
+/// The log must begin at its first record, or at the latest right behind the snapshot.
+fn check_beginning(first: &SegmentHeader, anchor: Option<Anchor>) -> Result<(), Fault> {
+    let lsn = anchor.map_or(Lsn::NONE, |anchor| anchor.lsn).next();
+    if first.first_lsn <= lsn {
+        return Ok(());
+    }
+    let file = segment::file_name(first.number.saturating_sub(1));
+    let found = format!(
+        "the segment is missing: records up to {} are in no segment and in no snapshot",
+        first.first_lsn.before()
+    );
+    Err(Fault::Corrupt(Corruption { file, offset: 0, lsn, found }))
+}
+
 struct Scan<'a, D: Disk> {
     anchor: Option<Anchor>,
     shared: &'a Shared,
@@ -215,6 +236,9 @@ struct Scan<'a, D: Disk> {
     recovered: Recovered,
     last: Option<Last<D>>,
     buffer: Vec<u8>,
+    /// Whether the chain at the anchor was found to be the anchor's. A mark moves the chain and
+    /// not the LSN, so the snapshot may have been taken on either side of it.
+    meets_anchor: bool,
 }
 
 impl<D: Disk> Scan<'_, D> {
@@ -236,6 +260,11 @@ impl<D: Disk> Scan<'_, D> {
             let rest = bytes.get(offset as usize..).unwrap_or_default();
             match frame::read(rest, header.place(offset), self.recovered.chain) {
                 Ok(frame) if frame.header.first_lsn == self.recovered.last_lsn.next() => {
+                    // Nothing is ever written between two frames, so no crash leaves anything there.
+                    if frame::gap(rest, &frame.header).iter().any(|byte| *byte != 0) {
+                        let found = "the gap between this frame and the next is not empty";
+                        return Err(self.corrupt(&header, offset, found.to_owned()));
+                    }
                     self.frame(&frame, header, offset)?;
                     offset += frame.header.frame_bytes();
                 }
@@ -244,11 +273,11 @@ impl<D: Disk> Scan<'_, D> {
             }
         };
         let tail = self.judge(&bytes, offset, &header, next.as_ref(), broken)?;
+        if tail == Tail::Torn {
+            let lsn = self.recovered.last_lsn.next();
+            self.recovered.notes.push(Note::Torn { file: name, offset, lsn });
+        }
         if next.is_none() {
-            if tail == Tail::Torn {
-                let lsn = self.recovered.last_lsn.next();
-                self.recovered.notes.push(Note::Torn { file: name, offset, lsn });
-            }
             self.last = Some(Last { file, header, offset, tail });
         }
         self.buffer = bytes;
@@ -270,12 +299,10 @@ impl<D: Disk> Scan<'_, D> {
         let header = frame.header;
         let last_lsn = header.end_lsn().before();
         if let Some(anchor) = self.anchor
-            && header.first_lsn <= anchor.lsn
-            && last_lsn >= anchor.lsn
-            && (last_lsn, header.chain) != (anchor.lsn, anchor.chain)
+            && last_lsn > anchor.lsn
+            && !self.meets_anchor
         {
-            let found = "the log at this record is not the one that the snapshot was taken from";
-            return Err(self.corrupt(&segment, offset, found.to_owned()));
+            return Err(self.corrupt(&segment, offset, NOT_THE_SNAPSHOTS.to_owned()));
         }
         if self.anchor.is_none_or(|anchor| header.first_lsn > anchor.lsn) {
             (self.visit)(frame);
@@ -284,6 +311,8 @@ impl<D: Disk> Scan<'_, D> {
         self.recovered.chain = header.chain;
         self.recovered.at_ms = self.recovered.at_ms.max(header.at_ms);
         self.recovered.epoch = self.recovered.epoch.max(header.epoch);
+        let end = Anchor { lsn: last_lsn, chain: header.chain };
+        self.meets_anchor |= self.anchor == Some(end);
         Ok(())
     }
 
@@ -334,12 +363,15 @@ impl<D: Disk> Scan<'_, D> {
     /// A snapshot covers records that the log must still have.
     fn check_anchor(&self, headers: &[SegmentHeader]) -> Result<(), Fault> {
         let Some(anchor) = self.anchor else { return Ok(()) };
-        if self.recovered.last_lsn >= anchor.lsn {
+        if self.meets_anchor {
             return Ok(());
         }
         let Some(header) = headers.last() else { return Ok(()) };
         let offset = self.last.as_ref().map_or(0, |last| last.offset);
-        let found = format!("the log ends here, but a snapshot goes up to LSN {}", anchor.lsn);
+        let found = match self.recovered.last_lsn >= anchor.lsn {
+            true => NOT_THE_SNAPSHOTS.to_owned(),
+            false => format!("the log ends here, but a snapshot goes up to LSN {}", anchor.lsn),
+        };
         Err(self.corrupt(header, offset, found))
     }
 

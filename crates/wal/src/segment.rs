@@ -141,9 +141,14 @@ pub(crate) fn name_spare<D: Disk>(
 pub(crate) fn read_header<F: DiskFile>(file: &F, name: &str) -> Result<Found, Fault> {
     let mut good = Vec::new();
     for offset in [0, SECOND_HEADER_AT] {
-        let mut bytes = [0; HEADER_BYTES];
-        file.read_full_at(&mut bytes, offset).map_err(|e| Fault::io("read", name, e))?;
-        good.extend(SegmentHeader::decode(&bytes));
+        let mut page = [0; SECOND_HEADER_AT as usize];
+        file.read_full_at(&mut page, offset).map_err(|e| Fault::io("read", name, e))?;
+        let Some((bytes, rest)) = page.split_first_chunk() else {
+            unreachable!("a page is longer")
+        };
+        // Behind the header nothing was ever written; what a newer format has there is not ours.
+        let written = |version| version <= FORMAT && rest.iter().any(|byte| *byte != 0);
+        good.extend(SegmentHeader::decode(bytes).filter(|(version, _)| !written(*version)));
     }
     if let Some((version, _)) = good.iter().find(|(version, _)| *version > FORMAT) {
         return Err(Fault::Newer { file: name.to_owned(), version: *version });
