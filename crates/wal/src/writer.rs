@@ -182,16 +182,20 @@ impl<D: Disk> Wal<D> {
 
     /// Makes the file for the next segment ready, so that no append has to wait for it. "Disk
     /// full" happens here and not there.
+    ///
+    /// # Errors
+    /// As for [`Wal::append`].
     pub fn prepare(&mut self) -> Result<(), Fault> {
+        self.expect_good();
         if self.spare.is_none() {
             match segment::make_spare(&self.disk, self.options.segment_bytes) {
                 Ok(spare) => self.spare = Some(spare),
                 Err(Fault::Io { cause, .. }) if is_full(&cause) => {
                     // Give back what was taken; there may be better use for it.
-                    recover::remove_leftovers(&self.disk)?;
+                    recover::remove_leftovers(&self.disk).map_err(|fault| self.broken(fault))?;
                     return Err(Fault::Full);
                 }
-                Err(fault) => return Err(fault),
+                Err(fault) => return Err(self.broken(fault)),
             }
         }
         Ok(())
@@ -199,16 +203,19 @@ impl<D: Disk> Wal<D> {
 
     /// Forgets segments that have only records before this one; the one being written stays.
     pub fn trim(&mut self, before: Lsn) -> Result<(), Fault> {
+        self.expect_good();
         while let [oldest, next, ..] = self.segments.as_slice()
             && next.first_lsn <= before
         {
             let name = segment::file_name(oldest.number);
             // Readers hear of it first: they must not look for a file that is gone.
             self.shared.forget_before(next.number);
-            self.disk.remove(&name).map_err(|e| Fault::io("remove", &name, e))?;
+            let removed = self.disk.remove(&name);
+            removed.map_err(|e| self.broken(Fault::io("remove", &name, e)))?;
             self.segments.remove(0);
         }
-        self.disk.sync_folder().map_err(|e| Fault::io("sync", &self.disk.name(), e))
+        let synced = self.disk.sync_folder();
+        synced.map_err(|e| self.broken(Fault::io("sync", &self.disk.name(), e)))
     }
 
     fn write(&mut self, kind: Kind, batch: &mut Batch, at_ms: u64) -> Result<(), Fault> {
@@ -260,10 +267,7 @@ impl<D: Disk> Wal<D> {
             salt: next_salt(&mut self.salts),
             file_bytes: self.options.segment_bytes,
         };
-        if let Err(fault) = segment::name_spare(&self.disk, &file, &header) {
-            self.health = Health::Broken;
-            return Err(fault);
-        }
+        segment::name_spare(&self.disk, &file, &header).map_err(|fault| self.broken(fault))?;
         (self.file, self.segment, self.offset) = (file, header, FRAMES_FROM);
         self.segments.push(header);
         Ok(())
@@ -279,8 +283,12 @@ impl<D: Disk> Wal<D> {
     }
 
     fn broke(&mut self, doing: &'static str, error: std::io::Error) -> Fault {
+        self.broken(Fault::io(doing, &segment::file_name(self.segment.number), error))
+    }
+
+    fn broken(&mut self, fault: Fault) -> Fault {
         self.health = Health::Broken;
-        Fault::io(doing, &segment::file_name(self.segment.number), error)
+        fault
     }
 }
 
