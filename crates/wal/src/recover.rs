@@ -88,8 +88,27 @@ pub(crate) struct Last<D: Disk> {
     pub header: SegmentHeader,
     /// Where the next frame would go.
     pub offset: u64,
+    /// The frames at the end of which no later one says that they are durable.
+    pub doubtful: Doubtful,
     /// Whether anything may be written there.
     pub tail: Tail,
+}
+
+/// Bytes that were read and may be in the page cache only.
+pub(crate) struct Doubtful {
+    pub from: u64,
+    pub bytes: Vec<u8>,
+}
+
+impl<D: Disk> Last<D> {
+    /// Makes the end durable. After a sync that failed, the page cache calls what it has clean
+    /// though it is not on the disk, and another sync would not write it: so it is written again.
+    pub(crate) fn make_durable(&self) -> Result<(), Fault> {
+        let name = segment::file_name(self.header.number);
+        let Doubtful { from, bytes } = &self.doubtful;
+        self.file.write_all_at(bytes, *from).map_err(|e| Fault::io("write", &name, e))?;
+        self.file.sync().map_err(|e| Fault::io("sync", &name, e))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,6 +274,7 @@ impl<D: Disk> Scan<'_, D> {
         let read = file.read_full_at(&mut bytes, 0).map_err(|e| Fault::io("read", &name, e))?;
         bytes.truncate(read);
         let mut offset = FRAMES_FROM;
+        let mut doubtful_from = offset;
         self.shared.note(self.entry(header, offset));
         let broken = loop {
             let rest = bytes.get(offset as usize..).unwrap_or_default();
@@ -264,6 +284,9 @@ impl<D: Disk> Scan<'_, D> {
                     if frame::gap(rest, &frame.header).iter().any(|byte| *byte != 0) {
                         let found = "the gap between this frame and the next is not empty";
                         return Err(self.corrupt(&header, offset, found.to_owned()));
+                    }
+                    if frame.header.durable >= self.recovered.last_lsn {
+                        doubtful_from = offset;
                     }
                     self.frame(&frame, header, offset)?;
                     offset += frame.header.frame_bytes();
@@ -278,7 +301,9 @@ impl<D: Disk> Scan<'_, D> {
             self.recovered.notes.push(Note::Torn { file: name, offset, lsn });
         }
         if next.is_none() {
-            self.last = Some(Last { file, header, offset, tail });
+            let unsure = bytes.get(doubtful_from as usize..offset as usize).unwrap_or_default();
+            let doubtful = Doubtful { from: doubtful_from, bytes: unsure.to_vec() };
+            self.last = Some(Last { file, header, offset, doubtful, tail });
         }
         self.buffer = bytes;
         Ok(())

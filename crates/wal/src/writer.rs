@@ -70,20 +70,18 @@ impl<D: Disk> Wal<D> {
             (recovered.last_lsn, recovered.chain) = (anchor.lsn, anchor.chain);
         }
         let mut salts = options.salt_seed;
+        // After a crash the end may be in the page cache only; after this it is not.
+        if let Some(last) = &end.last {
+            last.make_durable()?;
+        }
         let (file, segment, offset) = match end.last {
-            Some(Last { file, header, offset, tail: Tail::Clean }) => {
-                // After a crash the end may be in the page cache only; after this it is not.
+            Some(Last { file, header, offset, tail: Tail::Clean, .. }) => {
                 let name = segment::file_name(header.number);
-                file.sync().map_err(|e| Fault::io("sync", &name, e))?;
                 disk.sync_folder().map_err(|e| Fault::io("sync the folder of", &name, e))?;
                 (file, header, offset)
             }
             torn_or_none => {
                 let before = torn_or_none.as_ref().map(|last| &last.header);
-                if let Some(Last { file, header, .. }) = &torn_or_none {
-                    let name = segment::file_name(header.number);
-                    file.sync().map_err(|e| Fault::io("sync", &name, e))?;
-                }
                 let header = SegmentHeader {
                     log_id: before.map_or(options.new_log_id, |before| before.log_id),
                     number: before.map_or(1, |before| before.number + 1),
