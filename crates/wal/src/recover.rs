@@ -71,6 +71,9 @@ pub struct Recovered {
     pub notes: Vec<Note>,
 }
 
+/// Where a segment can begin. Far enough from the end that nothing overflows.
+const LSNS: std::ops::Range<u64> = 1..1 << 63;
+
 const NOT_THE_SNAPSHOTS: &str =
     "the log up to this record is not the one that the snapshot was taken from";
 
@@ -212,6 +215,10 @@ fn check_header(
     let foreign = |found: String| Fault::Foreign { file: name.to_owned(), found };
     if header.number != number {
         return Err(foreign(format!("its header says that it is segment {}", header.number)));
+    }
+    if number == u64::MAX || header.file_bytes < FRAMES_FROM || !LSNS.contains(&header.first_lsn.0)
+    {
+        return Err(foreign("its header says what no log ever comes to".to_owned()));
     }
     let Some(before) = before else { return Ok(()) };
     if header.log_id != before.log_id {

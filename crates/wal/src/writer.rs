@@ -224,9 +224,10 @@ impl<D: Disk> Wal<D> {
             "a frame has records, and a mark has none"
         );
         let size = frame_bytes(batch.payload_bytes());
-        let room = self.segment.file_bytes - FRAMES_FROM;
-        assert!(size <= room, "a frame of {size} bytes does not fit a segment with {room}");
         if self.offset + size > self.segment.file_bytes {
+            // The next segment counts, which need not be as large as this one.
+            let room = self.options.segment_bytes - FRAMES_FROM;
+            assert!(size <= room, "a frame of {size} bytes does not fit a segment with {room}");
             self.rotate()?;
         }
         let stamp = FrameStamp {
