@@ -8,6 +8,10 @@ pub mod disk;
 mod fault;
 mod frame;
 mod index;
+#[cfg(not(feature = "planted"))]
+mod planted;
+#[cfg(feature = "planted")]
+pub mod planted;
 mod reader;
 mod recover;
 mod segment;

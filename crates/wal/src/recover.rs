@@ -8,6 +8,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::fault::{Corruption, Fault};
 use crate::frame::{self, ALIGNMENT, Broken, Chain, Frame};
 use crate::index::{Entry, Shared};
+use crate::planted::{self, Bug};
 use crate::segment::{self, Copies, FRAMES_FROM, Found, SPARE, SegmentHeader};
 
 /// What is known beforehand: the log contained this record, and this was its chain. From a
@@ -109,7 +110,9 @@ impl<D: Disk> Last<D> {
     pub(crate) fn make_durable(&self) -> Result<(), Fault> {
         let name = segment::file_name(self.header.number);
         let Doubtful { from, bytes } = &self.doubtful;
-        self.file.write_all_at(bytes, *from).map_err(|e| Fault::io("write", &name, e))?;
+        if !planted::has(Bug::TailNotRewritten) {
+            self.file.write_all_at(bytes, *from).map_err(|e| Fault::io("write", &name, e))?;
+        }
         self.file.sync().map_err(|e| Fault::io("sync", &name, e))
     }
 }
@@ -360,7 +363,8 @@ impl<D: Disk> Scan<'_, D> {
     ) -> Result<Tail, Fault> {
         let expected = self.recovered.last_lsn.next();
         let rest = bytes.get(offset as usize..).unwrap_or_default();
-        let tail = match rest.iter().all(|byte| *byte == 0) {
+        let is_empty = rest.iter().all(|byte| *byte == 0);
+        let tail = match is_empty || planted::has(Bug::AppendAfterTornTail) {
             true => Tail::Clean,
             false => Tail::Torn,
         };
@@ -373,7 +377,7 @@ impl<D: Disk> Scan<'_, D> {
             let found = format!("{}, and segment {} follows", broken.found(), next.number);
             return Err(self.corrupt(header, offset, found));
         }
-        if tail == Tail::Clean {
+        if tail == Tail::Clean || planted::has(Bug::LaterFramesIgnored) {
             return Ok(tail);
         }
         let mut at = offset + ALIGNMENT;

@@ -4,6 +4,7 @@ use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
 use crate::frame::{Chain, Place};
+use crate::planted::{self, Bug};
 
 /// The format that is written today.
 pub const FORMAT: u32 = 1;
@@ -131,10 +132,12 @@ pub(crate) fn name_spare<D: Disk>(
     for offset in [0, SECOND_HEADER_AT] {
         spare.write_all_at(&bytes, offset).map_err(|e| Fault::io("write", &name, e))?;
     }
-    spare.sync().map_err(|e| Fault::io("sync", &name, e))?;
+    if !planted::has(Bug::RenameBeforeSync) {
+        spare.sync().map_err(|e| Fault::io("sync", &name, e))?;
+    }
     disk.rename(SPARE, &name).map_err(|e| Fault::io("rename to", &name, e))?;
     // The rename is not durable until the folder is; without this a crash can lose the segment.
-    disk.sync_folder().map_err(|e| Fault::io("sync the folder of", &name, e))
+    planted::sync_folder(disk).map_err(|e| Fault::io("sync the folder of", &name, e))
 }
 
 /// Reads a segment's header.
