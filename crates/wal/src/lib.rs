@@ -15,6 +15,8 @@ pub mod planted;
 mod reader;
 mod recover;
 mod segment;
+pub mod snapshot;
+mod thread;
 mod writer;
 
 pub use fault::{Corruption, Fault};
@@ -22,7 +24,8 @@ pub use frame::{Batch, Chain, Frame, Header, Kind, PAYLOAD_BYTES_MAX};
 pub use reader::{Read, Reader};
 pub use recover::{Anchor, Note, Recovered};
 pub use segment::{FORMAT, SegmentHeader};
-pub use writer::{Durable, Options, Wal};
+pub use thread::LogThread;
+pub use writer::{Durability, Durable, Options, Released, Spares, Wal};
 
 use std::fmt;
 

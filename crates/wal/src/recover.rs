@@ -10,6 +10,7 @@ use crate::frame::{self, ALIGNMENT, Broken, Chain, Frame};
 use crate::index::{Entry, Shared};
 use crate::planted::{self, Bug};
 use crate::segment::{self, Copies, FRAMES_FROM, Found, SPARE, SegmentHeader};
+use crate::snapshot::TEMPORARY;
 
 /// What is known beforehand: the log contained this record, and this was its chain. From a
 /// snapshot; records up to it need not be replayed.
@@ -418,11 +419,13 @@ impl<D: Disk> Scan<'_, D> {
     }
 }
 
-/// Removes what a crash may have left of a segment in the making.
+/// Removes what a crash may have left of a segment or a snapshot in the making.
 pub(crate) fn remove_leftovers<D: Disk>(disk: &D) -> Result<(), Fault> {
     let names = disk.list().map_err(|e| Fault::io("list", &disk.name(), e))?;
-    if names.iter().any(|name| name == SPARE) {
-        disk.remove(SPARE).map_err(|e| Fault::io("remove", SPARE, e))?;
+    for leftover in [SPARE, TEMPORARY] {
+        if names.iter().any(|name| name == leftover) {
+            disk.remove(leftover).map_err(|e| Fault::io("remove", leftover, e))?;
+        }
     }
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! Writing: one frame at a time, and only one that is not yet durable. The first write or sync
 //! that fails is the end of this writer.
 
+use std::thread::JoinHandle;
+
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
@@ -11,9 +13,37 @@ use crate::reader::Reader;
 use crate::recover::{self, Anchor, Last, Recovered, Tail};
 use crate::segment::{self, FRAMES_FROM, SegmentHeader};
 
+/// When somebody may be told of a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When it is durable. Nothing that was told can be lost.
+    #[default]
+    Sync,
+    /// When it is written; it is durable at most so many milliseconds later. A loss of power can
+    /// take back what was told in that time.
+    IntervalMs(u64),
+    /// When it is written; it is durable when the system pleases. A loss of power can take back
+    /// half a minute and more.
+    Os,
+}
+
+/// Who makes the next segment ready, which takes as long as a thousand syncs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spares {
+    /// A thread for each, as soon as the one before is in use.
+    #[default]
+    Background,
+    /// Whoever calls [`Wal::prepare`]; for disks that must be called in a fixed order.
+    Caller,
+}
+
 /// How a log is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    /// When somebody may be told of a record.
+    pub durability: Durability,
+    /// Who makes the next segment ready.
+    pub spares: Spares,
     /// Bytes of a segment. At least twice the largest frame, so that each holds some.
     pub segment_bytes: u64,
     /// Names a log that is made; never used for one that exists. Any number that no other log has.
@@ -34,12 +64,22 @@ pub struct Wal<D: Disk> {
     file: D::File,
     segment: SegmentHeader,
     offset: u64,
-    spare: Option<D::File>,
+    spare: Spare<D::File>,
     chain: Chain,
     epoch: u64,
     written: Lsn,
+    /// When the oldest write that is not durable was made, by log time.
+    unsynced_since_ms: Option<u64>,
     salts: u64,
     health: Health,
+}
+
+/// The file that the next segment will be.
+#[derive(Debug)]
+enum Spare<F> {
+    None,
+    Making(JoinHandle<Result<F, Fault>>),
+    Ready(F),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +143,7 @@ impl<D: Disk> Wal<D> {
             segments.push(segment);
         }
         shared.set_durable(recovered.last_lsn);
-        let wal = Self {
+        let mut wal = Self {
             disk: disk.clone(),
             options,
             _lock: lock,
@@ -112,14 +152,16 @@ impl<D: Disk> Wal<D> {
             file,
             segment,
             offset,
-            spare: None,
+            spare: Spare::None,
             chain: recovered.chain,
             epoch: recovered.epoch + 1,
             written: recovered.last_lsn,
+            unsynced_since_ms: None,
             salts,
             health: Health::Good,
         };
         wal.note_place();
+        wal.start_spare();
         Ok((wal, recovered))
     }
 
@@ -132,6 +174,25 @@ impl<D: Disk> Wal<D> {
     pub fn append(&mut self, batch: &mut Batch, at_ms: u64) -> Result<Lsn, Fault> {
         self.write(Kind::Records, batch, at_ms)?;
         Ok(self.written)
+    }
+
+    /// Writes a batch and does what the log's durability asks for. What is given back may be told.
+    pub fn commit(&mut self, batch: &mut Batch, at_ms: u64) -> Result<Released, Fault> {
+        self.append(batch, at_ms)?;
+        if self.sync_due_ms().is_some_and(|due| due <= at_ms) {
+            self.sync()?;
+        }
+        Ok(Released(self.written))
+    }
+
+    /// When [`Wal::sync`] must be called at the latest, by log time; never if nothing waits for it.
+    #[must_use]
+    pub fn sync_due_ms(&self) -> Option<u64> {
+        match self.options.durability {
+            Durability::Sync => self.unsynced_since_ms,
+            Durability::IntervalMs(ms) => Some(self.unsynced_since_ms?.saturating_add(ms)),
+            Durability::Os => None,
+        }
     }
 
     /// Says on disk what is durable, so that a last frame that rots later is told apart from one
@@ -147,6 +208,7 @@ impl<D: Disk> Wal<D> {
         if let Err(error) = planted::sync(&self.file) {
             return Err(self.broke("sync", error));
         }
+        self.unsynced_since_ms = None;
         self.shared.set_durable(self.written);
         Ok(Durable(self.written))
     }
@@ -175,31 +237,43 @@ impl<D: Disk> Wal<D> {
         self.epoch
     }
 
+    /// Which log this is.
+    #[must_use]
+    pub fn log_id(&self) -> u128 {
+        self.segment.log_id
+    }
+
     /// A reader that may run beside this writer, up to what is durable.
     #[must_use]
     pub fn reader(&self) -> Reader<D> {
         Reader::new(self.disk.clone(), self.shared.clone())
     }
 
-    /// Makes the file for the next segment ready, so that no append has to wait for it. "Disk
-    /// full" happens here and not there.
-    ///
-    /// # Errors
-    /// As for [`Wal::append`].
+    /// Makes the file for the next segment ready, or waits until it is, so that no append has to.
+    /// "Disk full" happens here and not there: it is no end, and may be tried again.
     pub fn prepare(&mut self) -> Result<(), Fault> {
         self.expect_good();
-        if self.spare.is_none() {
-            match segment::make_spare(&self.disk, self.options.segment_bytes) {
-                Ok(spare) => self.spare = Some(spare),
-                Err(Fault::Io { cause, .. }) if is_full(&cause) => {
-                    // Give back what was taken; there may be better use for it.
-                    recover::remove_leftovers(&self.disk).map_err(|fault| self.broken(fault))?;
-                    return Err(Fault::Full);
-                }
-                Err(fault) => return Err(self.broken(fault)),
+        let made = match std::mem::replace(&mut self.spare, Spare::None) {
+            Spare::Ready(file) => Ok(file),
+            Spare::Making(thread) => thread.join().expect("making a spare does not panic"),
+            Spare::None => segment::make_spare(&self.disk, self.options.segment_bytes),
+        };
+        match made {
+            Ok(file) => {
+                self.spare = Spare::Ready(file);
+                Ok(())
             }
+            Err(Fault::Io { cause, .. }) if is_full(&cause) => {
+                // Give back what was taken; there may be better use for it.
+                match self.disk.remove(segment::SPARE) {
+                    Ok(()) => Err(Fault::Full),
+                    // There was not even room for its name.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Fault::Full),
+                    Err(error) => Err(self.broken(Fault::io("remove", segment::SPARE, error))),
+                }
+            }
+            Err(fault) => Err(self.broken(fault)),
         }
-        Ok(())
     }
 
     /// Forgets segments that have only records before this one; the one being written stays.
@@ -241,6 +315,8 @@ impl<D: Disk> Wal<D> {
             at_ms,
             before: self.chain,
         };
+        let one_at_a_time = self.options.durability == Durability::Sync;
+        assert!(!one_at_a_time || self.unsynced_since_ms.is_none(), "one frame may be unsynced");
         self.note_place();
         let (bytes, chain) = batch.seal(&stamp, self.segment.place(self.offset));
         if let Err(error) = self.file.write_all_at(bytes, self.offset) {
@@ -248,6 +324,7 @@ impl<D: Disk> Wal<D> {
         }
         self.offset += size;
         self.chain = chain;
+        self.unsynced_since_ms.get_or_insert(at_ms);
         self.written = Lsn(self.written.0 + u64::from(batch.records()));
         Ok(())
     }
@@ -257,10 +334,12 @@ impl<D: Disk> Wal<D> {
         self.prepare()?;
         // A segment that others follow must be durable as a whole, or its lost end would look
         // like corruption.
-        if self.written > self.shared.durable() {
+        if self.unsynced_since_ms.is_some() {
             self.sync()?;
         }
-        let Some(file) = self.spare.take() else { unreachable!("prepared two lines ago") };
+        let Spare::Ready(file) = std::mem::replace(&mut self.spare, Spare::None) else {
+            unreachable!("it was prepared above");
+        };
         let header = SegmentHeader {
             log_id: self.segment.log_id,
             number: self.segment.number + 1,
@@ -272,7 +351,20 @@ impl<D: Disk> Wal<D> {
         segment::name_spare(&self.disk, &file, &header).map_err(|fault| self.broken(fault))?;
         (self.file, self.segment, self.offset) = (file, header, FRAMES_FROM);
         self.segments.push(header);
+        self.start_spare();
         Ok(())
+    }
+
+    /// Begins to make the next spare beside everything else.
+    fn start_spare(&mut self) {
+        if self.options.spares == Spares::Background {
+            let (disk, bytes) = (self.disk.clone(), self.options.segment_bytes);
+            let thread = std::thread::Builder::new().name("spare segment".to_owned());
+            // Without a thread it is made when it is needed.
+            if let Ok(making) = thread.spawn(move || segment::make_spare(&disk, bytes)) {
+                self.spare = Spare::Making(making);
+            }
+        }
     }
 
     fn note_place(&self) {
@@ -294,12 +386,33 @@ impl<D: Disk> Wal<D> {
     }
 }
 
+impl<D: Disk> Drop for Wal<D> {
+    fn drop(&mut self) {
+        // The folder is not free for others while a thread still writes to it.
+        if let Spare::Making(thread) = std::mem::replace(&mut self.spare, Spare::None) {
+            let _ = thread.join();
+        }
+    }
+}
+
 /// Proof that a sync covers this record. Only a finished sync makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Durable(Lsn);
 
 impl Durable {
     /// The last record that is durable.
+    #[must_use]
+    pub fn lsn(self) -> Lsn {
+        self.0
+    }
+}
+
+/// Proof that a record was committed as the log's durability asks: somebody may be told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Released(Lsn);
+
+impl Released {
+    /// The last record that may be told.
     #[must_use]
     pub fn lsn(self) -> Lsn {
         self.0

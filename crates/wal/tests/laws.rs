@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use support::image::{HEADER_BYTES, SECOND_HEADER_AT, disk_of, image_of, reseal_headers};
 use support::{BATCHES, Mask, Nothing, options, write_all};
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Batch, Options, PAYLOAD_BYTES_MAX, Read, Wal};
+use tenure_wal::{Batch, Durability, Options, PAYLOAD_BYTES_MAX, Read, Wal};
 
 /// Room for the largest batch.
 const SEGMENT_BYTES: u64 = 300 << 10;
@@ -67,7 +67,13 @@ impl Model {
 
     fn open(&mut self, disk: &ModelDisk) -> Wal<ModelDisk> {
         self.starts += 1;
-        let options = Options { segment_bytes: SEGMENT_BYTES, salt_seed: self.starts, ..options() };
+        let options = Options {
+            // Several frames may be unsynced, which is harder than one.
+            durability: Durability::Os,
+            segment_bytes: SEGMENT_BYTES,
+            salt_seed: self.starts,
+            ..options()
+        };
         let mut found = Vec::new();
         let opened = Wal::open(disk, options, None, |frame| {
             found.extend(frame.records().map(|(_, record)| record.to_vec()));

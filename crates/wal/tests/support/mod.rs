@@ -7,13 +7,20 @@ pub(crate) mod reference;
 
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{ModelDisk, Survival};
-use tenure_wal::{Batch, Fault, Lsn, Options, Read, Recovered, Wal};
+use tenure_wal::{Batch, Durability, Fault, Lsn, Options, Read, Recovered, Spares, Wal};
 
 /// Two headers and room for a few frames, so that a short run needs several segments.
 pub(crate) const SEGMENT_BYTES: u64 = 14 << 10;
 
 pub(crate) fn options() -> Options {
-    Options { segment_bytes: SEGMENT_BYTES, new_log_id: 0xabc, salt_seed: 42 }
+    Options {
+        durability: Durability::Sync,
+        // The model's calls must come in the same order every time.
+        spares: Spares::Caller,
+        segment_bytes: SEGMENT_BYTES,
+        new_log_id: 0xabc,
+        salt_seed: 42,
+    }
 }
 
 /// Record `lsn`: its size and content follow from its number.
@@ -59,8 +66,11 @@ pub(crate) fn write_all<D: Disk>(
     Ok(())
 }
 
+/// An open log, how it was found, and all its records.
+pub(crate) type Opened<D> = (Wal<D>, Recovered, Vec<Vec<u8>>);
+
 /// Opens a log and gives all its records.
-pub(crate) fn open<D: Disk>(disk: &D) -> Result<(Wal<D>, Recovered, Vec<Vec<u8>>), Fault> {
+pub(crate) fn open<D: Disk>(disk: &D) -> Result<Opened<D>, Fault> {
     let mut records = Vec::new();
     let (wal, recovered) = Wal::open(disk, options(), None, |frame| {
         for (lsn, bytes) in frame.records() {

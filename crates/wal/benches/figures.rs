@@ -1,0 +1,175 @@
+//! The log beside the bare disk, in one run: appends in sync mode with many or few callers, large
+//! frames, and a scan. `cargo bench -p tenure-wal` runs it; `TENURE_BENCH_DIR` says on which disk.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tenure_wal::disk::real::RealDisk;
+use tenure_wal::{Batch, Durability, Options, Spares, Wal};
+
+const RECORD: [u8; 100] = [0x5a; 100];
+const ROUND: Duration = Duration::from_millis(700);
+const ROUNDS: usize = 5;
+/// What a frame adds to each record, and once.
+const RECORD_PREFIX: usize = 4;
+const FRAME_HEADER: usize = 88;
+
+fn main() {
+    let base = std::env::var_os("TENURE_BENCH_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+    let folder = base.join(format!("tenure-wal-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("the bench folder can be made");
+    println!("each line: the log, the bare disk, and their ratio; medians of {ROUNDS} rounds");
+    for callers in [1, 16, 256, 4_096] {
+        appends(&folder, callers);
+    }
+    large_frames(&folder);
+    scan(&folder);
+    std::fs::remove_dir_all(&folder).expect("the bench folder can be removed");
+}
+
+fn options() -> Options {
+    let (durability, spares) = (Durability::Sync, Spares::Background);
+    Options { durability, spares, segment_bytes: 64 << 20, new_log_id: 1, salt_seed: 2 }
+}
+
+fn fresh_log(folder: &Path) -> Wal<RealDisk> {
+    let log = folder.join("log");
+    let _ = std::fs::remove_dir_all(&log);
+    let disk = RealDisk::open(log).expect("the log's folder can be made");
+    let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).expect("a new log opens");
+    wal.prepare().expect("there is room");
+    wal
+}
+
+/// A file as the log's segments are: all of it written once.
+fn bare_file(folder: &Path, bytes: usize) -> File {
+    let path = folder.join("bare");
+    let file = OpenOptions::new().create(true).write(true).truncate(true).open(path);
+    let file = file.expect("the bare file can be made");
+    let zeros = vec![0; 1 << 20];
+    for at in 0..bytes.div_ceil(zeros.len()) {
+        file.write_all_at(&zeros, (at * zeros.len()) as u64).expect("there is room");
+    }
+    file.sync_all().expect("it syncs");
+    file
+}
+
+/// Each caller has one record on its way, so a frame has one from each.
+fn appends(folder: &Path, callers: usize) {
+    let mut wal = fresh_log(folder);
+    let frame = (FRAME_HEADER + callers * (RECORD_PREFIX + RECORD.len())).next_multiple_of(8);
+    let bare = bare_file(folder, 64 << 20);
+    let (mut batch, mut offset, bytes) = (Batch::default(), 0, vec![1; frame]);
+    let (mut log_rates, mut bare_rates) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        log_rates.push(rate(|| {
+            batch.clear();
+            for _ in 0..callers {
+                batch.push(|out| out.extend_from_slice(&RECORD));
+            }
+            wal.commit(&mut batch, 1).expect("the disk works");
+        }));
+        bare_rates.push(rate(|| {
+            if offset + frame > 64 << 20 {
+                offset = 0;
+            }
+            bare.write_all_at(&bytes, offset as u64).expect("the disk works");
+            bare.sync_data().expect("the disk works");
+            offset += frame;
+        }));
+    }
+    let (log, bare) = (median(log_rates), median(bare_rates));
+    let (records, megabytes) = (log * callers as f64, log * frame as f64 / 1e6);
+    println!(
+        "{callers:>5} callers: {log:>7.0} syncs/s  {bare:>7.0} syncs/s  {:.2}   {records:>9.0} records/s {megabytes:>7.1} MB/s",
+        log / bare
+    );
+}
+
+fn large_frames(folder: &Path) {
+    let records = 40_000;
+    let payload = records * (RECORD_PREFIX + RECORD.len());
+    let mut wal = fresh_log(folder);
+    let bare = bare_file(folder, 64 << 20);
+    let (mut batch, mut at, bytes) = (Batch::default(), 0, vec![1; payload]);
+    let (mut log_rates, mut bare_rates) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        // The frame is filled outside the clock: that is the coordinator's work.
+        let mut spent = Duration::ZERO;
+        let mut done = 0_u32;
+        while spent < ROUND {
+            batch.clear();
+            for _ in 0..records {
+                batch.push(|out| out.extend_from_slice(&RECORD));
+            }
+            let start = Instant::now();
+            wal.commit(&mut batch, 1).expect("the disk works");
+            spent += start.elapsed();
+            done += 1;
+        }
+        log_rates.push(f64::from(done) / spent.as_secs_f64());
+        bare_rates.push(rate(|| {
+            bare.write_all_at(&bytes, (at % 15) * payload as u64).expect("the disk works");
+            bare.sync_data().expect("the disk works");
+            at += 1;
+        }));
+    }
+    let (log, bare) = (median(log_rates), median(bare_rates));
+    let megabytes = payload as f64 / 1e6;
+    println!(
+        "large frames: {:>7.1} MB/s {:>7.1} MB/s  {:.2}   {:>9.0} records/s",
+        log * megabytes,
+        bare * megabytes,
+        log / bare,
+        log * records as f64
+    );
+}
+
+/// Reading and checking everything, as a start does, from a warm file.
+fn scan(folder: &Path) {
+    for (callers, frames) in [(256, 20_000), (4_096, 1_500)] {
+        let mut wal = fresh_log(folder);
+        let mut batch = Batch::default();
+        let relaxed = folder.join("log");
+        for _ in 0..frames {
+            batch.clear();
+            for _ in 0..callers {
+                batch.push(|out| out.extend_from_slice(&RECORD));
+            }
+            wal.append(&mut batch, 1).expect("the disk works");
+            wal.sync().expect("the disk works");
+        }
+        drop(wal);
+        let disk = RealDisk::open(&relaxed).expect("it is there");
+        let mut rates = Vec::new();
+        for _ in 0..ROUNDS {
+            let (mut bytes, mut records) = (0, 0_u64);
+            let start = Instant::now();
+            let visit = |frame: &tenure_wal::Frame<'_>| {
+                bytes += frame.header.frame_bytes();
+                records += u64::from(frame.header.records);
+            };
+            Wal::open(&disk, options(), None, visit).expect("it is sound");
+            rates.push(bytes as f64 / start.elapsed().as_secs_f64() / 1e9);
+            assert_eq!(records, callers as u64 * frames);
+        }
+        println!("scan, {callers} records a frame: {:.2} GB/s", median(rates));
+    }
+}
+
+/// How often a second `work` is done.
+fn rate(mut work: impl FnMut()) -> f64 {
+    let (start, mut done) = (Instant::now(), 0_u32);
+    while start.elapsed() < ROUND {
+        work();
+        done += 1;
+    }
+    f64::from(done) / start.elapsed().as_secs_f64()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

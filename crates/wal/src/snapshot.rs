@@ -1,0 +1,324 @@
+//! Snapshots: the state at a record, in a file of its own. The log before the older of two good
+//! ones may go.
+//!
+//! ```text
+//! header   magic, format, log id, LSN, CRC
+//! block    size, CRC, bytes              each CRC starts from the LSN and the block's number
+//! …
+//! end      size 0, then the footer: blocks, bytes, items, chain, state hash, CRC
+//! ```
+//!
+//! A snapshot is written under a temporary name, synced, read back and checked, and only then
+//! gets its name. So a file with the name of a snapshot was good once.
+
+use crate::disk::{Disk, DiskFile};
+use crate::fault::{Corruption, Fault};
+use crate::frame::Chain;
+use crate::recover::Anchor;
+use crate::{FORMAT, Lsn};
+
+/// Where a snapshot is written.
+pub(crate) const TEMPORARY: &str = "snapshot.tmp";
+/// Bytes of a block; the last one may be shorter.
+const BLOCK_BYTES: usize = 1 << 20;
+/// How many good ones are kept.
+const KEPT: usize = 2;
+const MAGIC: [u8; 8] = *b"TenureSN";
+const HEADER_BYTES: usize = 48;
+const BLOCK_HEADER_BYTES: usize = 8;
+const FOOTER_BYTES: usize = 96;
+
+/// What a snapshot says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footer {
+    /// The last record whose effect is in it.
+    pub lsn: Lsn,
+    /// The chain up to and with that record's frame.
+    pub chain: Chain,
+    /// The hash of the state, whatever the writer takes for it.
+    pub state_hash: [u8; 32],
+    /// How many things are in it, by the writer's count.
+    pub items: u64,
+}
+
+impl Footer {
+    /// What it says about the log.
+    #[must_use]
+    pub fn anchor(&self) -> Anchor {
+        Anchor { lsn: self.lsn, chain: self.chain }
+    }
+}
+
+/// A snapshot in the making.
+#[derive(Debug)]
+pub struct SnapshotWriter<D: Disk> {
+    disk: D,
+    file: D::File,
+    log_id: u128,
+    lsn: Lsn,
+    offset: u64,
+    /// The block that is being filled, with room for its header in front.
+    block: Vec<u8>,
+    blocks: u64,
+    bytes: u64,
+}
+
+impl<D: Disk> SnapshotWriter<D> {
+    /// Begins a snapshot of the state after this record.
+    pub fn create(disk: &D, log_id: u128, lsn: Lsn) -> Result<Self, Fault> {
+        let file = disk.create(TEMPORARY).map_err(|e| Fault::io("create", TEMPORARY, e))?;
+        let mut header = [0; HEADER_BYTES];
+        header[..8].copy_from_slice(&MAGIC);
+        header[8..12].copy_from_slice(&FORMAT.to_le_bytes());
+        header[16..32].copy_from_slice(&log_id.to_le_bytes());
+        header[32..40].copy_from_slice(&lsn.0.to_le_bytes());
+        let crc = u64::from(crc32c::crc32c(&header[..40]));
+        header[40..].copy_from_slice(&crc.to_le_bytes());
+        file.write_all_at(&header, 0).map_err(|e| Fault::io("write", TEMPORARY, e))?;
+        Ok(Self {
+            disk: disk.clone(),
+            file,
+            log_id,
+            lsn,
+            offset: HEADER_BYTES as u64,
+            block: vec![0; BLOCK_HEADER_BYTES],
+            blocks: 0,
+            bytes: 0,
+        })
+    }
+
+    /// Adds bytes. Where one call ends and the next begins is not kept.
+    pub fn write(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
+        while !bytes.is_empty() {
+            let room = BLOCK_HEADER_BYTES + BLOCK_BYTES - self.block.len();
+            let (now, later) = bytes.split_at(room.min(bytes.len()));
+            self.block.extend_from_slice(now);
+            bytes = later;
+            if self.block.len() == BLOCK_HEADER_BYTES + BLOCK_BYTES {
+                self.end_block()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the snapshot. When this returns, it was read back whole and its name is durable.
+    /// Older ones than the last two are gone.
+    pub fn finish(mut self, footer: &Footer) -> Result<(), Fault> {
+        assert_eq!(footer.lsn, self.lsn, "a snapshot ends as what it began as");
+        if self.block.len() > BLOCK_HEADER_BYTES {
+            self.end_block()?;
+        }
+        let mut end = vec![0; BLOCK_HEADER_BYTES];
+        end.extend_from_slice(&encode_footer(footer, self.blocks, self.bytes));
+        self.put(&end)?;
+        self.file.sync().map_err(|e| Fault::io("sync", TEMPORARY, e))?;
+        let read = read(&self.disk, TEMPORARY, self.log_id, &mut |_| {})?;
+        if read != *footer {
+            return Err(corrupt(
+                TEMPORARY,
+                self.offset,
+                self.lsn,
+                "it does not read back as written",
+            ));
+        }
+        let name = file_name(self.lsn);
+        self.disk.rename(TEMPORARY, &name).map_err(|e| Fault::io("rename to", &name, e))?;
+        // The rename is not durable until the folder is; without this a crash can lose the name.
+        self.disk.sync_folder().map_err(|e| Fault::io("sync the folder of", &name, e))?;
+        for old in list(&self.disk)?.iter().skip(KEPT) {
+            let name = file_name(*old);
+            self.disk.remove(&name).map_err(|e| Fault::io("remove", &name, e))?;
+        }
+        Ok(())
+    }
+
+    fn end_block(&mut self) -> Result<(), Fault> {
+        let size = self.block.len() - BLOCK_HEADER_BYTES;
+        let crc = block_crc(self.lsn, self.blocks, &self.block[BLOCK_HEADER_BYTES..]);
+        self.block[..4].copy_from_slice(&(size as u32).to_le_bytes());
+        self.block[4..8].copy_from_slice(&crc.to_le_bytes());
+        let block = std::mem::take(&mut self.block);
+        self.put(&block)?;
+        self.block = block;
+        self.block.truncate(BLOCK_HEADER_BYTES);
+        self.blocks += 1;
+        self.bytes += size as u64;
+        Ok(())
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        let written = self.file.write_all_at(bytes, self.offset);
+        written.map_err(|e| Fault::io("write", TEMPORARY, e))?;
+        self.offset += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// The snapshots that are there, newest first.
+pub fn list<D: Disk>(disk: &D) -> Result<Vec<Lsn>, Fault> {
+    let names = disk.list().map_err(|e| Fault::io("list", &disk.name(), e))?;
+    let mut found: Vec<Lsn> = names.iter().filter_map(|name| lsn_in(name)).collect();
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(found)
+}
+
+/// Reads a snapshot and hands its bytes over in pieces. Each piece was checked; that the whole is
+/// there is known only when this returns well.
+pub fn load<D: Disk>(
+    disk: &D,
+    log_id: u128,
+    lsn: Lsn,
+    mut visit: impl FnMut(&[u8]),
+) -> Result<Footer, Fault> {
+    let name = file_name(lsn);
+    let footer = read(disk, &name, log_id, &mut visit)?;
+    match footer.lsn == lsn {
+        true => Ok(footer),
+        false => Err(foreign(&name, format!("it is the snapshot of LSN {}", footer.lsn))),
+    }
+}
+
+fn read<D: Disk>(
+    disk: &D,
+    name: &str,
+    log_id: u128,
+    visit: &mut dyn FnMut(&[u8]),
+) -> Result<Footer, Fault> {
+    let file = disk.open(name).map_err(|e| Fault::io("open", name, e))?;
+    let mut source = Source { file: &file, name, offset: 0, lsn: Lsn::NONE };
+    let mut header = [0; HEADER_BYTES];
+    source.fill(&mut header)?;
+    let lsn = check_header(name, &header, log_id)?;
+    source.lsn = lsn;
+    let (mut blocks, mut bytes) = (0, 0);
+    let mut block = Vec::new();
+    loop {
+        let mut head = [0; BLOCK_HEADER_BYTES];
+        source.fill(&mut head)?;
+        let size = word(&head, 0) as usize;
+        if head == [0; BLOCK_HEADER_BYTES] {
+            break;
+        }
+        if size == 0 || size > BLOCK_BYTES {
+            return Err(source.corrupt("a block has a size that blocks do not have"));
+        }
+        block.resize(size, 0);
+        source.fill(&mut block)?;
+        if block_crc(lsn, blocks, &block) != word(&head, 4) {
+            return Err(source.corrupt("a block was changed"));
+        }
+        blocks += 1;
+        bytes += size as u64;
+        visit(&block);
+    }
+    let mut footer = [0; FOOTER_BYTES];
+    source.fill(&mut footer)?;
+    let (footer, counted) =
+        decode_footer(&footer, lsn).ok_or_else(|| source.corrupt("its footer was changed"))?;
+    if counted != (blocks, bytes) {
+        return Err(source.corrupt("blocks are missing"));
+    }
+    let size = file.size().map_err(|e| Fault::io("look at", name, e))?;
+    match size == source.offset {
+        true => Ok(footer),
+        false => Err(source.corrupt("something follows its end")),
+    }
+}
+
+fn check_header(name: &str, header: &[u8; HEADER_BYTES], log_id: u128) -> Result<Lsn, Fault> {
+    if header[..8] != MAGIC || long(header, 40) != u64::from(crc32c::crc32c(&header[..40])) {
+        return Err(corrupt(name, 0, Lsn::NONE, "its header was changed"));
+    }
+    let version = word(header, 8);
+    if version > FORMAT {
+        return Err(Fault::Newer { file: name.to_owned(), version });
+    }
+    if u128::from(long(header, 16)) | u128::from(long(header, 24)) << 64 != log_id {
+        return Err(foreign(name, "it is from another log".to_owned()));
+    }
+    Ok(Lsn(long(header, 32)))
+}
+
+struct Source<'a, F> {
+    file: &'a F,
+    name: &'a str,
+    offset: u64,
+    lsn: Lsn,
+}
+
+impl<F: DiskFile> Source<'_, F> {
+    fn fill(&mut self, into: &mut [u8]) -> Result<(), Fault> {
+        let read = self.file.read_full_at(into, self.offset);
+        let read = read.map_err(|e| Fault::io("read", self.name, e))?;
+        if read < into.len() {
+            return Err(self.corrupt("it is cut off"));
+        }
+        self.offset += read as u64;
+        Ok(())
+    }
+
+    fn corrupt(&self, found: &str) -> Fault {
+        corrupt(self.name, self.offset, self.lsn, found)
+    }
+}
+
+fn encode_footer(footer: &Footer, blocks: u64, bytes: u64) -> [u8; FOOTER_BYTES] {
+    let mut out = [0; FOOTER_BYTES];
+    out[..8].copy_from_slice(&blocks.to_le_bytes());
+    out[8..16].copy_from_slice(&bytes.to_le_bytes());
+    out[16..24].copy_from_slice(&footer.items.to_le_bytes());
+    out[24..56].copy_from_slice(&footer.chain.0);
+    out[56..88].copy_from_slice(&footer.state_hash);
+    let crc = u64::from(block_crc(footer.lsn, u64::MAX, &out[..88]));
+    out[88..].copy_from_slice(&crc.to_le_bytes());
+    out
+}
+
+/// The footer, and how many blocks and bytes it has counted.
+fn decode_footer(bytes: &[u8; FOOTER_BYTES], lsn: Lsn) -> Option<(Footer, (u64, u64))> {
+    if long(bytes, 88) != u64::from(block_crc(lsn, u64::MAX, &bytes[..88])) {
+        return None;
+    }
+    let mut chain = [0; 32];
+    chain.copy_from_slice(&bytes[24..56]);
+    let mut state_hash = [0; 32];
+    state_hash.copy_from_slice(&bytes[56..88]);
+    let footer = Footer { lsn, chain: Chain(chain), state_hash, items: long(bytes, 16) };
+    Some((footer, (long(bytes, 0), long(bytes, 8))))
+}
+
+/// A block's CRC starts from where it belongs, so that no two can change places.
+fn block_crc(lsn: Lsn, number: u64, bytes: &[u8]) -> u32 {
+    let mut start = [0; 16];
+    start[..8].copy_from_slice(&lsn.0.to_le_bytes());
+    start[8..].copy_from_slice(&number.to_le_bytes());
+    crc32c::crc32c_append(crc32c::crc32c(&start), bytes)
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    u64::from(word(bytes, at)) | u64::from(word(bytes, at + 4)) << 32
+}
+
+fn file_name(lsn: Lsn) -> String {
+    format!("snapshot-{:016x}.snap", lsn.0)
+}
+
+fn lsn_in(name: &str) -> Option<Lsn> {
+    let lsn = name.strip_prefix("snapshot-")?.strip_suffix(".snap")?;
+    (lsn.len() == 16).then(|| u64::from_str_radix(lsn, 16).ok().map(Lsn)).flatten()
+}
+
+fn corrupt(file: &str, offset: u64, lsn: Lsn, found: &str) -> Fault {
+    let (file, found) = (file.to_owned(), found.to_owned());
+    Fault::Corrupt(Corruption { file, offset, lsn, found })
+}
+
+fn foreign(file: &str, found: String) -> Fault {
+    Fault::Foreign { file: file.to_owned(), found }
+}
