@@ -74,10 +74,11 @@ fn a_file_cut_at_any_byte_is_refused() {
     in_parallel(&cuts, |(file, at)| {
         let mut image = reference.image.clone();
         image.get_mut(*file).unwrap().truncate(*at);
-        match open_image(&image) {
-            Outcome::Refused(Fault::Corrupt(corruption)) => assert_eq!(corruption.file, **file),
-            outcome => unreachable!("{file} cut at {at}: {outcome:?}"),
-        }
+        let outcome = open_image(&image);
+        let Outcome::Refused(Fault::Corrupt(corruption)) = outcome else {
+            unreachable!("{file} cut at {at}: {outcome:?}")
+        };
+        assert_eq!(corruption.file, **file);
     });
     println!("{} cuts", cuts.len());
 }
@@ -92,9 +93,9 @@ fn changed(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
 impl Reference {
     /// What must come of one or two changed sectors in a file. Returns whether the last frames
     /// were lost because they lay in a changed sector, as a whole or with their only witness.
-    fn check_sectors(&self, file: &str, after: Vec<u8>, what: &str) -> bool {
+    fn check_sectors(&self, file: &str, after: &[u8], what: &str) -> bool {
         let before = &self.image[file];
-        if changed(before, &after).is_none() {
+        if changed(before, after).is_none() {
             return false;
         }
         let hit = |frame: &Lies| {
@@ -112,7 +113,7 @@ impl Reference {
                     })
         };
         let mut image = self.image.clone();
-        image.insert(file.to_owned(), after.clone());
+        image.insert(file.to_owned(), after.to_vec());
         match open_image(&image) {
             Outcome::Refused(fault) => {
                 assert_eq!(file_of(&fault), file, "{what}: {fault}");
@@ -171,11 +172,11 @@ fn damage_sectors(ends: Ends) {
                 format!("{file}, sector {at} overwritten with {other}")
             }
         };
-        let mut gone = usize::from(reference.check_sectors(file, bytes.clone(), &what));
+        let mut gone = usize::from(reference.check_sectors(file, &bytes, &what));
         if let Some(other) = other.filter(|other| *other > at) {
             bytes[sector(other)].copy_from_slice(&reference.image[file][sector(at)]);
             let what = format!("{file}, sectors {at} and {other} swapped");
-            gone += usize::from(reference.check_sectors(file, bytes, &what));
+            gone += usize::from(reference.check_sectors(file, &bytes, &what));
         }
         lost.fetch_add(gone, std::sync::atomic::Ordering::Relaxed);
     });
@@ -331,10 +332,9 @@ fn a_newer_format_is_left_alone() {
             if !both {
                 bytes[20] ^= 1;
             }
-            match refused(&image, name) {
-                Fault::Newer { file, version } => assert_eq!((&file, version), (name, 2)),
-                fault => unreachable!("{fault}"),
-            }
+            let fault = refused(&image, name);
+            assert!(matches!(&fault, Fault::Newer { version: 2, .. }), "{fault}");
+            assert_eq!(file_of(&fault), name);
         }
     }
 }

@@ -22,6 +22,9 @@ enum Ended {
     Failed(Wal<ModelDisk>, Fault),
 }
 
+/// Something that is asked of a log.
+type Step<'a> = dyn Fn(&mut Wal<ModelDisk>) -> Result<(), Fault> + 'a;
+
 /// Writes all batches; what is refused for want of room is tried a second time.
 fn run(disk: &ModelDisk, acknowledged: &mut Lsn) -> Ended {
     let mut wal = match Wal::open(disk, options(), None, |_| {}) {
@@ -29,7 +32,7 @@ fn run(disk: &ModelDisk, acknowledged: &mut Lsn) -> Ended {
         Err(fault) => return Ended::AtOpen(fault),
     };
     for (nth, count) in BATCHES.iter().enumerate() {
-        let steps: [&dyn Fn(&mut Wal<ModelDisk>) -> Result<(), Fault>; 4] = [
+        let steps: [&Step<'_>; 4] = [
             &|wal| append(wal, *count).map(drop),
             &|wal| wal.sync().map(drop),
             &|wal| if nth == 3 { wal.prepare() } else { Ok(()) },
@@ -37,13 +40,12 @@ fn run(disk: &ModelDisk, acknowledged: &mut Lsn) -> Ended {
         ];
         for step in steps {
             let before = wal.written();
-            match step(&mut wal).or_else(|fault| match fault {
-                Fault::Full => {
-                    assert_eq!(wal.written(), before, "nothing was written");
-                    step(&mut wal)
-                }
-                fault => Err(fault),
-            }) {
+            let mut done = step(&mut wal);
+            if matches!(done, Err(Fault::Full)) {
+                assert_eq!(wal.written(), before, "nothing was written");
+                done = step(&mut wal);
+            }
+            match done {
                 Ok(()) => {}
                 Err(Fault::Full) => return Ended::Full(wal),
                 Err(fault) => return Ended::Failed(wal, fault),
