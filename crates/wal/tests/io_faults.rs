@@ -101,7 +101,7 @@ fn check_images(disk: &ModelDisk, acknowledged: Lsn, what: &str) -> usize {
 }
 
 fn fail_every_call(kind: FaultKind, lasting: bool) {
-    let (mut calls, mut images) = (0, 0);
+    let (mut calls, mut images, mut full) = (0, 0, 0);
     for at_call in 1.. {
         let disk = ModelDisk::default();
         disk.plan(Some(PlannedFault { at_call, kind, lasting }));
@@ -116,6 +116,7 @@ fn fail_every_call(kind: FaultKind, lasting: bool) {
             Ended::AtOpen(fault) => unreachable!("{what}: {fault}"),
             Ended::Full(mut wal) => {
                 assert!(kind == FaultKind::Enospc && lasting, "{what}: room came back unnoticed");
+                full += 1;
                 // There is room again: it goes on by itself.
                 append(&mut wal, 1).unwrap();
                 acknowledged = wal.sync().unwrap().lsn();
@@ -131,8 +132,9 @@ fn fail_every_call(kind: FaultKind, lasting: bool) {
             break;
         }
     }
-    println!("{kind:?}, lasting: {lasting}: {calls} calls, {images} images");
+    println!("{kind:?}, lasting: {lasting}: {calls} calls, {images} images, {full} full");
     assert!(calls > 40);
+    assert_eq!(full > 0, kind == FaultKind::Enospc && lasting, "{full} times there was no room");
 }
 
 #[test]

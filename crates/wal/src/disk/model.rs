@@ -67,7 +67,10 @@ impl FileState {
 enum Does {
     Read,
     Write,
-    /// Calls that the standard library makes again by itself when they are interrupted.
+    /// Needs no room. Like the rest it is made again by the standard library when it is
+    /// interrupted.
+    Look,
+    /// Makes names or contents durable, or changes them.
     Other,
 }
 
@@ -214,8 +217,13 @@ impl ModelDisk {
         match due.map(|fault| fault.kind) {
             None => Ok((state, false)),
             Some(FaultKind::Eio) => Err(io::Error::from_raw_os_error(5)),
+            Some(FaultKind::Enospc) if matches!(does, Does::Read | Does::Look) => {
+                Ok((state, false))
+            }
             Some(FaultKind::Enospc) => Err(io::Error::from_raw_os_error(28)),
-            Some(FaultKind::Eintr) if does != Does::Other => Err(io::ErrorKind::Interrupted.into()),
+            Some(FaultKind::Eintr) if matches!(does, Does::Read | Does::Write) => {
+                Err(io::ErrorKind::Interrupted.into())
+            }
             Some(FaultKind::Eintr) => Ok((state, false)),
             Some(FaultKind::Short) => Ok((state, does == Does::Write)),
         }
@@ -292,12 +300,12 @@ impl Disk for ModelDisk {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        let (state, _) = self.call(Does::Other)?;
+        let (state, _) = self.call(Does::Look)?;
         Ok(state.names.keys().cloned().collect())
     }
 
     fn open(&self, name: &str) -> io::Result<ModelFile> {
-        let (state, _) = self.call(Does::Other)?;
+        let (state, _) = self.call(Does::Look)?;
         Ok(ModelFile { disk: self.clone(), at: state.find(name)? })
     }
 
@@ -317,7 +325,7 @@ impl Disk for ModelDisk {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        let (mut state, _) = self.call(Does::Other)?;
+        let (mut state, _) = self.call(Does::Look)?;
         state.find(name)?;
         state.change_name(NameChange::Remove(name.to_owned()));
         Ok(())
@@ -331,7 +339,7 @@ impl Disk for ModelDisk {
     }
 
     fn free_bytes(&self) -> io::Result<u64> {
-        let (state, _) = self.call(Does::Other)?;
+        let (state, _) = self.call(Does::Look)?;
         let used: u64 = state.names.values().map(|at| state.files[*at].seen.len() as u64).sum();
         Ok(state.room_bytes.map_or(u64::MAX, |room| room.saturating_sub(used)))
     }
@@ -371,7 +379,7 @@ impl DiskFile for ModelFile {
     }
 
     fn size(&self) -> io::Result<u64> {
-        let (state, _) = self.disk.call(Does::Other)?;
+        let (state, _) = self.disk.call(Does::Look)?;
         Ok(state.files[self.at].seen.len() as u64)
     }
 
