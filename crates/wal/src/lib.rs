@@ -9,6 +9,10 @@ mod fault;
 mod frame;
 mod index;
 mod inspect;
+#[cfg(not(feature = "planted"))]
+mod planted;
+#[cfg(feature = "planted")]
+pub mod planted;
 mod reader;
 mod recover;
 mod segment;

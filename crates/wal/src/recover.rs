@@ -8,6 +8,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::fault::{Corruption, Fault};
 use crate::frame::{self, ALIGNMENT, Broken, Chain, Frame};
 use crate::index::{Entry, Shared};
+use crate::planted::{self, Bug};
 use crate::segment::{self, Copies, FRAMES_FROM, Found, SPARE, SegmentHeader};
 use crate::snapshot::TEMPORARY;
 
@@ -33,6 +34,14 @@ pub enum Note {
         /// The record that would have come.
         lsn: Lsn,
     },
+    /// Bytes behind the end of an older segment: an end that was torn and reported once, or a
+    /// disk that has begun to change what nobody writes.
+    Scar {
+        /// Which file.
+        file: String,
+        /// From where on.
+        offset: u64,
+    },
     /// One of a segment's two headers cannot be read; the other one could.
     OneHeader {
         /// Which file.
@@ -47,6 +56,11 @@ impl fmt::Display for Note {
                 f,
                 "{file} ends in a torn frame at offset {offset}, LSN {lsn}: it was never \
                  acknowledged and is left out; its bytes stay in the file"
+            ),
+            Note::Scar { file, offset } => write!(
+                f,
+                "something follows the end of {file} at offset {offset}: an end that was torn once \
+                 and was left out then; if none was ever reported, the disk may be failing"
             ),
             Note::OneHeader { file } => write!(
                 f,
@@ -72,6 +86,12 @@ pub struct Recovered {
     pub notes: Vec<Note>,
 }
 
+/// Where a segment can begin. Far enough from the end that nothing overflows.
+const LSNS: std::ops::Range<u64> = 1..1 << 63;
+
+const NOT_THE_SNAPSHOTS: &str =
+    "the log up to this record is not the one that the snapshot was taken from";
+
 /// Where the log ends and how it can go on.
 pub(crate) struct End<D: Disk> {
     pub recovered: Recovered,
@@ -86,8 +106,29 @@ pub(crate) struct Last<D: Disk> {
     pub header: SegmentHeader,
     /// Where the next frame would go.
     pub offset: u64,
+    /// The frames at the end of which no later one says that they are durable.
+    pub doubtful: Doubtful,
     /// Whether anything may be written there.
     pub tail: Tail,
+}
+
+/// Bytes that were read and may be in the page cache only.
+pub(crate) struct Doubtful {
+    pub from: u64,
+    pub bytes: Vec<u8>,
+}
+
+impl<D: Disk> Last<D> {
+    /// Makes the end durable. After a sync that failed, the page cache calls what it has clean
+    /// though it is not on the disk, and another sync would not write it: so it is written again.
+    pub(crate) fn make_durable(&self) -> Result<(), Fault> {
+        let name = segment::file_name(self.header.number);
+        let Doubtful { from, bytes } = &self.doubtful;
+        if !planted::has(Bug::TailNotRewritten) {
+            self.file.write_all_at(bytes, *from).map_err(|e| Fault::io("write", &name, e))?;
+        }
+        self.file.sync().map_err(|e| Fault::io("sync", &name, e))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,10 +161,14 @@ pub(crate) fn recover<D: Disk>(
         },
         last: None,
         buffer: Vec::new(),
+        meets_anchor: false,
     };
     let headers: Vec<_> = found.segments.iter().map(|(header, _)| *header).collect();
     let first = first_to_read(&headers, anchor);
     if let Some(header) = headers.get(first) {
+        check_beginning(header, anchor)?;
+        // If the log begins right behind the snapshot there is nothing to compare it with.
+        scan.meets_anchor = anchor.is_some_and(|anchor| anchor.lsn < header.first_lsn);
         (scan.recovered.last_lsn, scan.recovered.chain) =
             (header.first_lsn.before(), header.before);
     }
@@ -188,6 +233,10 @@ fn check_header(
     if header.number != number {
         return Err(foreign(format!("its header says that it is segment {}", header.number)));
     }
+    if number == u64::MAX || header.file_bytes < FRAMES_FROM || !LSNS.contains(&header.first_lsn.0)
+    {
+        return Err(foreign("its header says what no log ever comes to".to_owned()));
+    }
     let Some(before) = before else { return Ok(()) };
     if header.log_id != before.log_id {
         return Err(foreign("it is from another log".to_owned()));
@@ -209,6 +258,20 @@ fn first_to_read(headers: &[SegmentHeader], anchor: Option<Anchor>) -> usize {
     after.saturating_sub(1)
 }
 
+/// The log must begin at its first record, or at the latest right behind the snapshot.
+fn check_beginning(first: &SegmentHeader, anchor: Option<Anchor>) -> Result<(), Fault> {
+    let lsn = anchor.map_or(Lsn::NONE, |anchor| anchor.lsn).next();
+    if first.first_lsn <= lsn {
+        return Ok(());
+    }
+    let file = segment::file_name(first.number.saturating_sub(1));
+    let found = format!(
+        "the segment is missing: records up to {} are in no segment and in no snapshot",
+        first.first_lsn.before()
+    );
+    Err(Fault::Corrupt(Corruption { file, offset: 0, lsn, found }))
+}
+
 struct Scan<'a, D: Disk> {
     anchor: Option<Anchor>,
     shared: &'a Shared,
@@ -216,6 +279,9 @@ struct Scan<'a, D: Disk> {
     recovered: Recovered,
     last: Option<Last<D>>,
     buffer: Vec<u8>,
+    /// Whether the chain at the anchor was found to be the anchor's. A mark moves the chain and
+    /// not the LSN, so the snapshot may have been taken on either side of it.
+    meets_anchor: bool,
 }
 
 impl<D: Disk> Scan<'_, D> {
@@ -232,11 +298,20 @@ impl<D: Disk> Scan<'_, D> {
         let read = file.read_full_at(&mut bytes, 0).map_err(|e| Fault::io("read", &name, e))?;
         bytes.truncate(read);
         let mut offset = FRAMES_FROM;
+        let mut doubtful_from = offset;
         self.shared.note(self.entry(header, offset));
         let broken = loop {
             let rest = bytes.get(offset as usize..).unwrap_or_default();
             match frame::read(rest, header.place(offset), self.recovered.chain) {
                 Ok(frame) if frame.header.first_lsn == self.recovered.last_lsn.next() => {
+                    // Nothing is ever written between two frames, so no crash leaves anything there.
+                    if frame::gap(rest, &frame.header).iter().any(|byte| *byte != 0) {
+                        let found = "the gap between this frame and the next is not empty";
+                        return Err(self.corrupt(&header, offset, found.to_owned()));
+                    }
+                    if frame.header.durable >= self.recovered.last_lsn {
+                        doubtful_from = offset;
+                    }
                     self.frame(&frame, header, offset)?;
                     offset += frame.header.frame_bytes();
                 }
@@ -245,12 +320,17 @@ impl<D: Disk> Scan<'_, D> {
             }
         };
         let tail = self.judge(&bytes, offset, &header, next.as_ref(), broken)?;
+        if tail == Tail::Torn {
+            let lsn = self.recovered.last_lsn.next();
+            self.recovered.notes.push(match next {
+                Some(_) => Note::Scar { file: name, offset },
+                None => Note::Torn { file: name, offset, lsn },
+            });
+        }
         if next.is_none() {
-            if tail == Tail::Torn {
-                let lsn = self.recovered.last_lsn.next();
-                self.recovered.notes.push(Note::Torn { file: name, offset, lsn });
-            }
-            self.last = Some(Last { file, header, offset, tail });
+            let unsure = bytes.get(doubtful_from as usize..offset as usize).unwrap_or_default();
+            let doubtful = Doubtful { from: doubtful_from, bytes: unsure.to_vec() };
+            self.last = Some(Last { file, header, offset, doubtful, tail });
         }
         self.buffer = bytes;
         Ok(())
@@ -271,12 +351,10 @@ impl<D: Disk> Scan<'_, D> {
         let header = frame.header;
         let last_lsn = header.end_lsn().before();
         if let Some(anchor) = self.anchor
-            && header.first_lsn <= anchor.lsn
-            && last_lsn >= anchor.lsn
-            && (last_lsn, header.chain) != (anchor.lsn, anchor.chain)
+            && last_lsn > anchor.lsn
+            && !self.meets_anchor
         {
-            let found = "the log at this record is not the one that the snapshot was taken from";
-            return Err(self.corrupt(&segment, offset, found.to_owned()));
+            return Err(self.corrupt(&segment, offset, NOT_THE_SNAPSHOTS.to_owned()));
         }
         if self.anchor.is_none_or(|anchor| header.first_lsn > anchor.lsn) {
             (self.visit)(frame);
@@ -285,6 +363,8 @@ impl<D: Disk> Scan<'_, D> {
         self.recovered.chain = header.chain;
         self.recovered.at_ms = self.recovered.at_ms.max(header.at_ms);
         self.recovered.epoch = self.recovered.epoch.max(header.epoch);
+        let end = Anchor { lsn: last_lsn, chain: header.chain };
+        self.meets_anchor |= self.anchor == Some(end);
         Ok(())
     }
 
@@ -300,7 +380,8 @@ impl<D: Disk> Scan<'_, D> {
     ) -> Result<Tail, Fault> {
         let expected = self.recovered.last_lsn.next();
         let rest = bytes.get(offset as usize..).unwrap_or_default();
-        let tail = match rest.iter().all(|byte| *byte == 0) {
+        let is_empty = rest.iter().all(|byte| *byte == 0);
+        let tail = match is_empty || planted::has(Bug::AppendAfterTornTail) {
             true => Tail::Clean,
             false => Tail::Torn,
         };
@@ -313,7 +394,7 @@ impl<D: Disk> Scan<'_, D> {
             let found = format!("{}, and segment {} follows", broken.found(), next.number);
             return Err(self.corrupt(header, offset, found));
         }
-        if tail == Tail::Clean {
+        if tail == Tail::Clean || planted::has(Bug::LaterFramesIgnored) {
             return Ok(tail);
         }
         let mut at = offset + ALIGNMENT;
@@ -335,12 +416,15 @@ impl<D: Disk> Scan<'_, D> {
     /// A snapshot covers records that the log must still have.
     fn check_anchor(&self, headers: &[SegmentHeader]) -> Result<(), Fault> {
         let Some(anchor) = self.anchor else { return Ok(()) };
-        if self.recovered.last_lsn >= anchor.lsn {
+        if self.meets_anchor {
             return Ok(());
         }
         let Some(header) = headers.last() else { return Ok(()) };
         let offset = self.last.as_ref().map_or(0, |last| last.offset);
-        let found = format!("the log ends here, but a snapshot goes up to LSN {}", anchor.lsn);
+        let found = match self.recovered.last_lsn >= anchor.lsn {
+            true => NOT_THE_SNAPSHOTS.to_owned(),
+            false => format!("the log ends here, but a snapshot goes up to LSN {}", anchor.lsn),
+        };
         Err(self.corrupt(header, offset, found))
     }
 

@@ -4,6 +4,7 @@ use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
 use crate::frame::{Chain, Place};
+use crate::planted::{self, Bug};
 
 /// The format that is written today.
 pub const FORMAT: u32 = 1;
@@ -131,19 +132,26 @@ pub(crate) fn name_spare<D: Disk>(
     for offset in [0, SECOND_HEADER_AT] {
         spare.write_all_at(&bytes, offset).map_err(|e| Fault::io("write", &name, e))?;
     }
-    spare.sync().map_err(|e| Fault::io("sync", &name, e))?;
+    if !planted::has(Bug::RenameBeforeSync) {
+        spare.sync().map_err(|e| Fault::io("sync", &name, e))?;
+    }
     disk.rename(SPARE, &name).map_err(|e| Fault::io("rename to", &name, e))?;
     // The rename is not durable until the folder is; without this a crash can lose the segment.
-    disk.sync_folder().map_err(|e| Fault::io("sync the folder of", &name, e))
+    planted::sync_folder(disk).map_err(|e| Fault::io("sync the folder of", &name, e))
 }
 
 /// Reads a segment's header.
 pub(crate) fn read_header<F: DiskFile>(file: &F, name: &str) -> Result<Found, Fault> {
     let mut good = Vec::new();
     for offset in [0, SECOND_HEADER_AT] {
-        let mut bytes = [0; HEADER_BYTES];
-        file.read_full_at(&mut bytes, offset).map_err(|e| Fault::io("read", name, e))?;
-        good.extend(SegmentHeader::decode(&bytes));
+        let mut page = [0; SECOND_HEADER_AT as usize];
+        file.read_full_at(&mut page, offset).map_err(|e| Fault::io("read", name, e))?;
+        let Some((bytes, rest)) = page.split_first_chunk() else {
+            unreachable!("a page is longer")
+        };
+        // Behind the header nothing was ever written; what a newer format has there is not ours.
+        let written = |version| version <= FORMAT && rest.iter().any(|byte| *byte != 0);
+        good.extend(SegmentHeader::decode(bytes).filter(|(version, _)| !written(*version)));
     }
     if let Some((version, _)) = good.iter().find(|(version, _)| *version > FORMAT) {
         return Err(Fault::Newer { file: name.to_owned(), version: *version });

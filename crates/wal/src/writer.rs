@@ -8,6 +8,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
 use crate::frame::{Batch, Chain, Frame, FrameStamp, Kind, frame_bytes};
 use crate::index::{Entry, Shared};
+use crate::planted::{self, Bug};
 use crate::reader::Reader;
 use crate::recover::{self, Anchor, Last, Recovered, Tail};
 use crate::segment::{self, FRAMES_FROM, SegmentHeader};
@@ -110,20 +111,20 @@ impl<D: Disk> Wal<D> {
             (recovered.last_lsn, recovered.chain) = (anchor.lsn, anchor.chain);
         }
         let mut salts = options.salt_seed;
+        // After a crash the end may be in the page cache only; after this it is not.
+        if let Some(last) = &end.last
+            && !planted::has(Bug::TailNotSynced)
+        {
+            last.make_durable()?;
+        }
         let (file, segment, offset) = match end.last {
-            Some(Last { file, header, offset, tail: Tail::Clean }) => {
-                // After a crash the end may be in the page cache only; after this it is not.
+            Some(Last { file, header, offset, tail: Tail::Clean, .. }) => {
                 let name = segment::file_name(header.number);
-                file.sync().map_err(|e| Fault::io("sync", &name, e))?;
                 disk.sync_folder().map_err(|e| Fault::io("sync the folder of", &name, e))?;
                 (file, header, offset)
             }
             torn_or_none => {
                 let before = torn_or_none.as_ref().map(|last| &last.header);
-                if let Some(Last { file, header, .. }) = &torn_or_none {
-                    let name = segment::file_name(header.number);
-                    file.sync().map_err(|e| Fault::io("sync", &name, e))?;
-                }
                 let header = SegmentHeader {
                     log_id: before.map_or(options.new_log_id, |before| before.log_id),
                     number: before.map_or(1, |before| before.number + 1),
@@ -204,7 +205,7 @@ impl<D: Disk> Wal<D> {
     /// Makes everything written durable.
     pub fn sync(&mut self) -> Result<Durable, Fault> {
         self.expect_good();
-        if let Err(error) = self.file.sync() {
+        if let Err(error) = planted::sync(&self.file) {
             return Err(self.broke("sync", error));
         }
         self.unsynced_since_ms = None;
@@ -251,6 +252,7 @@ impl<D: Disk> Wal<D> {
     /// Makes the file for the next segment ready, or waits until it is, so that no append has to.
     /// "Disk full" happens here and not there: it is no end, and may be tried again.
     pub fn prepare(&mut self) -> Result<(), Fault> {
+        self.expect_good();
         let made = match std::mem::replace(&mut self.spare, Spare::None) {
             Spare::Ready(file) => Ok(file),
             Spare::Making(thread) => thread.join().expect("making a spare does not panic"),
@@ -263,26 +265,32 @@ impl<D: Disk> Wal<D> {
             }
             Err(Fault::Io { cause, .. }) if is_full(&cause) => {
                 // Give back what was taken; there may be better use for it.
-                let removed = self.disk.remove(segment::SPARE);
-                removed.map_err(|e| Fault::io("remove", segment::SPARE, e))?;
-                Err(Fault::Full)
+                match self.disk.remove(segment::SPARE) {
+                    Ok(()) => Err(Fault::Full),
+                    // There was not even room for its name.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Fault::Full),
+                    Err(error) => Err(self.broken(Fault::io("remove", segment::SPARE, error))),
+                }
             }
-            Err(fault) => Err(fault),
+            Err(fault) => Err(self.broken(fault)),
         }
     }
 
     /// Forgets segments that have only records before this one; the one being written stays.
     pub fn trim(&mut self, before: Lsn) -> Result<(), Fault> {
+        self.expect_good();
         while let [oldest, next, ..] = self.segments.as_slice()
             && next.first_lsn <= before
         {
             let name = segment::file_name(oldest.number);
             // Readers hear of it first: they must not look for a file that is gone.
             self.shared.forget_before(next.number);
-            self.disk.remove(&name).map_err(|e| Fault::io("remove", &name, e))?;
+            let removed = self.disk.remove(&name);
+            removed.map_err(|e| self.broken(Fault::io("remove", &name, e)))?;
             self.segments.remove(0);
         }
-        self.disk.sync_folder().map_err(|e| Fault::io("sync", &self.disk.name(), e))
+        let synced = self.disk.sync_folder();
+        synced.map_err(|e| self.broken(Fault::io("sync", &self.disk.name(), e)))
     }
 
     fn write(&mut self, kind: Kind, batch: &mut Batch, at_ms: u64) -> Result<(), Fault> {
@@ -293,9 +301,10 @@ impl<D: Disk> Wal<D> {
             "a frame has records, and a mark has none"
         );
         let size = frame_bytes(batch.payload_bytes());
-        let room = self.segment.file_bytes - FRAMES_FROM;
-        assert!(size <= room, "a frame of {size} bytes does not fit a segment with {room}");
         if self.offset + size > self.segment.file_bytes {
+            // The next segment counts, which need not be as large as this one.
+            let room = self.options.segment_bytes - FRAMES_FROM;
+            assert!(size <= room, "a frame of {size} bytes does not fit a segment with {room}");
             self.rotate()?;
         }
         let stamp = FrameStamp {
@@ -339,10 +348,7 @@ impl<D: Disk> Wal<D> {
             salt: next_salt(&mut self.salts),
             file_bytes: self.options.segment_bytes,
         };
-        if let Err(fault) = segment::name_spare(&self.disk, &file, &header) {
-            self.health = Health::Broken;
-            return Err(fault);
-        }
+        segment::name_spare(&self.disk, &file, &header).map_err(|fault| self.broken(fault))?;
         (self.file, self.segment, self.offset) = (file, header, FRAMES_FROM);
         self.segments.push(header);
         self.start_spare();
@@ -371,8 +377,12 @@ impl<D: Disk> Wal<D> {
     }
 
     fn broke(&mut self, doing: &'static str, error: std::io::Error) -> Fault {
+        self.broken(Fault::io(doing, &segment::file_name(self.segment.number), error))
+    }
+
+    fn broken(&mut self, fault: Fault) -> Fault {
         self.health = Health::Broken;
-        Fault::io(doing, &segment::file_name(self.segment.number), error)
+        fault
     }
 }
 

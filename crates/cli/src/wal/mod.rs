@@ -123,6 +123,6 @@ fn sentence(note: &Note) -> String {
              this folder, it is writing that frame right now; if not, the frame was never \
              acknowledged, and the next start leaves it out and goes on in a new segment"
         ),
-        Note::OneHeader { .. } => note.to_string(),
+        Note::Scar { .. } | Note::OneHeader { .. } => note.to_string(),
     }
 }

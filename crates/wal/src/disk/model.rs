@@ -2,7 +2,8 @@
 //! between any two calls.
 //!
 //! A crash keeps, for each file, any subset of the sectors written since its last sync, and, for
-//! the folder, any prefix of the names changed since its last sync. Calls can be made to fail.
+//! the folder, any prefix of the names changed since its last sync. Calls can be made to fail; what
+//! a failed sync left undone is not made up for by the next.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -44,6 +45,33 @@ struct FileState {
     /// Sectors that differ or may differ, written since the last sync, in order of their first
     /// write.
     dirty: Vec<usize>,
+    /// Sectors of a sync that failed. They are seen as they were written, may or may not be on the
+    /// disk, and no later sync writes them: that is what page caches do.
+    doubtful: Vec<usize>,
+}
+
+impl FileState {
+    fn of(image: Vec<u8>) -> Self {
+        Self { seen: image.clone(), durable: image, ..Self::default() }
+    }
+
+    /// Sectors that a crash may or may not leave as they were written last.
+    fn unsure(&self) -> impl Iterator<Item = usize> {
+        let only_doubtful = self.doubtful.iter().filter(|sector| !self.dirty.contains(sector));
+        self.dirty.iter().chain(only_doubtful).copied()
+    }
+}
+
+/// What a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Does {
+    Read,
+    Write,
+    /// Needs no room. Like the rest it is made again by the standard library when it is
+    /// interrupted.
+    Look,
+    /// Makes names or contents durable, or changes them.
+    Other,
 }
 
 #[derive(Clone, Debug)]
@@ -107,7 +135,7 @@ impl ModelDisk {
     pub fn pending(&self) -> (Vec<(usize, usize)>, usize) {
         let state = self.state();
         let sectors = state.files.iter().enumerate();
-        let sectors = sectors.flat_map(|(at, file)| file.dirty.iter().map(move |s| (at, *s)));
+        let sectors = sectors.flat_map(|(at, file)| file.unsure().map(move |s| (at, s)));
         (sectors.collect(), state.pending_names.len())
     }
 
@@ -122,12 +150,12 @@ impl ModelDisk {
         }
         let files = state.files.iter().enumerate().map(|(at, file)| {
             let mut image = file.durable.clone();
-            for &sector in &file.dirty {
+            for sector in file.unsure() {
                 if survival.keeps(at, sector) {
                     copy_sector(&file.seen, &mut image, sector);
                 }
             }
-            FileState { seen: image.clone(), durable: image, dirty: Vec::new() }
+            FileState::of(image)
         });
         let files = files.collect();
         let crashed =
@@ -162,7 +190,7 @@ impl ModelDisk {
     pub fn put(&self, name: &str, bytes: Vec<u8>) {
         let mut state = self.state();
         let at = state.files.len();
-        state.files.push(FileState { seen: bytes.clone(), durable: bytes, dirty: Vec::new() });
+        state.files.push(FileState::of(bytes));
         state.names.insert(name.to_owned(), at);
         state.durable_names.insert(name.to_owned(), at);
     }
@@ -179,7 +207,7 @@ impl ModelDisk {
     }
 
     /// Counts a call, and fails it if that was planned.
-    fn call(&self, writes: bool) -> io::Result<(MutexGuard<'_, State>, bool)> {
+    fn call(&self, does: Does) -> io::Result<(MutexGuard<'_, State>, bool)> {
         let mut state = self.state();
         state.calls += 1;
         let calls = state.calls;
@@ -189,9 +217,15 @@ impl ModelDisk {
         match due.map(|fault| fault.kind) {
             None => Ok((state, false)),
             Some(FaultKind::Eio) => Err(io::Error::from_raw_os_error(5)),
+            Some(FaultKind::Enospc) if matches!(does, Does::Read | Does::Look) => {
+                Ok((state, false))
+            }
             Some(FaultKind::Enospc) => Err(io::Error::from_raw_os_error(28)),
-            Some(FaultKind::Eintr) => Err(io::ErrorKind::Interrupted.into()),
-            Some(FaultKind::Short) => Ok((state, writes)),
+            Some(FaultKind::Eintr) if matches!(does, Does::Read | Does::Write) => {
+                Err(io::ErrorKind::Interrupted.into())
+            }
+            Some(FaultKind::Eintr) => Ok((state, false)),
+            Some(FaultKind::Short) => Ok((state, does == Does::Write)),
         }
     }
 }
@@ -266,17 +300,17 @@ impl Disk for ModelDisk {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        let (state, _) = self.call(false)?;
+        let (state, _) = self.call(Does::Look)?;
         Ok(state.names.keys().cloned().collect())
     }
 
     fn open(&self, name: &str) -> io::Result<ModelFile> {
-        let (state, _) = self.call(false)?;
+        let (state, _) = self.call(Does::Look)?;
         Ok(ModelFile { disk: self.clone(), at: state.find(name)? })
     }
 
     fn create(&self, name: &str) -> io::Result<ModelFile> {
-        let (mut state, _) = self.call(false)?;
+        let (mut state, _) = self.call(Does::Other)?;
         let at = state.files.len();
         state.files.push(FileState::default());
         state.change_name(NameChange::Set(name.to_owned(), at));
@@ -284,28 +318,28 @@ impl Disk for ModelDisk {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let (mut state, _) = self.call(false)?;
+        let (mut state, _) = self.call(Does::Other)?;
         state.find(from)?;
         state.change_name(NameChange::Rename(from.to_owned(), to.to_owned()));
         Ok(())
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        let (mut state, _) = self.call(false)?;
+        let (mut state, _) = self.call(Does::Look)?;
         state.find(name)?;
         state.change_name(NameChange::Remove(name.to_owned()));
         Ok(())
     }
 
     fn sync_folder(&self) -> io::Result<()> {
-        let (mut state, _) = self.call(false)?;
+        let (mut state, _) = self.call(Does::Other)?;
         state.durable_names = state.names.clone();
         state.pending_names.clear();
         Ok(())
     }
 
     fn free_bytes(&self) -> io::Result<u64> {
-        let (state, _) = self.call(false)?;
+        let (state, _) = self.call(Does::Look)?;
         let used: u64 = state.names.values().map(|at| state.files[*at].seen.len() as u64).sum();
         Ok(state.room_bytes.map_or(u64::MAX, |room| room.saturating_sub(used)))
     }
@@ -313,7 +347,7 @@ impl Disk for ModelDisk {
 
 impl DiskFile for ModelFile {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        let (state, _) = self.disk.call(false)?;
+        let (state, _) = self.disk.call(Does::Read)?;
         let from = state.files[self.at].seen.get(offset as usize..).unwrap_or_default();
         let count = from.len().min(into.len());
         into[..count].copy_from_slice(&from[..count]);
@@ -321,7 +355,7 @@ impl DiskFile for ModelFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        let (mut state, short) = self.disk.call(true)?;
+        let (mut state, short) = self.disk.call(Does::Write)?;
         let bytes = if short { &bytes[..bytes.len().div_ceil(2)] } else { bytes };
         let end = offset as usize + bytes.len();
         let grows = end.saturating_sub(state.files[self.at].seen.len()) as u64;
@@ -345,15 +379,22 @@ impl DiskFile for ModelFile {
     }
 
     fn size(&self) -> io::Result<u64> {
-        let (state, _) = self.disk.call(false)?;
+        let (state, _) = self.disk.call(Does::Look)?;
         Ok(state.files[self.at].seen.len() as u64)
     }
 
     fn sync(&self) -> io::Result<()> {
-        let (mut state, _) = self.disk.call(false)?;
+        let called = self.disk.call(Does::Other).map(drop);
+        let mut state = self.disk.state();
         let file = &mut state.files[self.at];
-        for sector in std::mem::take(&mut file.dirty) {
+        let dirty = std::mem::take(&mut file.dirty);
+        if let Err(error) = called {
+            file.doubtful.extend(dirty);
+            return Err(error);
+        }
+        for sector in dirty {
             copy_sector(&file.seen, &mut file.durable, sector);
+            file.doubtful.retain(|doubtful| *doubtful != sector);
         }
         Ok(())
     }

@@ -1,5 +1,9 @@
 //! A workload that writes known records, and what must be true of what is read back.
+#![allow(clippy::unwrap_used)]
 #![allow(dead_code, reason = "each test file uses a part of it")]
+
+pub(crate) mod image;
+pub(crate) mod reference;
 
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{ModelDisk, Survival};

@@ -1,0 +1,360 @@
+//! Damage: every bit flipped, every cut, sectors and segments lost, moved and mixed up. Whatever
+//! was durable is either there unchanged, or the log says so and touches nothing.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::ops::Range;
+
+use support::image::{
+    HEADER_BYTES, Image, Lies, SECOND_HEADER_AT, image_of, layout, reseal_headers, segment_name,
+};
+use support::reference::{
+    BATCHES, Ends, Outcome, Reference, file_of, open_image, reference, refused,
+};
+use support::{append, open, options};
+use tenure_wal::disk::model::{ModelDisk, SECTOR_BYTES};
+use tenure_wal::{Anchor, Fault, Options, Wal};
+
+const THREADS: usize = 4;
+
+/// Damages the log in every way of a list, on all processors.
+fn in_parallel<T: Sync>(ways: &[T], each: impl Fn(&T) + Sync) {
+    std::thread::scope(|scope| {
+        for part in ways.chunks(ways.len().div_ceil(THREADS)) {
+            scope.spawn(|| part.iter().for_each(&each));
+        }
+    });
+}
+
+fn flip_every_bit(ends: Ends) {
+    let reference = reference(ends);
+    // A mark changes nothing for the segments before its own.
+    let passed = match ends {
+        Ends::WithRecords => 0,
+        Ends::WithMark => reference.image.len() - 1,
+    };
+    let bytes: Vec<(&String, usize)> = reference
+        .image
+        .iter()
+        .skip(passed)
+        .flat_map(|(file, bytes)| (0..bytes.len()).map(move |at| (file, at)))
+        .collect();
+    in_parallel(&bytes, |(file, at)| {
+        let mut image = reference.image.clone();
+        for bit in 0..8 {
+            let byte = &mut image.get_mut(*file).unwrap()[*at];
+            *byte ^= 1 << bit;
+            let what = format!("{file}, byte {at}, bit {bit}");
+            reference.check_flip(file, *at, &open_image(&image), &what);
+            image.get_mut(*file).unwrap()[*at] ^= 1 << bit;
+        }
+    });
+    println!("{} bits flipped", bytes.len() * 8);
+}
+
+#[test]
+fn no_bit_changes_unnoticed_in_a_log_that_ends_with_records() {
+    flip_every_bit(Ends::WithRecords);
+}
+
+#[test]
+fn no_bit_changes_unnoticed_in_a_log_that_ends_with_a_mark() {
+    flip_every_bit(Ends::WithMark);
+}
+
+#[test]
+fn a_file_cut_at_any_byte_is_refused() {
+    let reference = reference(Ends::WithRecords);
+    let cuts: Vec<(&String, usize)> = reference
+        .image
+        .iter()
+        .flat_map(|(file, bytes)| (0..bytes.len()).map(move |at| (file, at)))
+        .collect();
+    in_parallel(&cuts, |(file, at)| {
+        let mut image = reference.image.clone();
+        image.get_mut(*file).unwrap().truncate(*at);
+        let outcome = open_image(&image);
+        let Outcome::Refused(Fault::Corrupt(corruption)) = outcome else {
+            unreachable!("{file} cut at {at}: {outcome:?}")
+        };
+        assert_eq!(corruption.file, **file);
+    });
+    println!("{} cuts", cuts.len());
+}
+
+/// Which bytes of a file differ.
+fn changed(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
+    let from = before.iter().zip(after).position(|(one, other)| one != other)?;
+    let until = before.iter().zip(after).rposition(|(one, other)| one != other)?;
+    Some(from..until + 1)
+}
+
+impl Reference {
+    /// What must come of one or two changed sectors in a file. Returns whether the last frames
+    /// were lost because they lay in a changed sector, as a whole or with their only witness.
+    fn check_sectors(&self, file: &str, after: &[u8], what: &str) -> bool {
+        let before = &self.image[file];
+        if changed(before, after).is_none() {
+            return false;
+        }
+        let hit = |frame: &Lies| {
+            frame.file == file
+                && (frame.from..frame.next)
+                    .step_by(SECTOR_BYTES)
+                    .chain([frame.next - 1])
+                    .map(|at| at / SECTOR_BYTES * SECTOR_BYTES)
+                    .any(|at| {
+                        before[at..]
+                            .iter()
+                            .zip(&after[at..])
+                            .take(SECTOR_BYTES)
+                            .any(|(a, b)| a != b)
+                    })
+        };
+        let mut image = self.image.clone();
+        image.insert(file.to_owned(), after.to_vec());
+        match open_image(&image) {
+            Outcome::Refused(fault) => {
+                assert_eq!(file_of(&fault), file, "{what}: {fault}");
+                false
+            }
+            Outcome::Opened(records, notes) if records == self.records => {
+                // Its own header, its own end, or the mark: whatever it was, somebody says so,
+                // unless a mark was wiped out whole.
+                let mark = self.ends == Ends::WithMark && hit(self.frames.last().unwrap());
+                assert!(!notes.is_empty() || mark, "{what}: nobody says anything");
+                false
+            }
+            Outcome::Opened(records, _) => {
+                assert_eq!(file, self.last_file(), "{what}: lost {}", self.records.len());
+                assert!(records[..] == self.records[..records.len()], "{what}: records changed");
+                let lost = self.frames.iter().filter(|f| f.first_lsn > records.len() as u64);
+                for frame in lost {
+                    assert!(hit(frame), "{what}: {frame:?} was not hit and is lost");
+                }
+                true
+            }
+        }
+    }
+
+    /// All ways to put one sector's content (or zeros) over another, for all pairs.
+    fn sectors(&self) -> Vec<(&str, usize, Option<usize>)> {
+        let mut ways = Vec::new();
+        for (file, bytes) in &self.image {
+            let count = bytes.len() / SECTOR_BYTES;
+            for at in 0..count {
+                ways.push((file.as_str(), at, None));
+                ways.extend((0..count).filter(|o| *o != at).map(|o| (file.as_str(), at, Some(o))));
+            }
+        }
+        ways
+    }
+}
+
+fn sector(at: usize) -> Range<usize> {
+    at * SECTOR_BYTES..(at + 1) * SECTOR_BYTES
+}
+
+fn damage_sectors(ends: Ends) {
+    let reference = reference(ends);
+    let ways = reference.sectors();
+    let lost = std::sync::atomic::AtomicUsize::new(0);
+    in_parallel(&ways, |&(file, at, other)| {
+        let mut bytes = reference.image[file].clone();
+        let what = match other {
+            None => {
+                bytes[sector(at)].fill(0);
+                format!("{file}, sector {at} zeroed")
+            }
+            Some(other) => {
+                bytes.copy_within(sector(other), at * SECTOR_BYTES);
+                format!("{file}, sector {at} overwritten with {other}")
+            }
+        };
+        let mut gone = usize::from(reference.check_sectors(file, &bytes, &what));
+        if let Some(other) = other.filter(|other| *other > at) {
+            bytes[sector(other)].copy_from_slice(&reference.image[file][sector(at)]);
+            let what = format!("{file}, sectors {at} and {other} swapped");
+            gone += usize::from(reference.check_sectors(file, &bytes, &what));
+        }
+        lost.fetch_add(gone, std::sync::atomic::Ordering::Relaxed);
+    });
+    println!(
+        "{} sectors zeroed, overwritten or swapped; in {lost:?} the last was lost",
+        ways.len()
+    );
+}
+
+#[test]
+fn lost_and_misplaced_sectors_are_noticed() {
+    damage_sectors(Ends::WithRecords);
+}
+
+#[test]
+fn lost_and_misplaced_sectors_are_noticed_before_a_mark() {
+    damage_sectors(Ends::WithMark);
+}
+
+#[test]
+fn a_missing_segment_is_noticed() {
+    let reference = reference(Ends::WithRecords);
+    let names: Vec<_> = reference.image.keys().cloned().collect();
+    for name in &names[..names.len() - 1] {
+        let mut image = reference.image.clone();
+        image.remove(name);
+        let fault = refused(&image, name);
+        assert!(matches!(fault, Fault::Corrupt(_)), "{fault}");
+        assert_eq!(file_of(&fault), name, "{fault}");
+    }
+}
+
+#[test]
+fn a_log_that_begins_after_its_snapshot_is_refused() {
+    let disk = ModelDisk::default();
+    let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
+    let mut anchors = Vec::new();
+    for count in BATCHES {
+        let lsn = append(&mut wal, count).unwrap();
+        wal.sync().unwrap();
+        anchors.push(Anchor { lsn, chain: wal.chain() });
+    }
+    drop(wal);
+    disk.take(&segment_name(1));
+    let begins = layout(&image_of(&disk))[0].first_lsn;
+    for anchor in anchors {
+        let opened = Wal::open(&disk, options(), Some(anchor), |_| {});
+        match opened {
+            Err(Fault::Corrupt(corruption)) => {
+                assert!(anchor.lsn.0 + 1 < begins, "{anchor:?}: {corruption:?}");
+                assert_eq!(corruption.file, segment_name(1));
+            }
+            Err(fault) => unreachable!("{anchor:?}: {fault}"),
+            Ok(_) => assert!(anchor.lsn.0 + 1 >= begins, "{anchor:?}: records are missing"),
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_taken_right_after_a_mark_fits_the_log() {
+    let disk = ModelDisk::default();
+    let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
+    append(&mut wal, 3).unwrap();
+    wal.sync().unwrap();
+    wal.mark(5_000).unwrap();
+    let anchor = Anchor { lsn: wal.written(), chain: wal.chain() };
+    append(&mut wal, 2).unwrap();
+    wal.sync().unwrap();
+    drop(wal);
+    let mut visited = 0;
+    let opened = Wal::open(&disk, options(), Some(anchor), |frame| {
+        visited += frame.records().count();
+    });
+    assert!(opened.is_ok(), "{}", opened.unwrap_err());
+    assert_eq!(visited, 2);
+}
+
+#[test]
+fn segments_under_other_names_are_noticed() {
+    let reference = reference(Ends::WithMark);
+    let count = reference.image.len() as u64;
+    for from in 1..=count {
+        for to in 1..=count + 2 {
+            if from == to {
+                continue;
+            }
+            let (from, to) = (segment_name(from), segment_name(to));
+            let what = format!("{from} as {to}");
+            let mut renamed = reference.image.clone();
+            let bytes = renamed.remove(&from).unwrap();
+            let replaced = renamed.insert(to.clone(), bytes);
+            let fault = refused(&renamed, &what);
+            assert!([&from, &to].map(String::as_str).contains(&file_of(&fault)), "{what}: {fault}");
+            if let Some(replaced) = replaced {
+                renamed.insert(from.clone(), replaced);
+                let fault = refused(&renamed, &format!("{from} and {to} swapped"));
+                assert!([&from, &to].map(String::as_str).contains(&file_of(&fault)), "{fault}");
+            }
+            let mut copied = reference.image.clone();
+            copied.insert(to.clone(), reference.image[&from].clone());
+            let fault = refused(&copied, &format!("{from} copied to {to}"));
+            assert!(matches!(fault, Fault::Foreign { .. }), "{what}: {fault}");
+            assert_eq!(file_of(&fault), to);
+        }
+    }
+}
+
+#[test]
+fn a_segment_of_another_log_is_noticed() {
+    let ours = reference(Ends::WithRecords);
+    let other_log = Options { new_log_id: 0xdef, ..options() };
+    let other_history = Options { salt_seed: 43, ..options() };
+    for options in [other_log, other_history] {
+        // The other history has other records in frames of other sizes.
+        let theirs = reference_with_one_more_batch(options);
+        for name in ours.image.keys() {
+            let mut image = ours.image.clone();
+            image.insert(name.clone(), theirs[name].clone());
+            let fault = refused(&image, name);
+            assert!(matches!(fault, Fault::Foreign { .. } | Fault::Corrupt(_)), "{fault}");
+        }
+    }
+}
+
+fn reference_with_one_more_batch(options: Options) -> Image {
+    let disk = ModelDisk::default();
+    let (mut wal, _) = Wal::open(&disk, options, None, |_| {}).unwrap();
+    for count in [2].into_iter().chain(BATCHES) {
+        append(&mut wal, count).unwrap();
+        wal.sync().unwrap();
+    }
+    image_of(&disk)
+}
+
+#[test]
+fn frames_of_a_segment_with_another_salt_do_not_fit() {
+    reference(Ends::WithRecords).check_salts();
+}
+
+#[test]
+fn a_newer_format_is_left_alone() {
+    let reference = reference(Ends::WithRecords);
+    for name in reference.image.keys() {
+        for both in [true, false] {
+            let mut image = reference.image.clone();
+            let bytes = image.get_mut(name).unwrap();
+            for at in [0, SECOND_HEADER_AT] {
+                bytes[at + 8..at + 12].copy_from_slice(&2_u32.to_le_bytes());
+            }
+            reseal_headers(bytes);
+            // What a newer format keeps behind its header is none of our business.
+            bytes[HEADER_BYTES + 10] = 7;
+            if !both {
+                bytes[20] ^= 1;
+            }
+            let fault = refused(&image, name);
+            assert!(matches!(&fault, Fault::Newer { version: 2, .. }), "{fault}");
+            assert_eq!(file_of(&fault), name);
+        }
+    }
+}
+
+/// The limit of what a log alone can know: its last segment is gone whole, with its name. A
+/// snapshot that goes further notices; so does whoever remembers an LSN.
+#[test]
+fn a_missing_last_segment_is_noticed_only_with_a_snapshot() {
+    let disk = ModelDisk::default();
+    let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
+    for count in BATCHES {
+        append(&mut wal, count).unwrap();
+        wal.sync().unwrap();
+    }
+    let anchor = Anchor { lsn: wal.written(), chain: wal.chain() };
+    drop(wal);
+    let last = image_of(&disk).into_keys().next_back().unwrap();
+    disk.take(&last);
+    let opened = Wal::open(&disk, options(), Some(anchor), |_| {});
+    assert!(matches!(opened, Err(Fault::Corrupt(_))));
+    let (_, recovered, records) = open(&disk).unwrap();
+    assert!((records.len() as u64) < anchor.lsn.0 && recovered.notes.is_empty());
+}
