@@ -10,6 +10,7 @@ mod proto;
 mod scripts;
 mod test;
 mod tidy;
+mod tools;
 
 use std::process::ExitCode;
 

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::command::{self, cargo};
-use crate::tidy;
+use crate::{tidy, tools};
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     command::no_arguments("test", args)?;
@@ -30,6 +30,7 @@ struct Step {
 enum Work {
     Cargo(Command),
     Tidy,
+    Tools,
 }
 
 impl Work {
@@ -37,6 +38,7 @@ impl Work {
         match self {
             Work::Cargo(command) => command::run(command),
             Work::Tidy => tidy::run(&[]),
+            Work::Tools => tools::install(),
         }
     }
 }
@@ -52,7 +54,13 @@ fn steps() -> Vec<Step> {
         },
         // After the lint, because that has fetched every crate whose license tidy looks up.
         Step { name: "tidy", work: Work::Tidy },
+        Step { name: "tools", work: Work::Tools },
         Step { name: "tests", work: Work::Cargo(cargo("test --workspace")) },
+        // Bugs that are put in on purpose, each of which some test must catch.
+        Step {
+            name: "planted bugs",
+            work: Work::Cargo(cargo("test -p tenure-wal --features planted --test planted")),
+        },
         Step { name: "docs", work: Work::Cargo(docs) },
     ]
 }
