@@ -101,6 +101,12 @@ macro_rules! text {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            /// The text for an event, without copying it.
+            #[must_use]
+            pub fn share(&self) -> Text<'static> {
+                Text::Shared(Arc::clone(&self.0))
+            }
         }
 
         impl fmt::Debug for $name {
@@ -187,6 +193,16 @@ impl Text<'_> {
         match self {
             Text::Borrowed(text) => text,
             Text::Shared(text) => text,
+        }
+    }
+}
+
+impl Text<'_> {
+    /// The text for keeping: shared if it is already, else copied.
+    pub(crate) fn to_shared(&self) -> Arc<str> {
+        match self {
+            Text::Borrowed(text) => Arc::from(*text),
+            Text::Shared(text) => Arc::clone(text),
         }
     }
 }

@@ -35,7 +35,7 @@ fn event(to: &mut State, stamp: Stamp, event: &Event<'_>) {
             event.tasks.iter().for_each(|item| task::created(to, stamp, item));
         }
         Event::LeaseGranted(event) => {
-            let worker = to.worker_named(event.worker.as_str());
+            let worker = to.worker_named(&event.worker);
             event.grants.iter().for_each(|item| lease::granted(to, stamp, worker, item));
         }
         Event::LeaseExtended(item) => lease::extended(to, item),

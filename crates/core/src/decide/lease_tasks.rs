@@ -8,7 +8,6 @@ use crate::apply;
 use crate::command::{LeaseRef, LeaseTasks, Leased, Reply};
 use crate::event::{Event, Granted, LeaseGranted};
 use crate::limits::{LEASE_QUEUES_MAX, LEASE_SCAN_MAX, LEASE_TASKS_MAX};
-use crate::name::Text;
 use crate::rejection::Rejection;
 use crate::state::{Draft, Ledger, QueueRef};
 use crate::time::Now;
@@ -27,7 +26,8 @@ pub(super) fn decide<'c>(
     let tasks_max = command.tasks_max.get().min(LEASE_TASKS_MAX) as usize;
     let mut grants: Vec<Granted<'_>> = Vec::new();
     let mut leased = Vec::new();
-    let worker = draft.worker_named(command.worker.as_str());
+    let name = command.worker.share();
+    let worker = draft.worker_named(&name);
     while grants.len() < tasks_max
         && let Some(next) = next.next()
     {
@@ -51,8 +51,7 @@ pub(super) fn decide<'c>(
     if grants.is_empty() {
         return Ok(Verdict::Answer(reply));
     }
-    let worker = Text::Borrowed(command.worker.as_str());
-    Ok(Verdict::Append(Event::LeaseGranted(LeaseGranted { worker, grants }), reply))
+    Ok(Verdict::Append(Event::LeaseGranted(LeaseGranted { worker: name, grants }), reply))
 }
 
 /// The queues that exist and are not paused, each once.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::*;
 use crate::command::{Command, CompleteTask, LeaseRef, LeaseTasks, NewTask, SubmitTasks};
 use crate::event::{QueueSettings, Record};
-use crate::name::{QueueName, TaskKey, WorkerName};
+use crate::name::{QueueName, TaskKey, Text, WorkerName};
 use crate::state::{Cold, ColdRef, LeaseEnd, Ledger, WorkerRef};
 use crate::terms::{Payload, SpanMs};
 use crate::time::{Clock, Now};
@@ -106,7 +106,7 @@ fn every_law_can_be_seen_broken() {
             state.queue_named("empty");
         }),
         (Law::NothingUnused, "a worker that holds nothing", |state| {
-            state.worker_named("ben");
+            state.worker_named(&Text::Borrowed("ben"));
         }),
         (Law::NothingUnused, "a queue that counts wrong", |state| {
             let at = task(state, WAITING).queue;

@@ -37,7 +37,7 @@ pub struct Draft<'s> {
     new_keys: BTreeMap<(QueueRef, Arc<str>), TaskId>,
     new_queues: Vec<Arc<str>>,
     new_queue_refs: BTreeMap<Arc<str>, QueueRef>,
-    new_workers: Vec<Arc<str>>,
+    new_workers: SmallVec<[Arc<str>; 1]>,
     settings: Vec<(QueueRef, QueueSettings)>,
     next_task_id: TaskId,
     next_lease_id: LeaseId,
@@ -63,7 +63,7 @@ impl<'s> Draft<'s> {
             new_keys: BTreeMap::new(),
             new_queues: Vec::new(),
             new_queue_refs: BTreeMap::new(),
-            new_workers: Vec::new(),
+            new_workers: SmallVec::new(),
             settings: Vec::new(),
             next_task_id: state.facts.next_task_id,
             next_lease_id: state.facts.next_lease_id,
@@ -317,11 +317,11 @@ impl Ledger for Draft<'_> {
         self.settings.push((queue, settings.clone()));
     }
 
-    fn worker_named(&mut self, name: &str) -> WorkerRef {
-        self.state.worker_ref(name).unwrap_or_else(|| {
-            let known = self.new_workers.iter().position(|there| &**there == name);
+    fn worker_named(&mut self, name: &Text<'_>) -> WorkerRef {
+        self.state.worker_ref(name.as_str()).unwrap_or_else(|| {
+            let known = self.new_workers.iter().position(|there| &**there == name.as_str());
             let at = known.unwrap_or_else(|| {
-                self.new_workers.push(Arc::from(name));
+                self.new_workers.push(name.to_shared());
                 self.new_workers.len() - 1
             });
             WorkerRef(DRAFT_REF + at as u32)

@@ -5,6 +5,7 @@ use super::dense::{QueueRef, WorkerRef};
 use super::task::{Cold, Task};
 use crate::event::QueueSettings;
 use crate::id::TaskId;
+use crate::name::Text;
 
 /// A place that takes changes.
 pub(crate) trait Ledger {
@@ -36,5 +37,5 @@ pub(crate) trait Ledger {
     fn configure(&mut self, queue: QueueRef, settings: &QueueSettings);
 
     /// The worker of that name; a new one if there is none.
-    fn worker_named(&mut self, name: &str) -> WorkerRef;
+    fn worker_named(&mut self, name: &Text<'_>) -> WorkerRef;
 }

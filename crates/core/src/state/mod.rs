@@ -34,6 +34,7 @@ use self::index::{Followed, Indexes, Names};
 use crate::command::Rest;
 use crate::event::QueueSettings;
 use crate::id::{Lsn, TaskId};
+use crate::name::Text;
 use crate::time::{Clock, Now, Timestamp};
 
 /// The facts, and what is derived from them to find things fast.
@@ -338,12 +339,12 @@ impl Ledger for State {
         }
     }
 
-    fn worker_named(&mut self, name: &str) -> WorkerRef {
-        if let Some(at) = self.worker_ref(name) {
+    fn worker_named(&mut self, name: &Text<'_>) -> WorkerRef {
+        if let Some(at) = self.worker_ref(name.as_str()) {
             return at;
         }
-        let at = self.facts.workers.insert(Worker { name: Arc::from(name), leases: 0 });
-        self.worker_names.insert(name, at);
+        let at = self.facts.workers.insert(Worker { name: name.to_shared(), leases: 0 });
+        self.worker_names.insert(name.as_str(), at);
         at
     }
 }
