@@ -49,14 +49,7 @@ impl Disk for ReadOnlyDisk {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            if entry.file_type()?.is_file() {
-                names.push(entry.file_name().to_string_lossy().into_owned());
-            }
-        }
-        Ok(names)
+        super::real::file_names(&self.folder)
     }
 
     fn open(&self, name: &str) -> io::Result<ReadOnlyFile> {

@@ -40,6 +40,18 @@ fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
+/// The names of the files in a folder, in no order.
+pub(super) fn file_names(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    Ok(names)
+}
+
 impl Disk for RealDisk {
     type File = File;
     type Lock = File;
@@ -62,14 +74,7 @@ impl Disk for RealDisk {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            if entry.file_type()?.is_file() {
-                names.push(entry.file_name().to_string_lossy().into_owned());
-            }
-        }
-        Ok(names)
+        file_names(&self.folder)
     }
 
     fn open(&self, name: &str) -> io::Result<File> {
