@@ -46,6 +46,13 @@ pub enum Fault {
         /// What the system said.
         cause: io::Error,
     },
+    /// The log has gone on under another writer. This one has nothing to say any more.
+    Deposed {
+        /// Where this writer believed the log to go on.
+        lsn: Lsn,
+        /// In which time in office.
+        epoch: u64,
+    },
     /// There is no room for the frame. Nothing was written.
     Full,
 }
@@ -73,7 +80,7 @@ impl Fault {
     pub fn exit_code(&self) -> u8 {
         match self {
             Fault::NoFolder { .. } => 66,
-            Fault::InUse { .. } => 73,
+            Fault::InUse { .. } | Fault::Deposed { .. } => 73,
             Fault::Corrupt(_) | Fault::Newer { .. } | Fault::Foreign { .. } => 65,
             Fault::Io { .. } | Fault::Full => 74,
         }
@@ -110,6 +117,11 @@ impl fmt::Display for Fault {
                 f,
                 "cannot {doing} {file}: {cause}; mend the disk and start again, nothing that was \
                  acknowledged is lost"
+            ),
+            Fault::Deposed { lsn, epoch } => write!(
+                f,
+                "another process writes this log now: the batch of epoch {epoch} at LSN {lsn} was \
+                 refused; nothing is lost, and there is nothing to do here"
             ),
             Fault::Full => write!(f, "the disk is full; make room in the data folder"),
         }

@@ -9,6 +9,7 @@ mod fault;
 mod frame;
 mod index;
 mod inspect;
+mod log;
 #[cfg(not(feature = "planted"))]
 mod planted;
 #[cfg(feature = "planted")]
@@ -23,6 +24,7 @@ mod writer;
 pub use fault::{Corruption, Fault};
 pub use frame::{Batch, Chain, Frame, Header, Kind, PAYLOAD_BYTES_MAX};
 pub use inspect::{Inspection, Located, SegmentState, SegmentSummary, inspect};
+pub use log::{Committed, Log, Place, ReadLog, WriteSnapshot};
 pub use reader::{Read, Reader};
 pub use recover::{Anchor, Note, Recovered};
 pub use segment::{FORMAT, SegmentHeader};

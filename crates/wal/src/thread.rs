@@ -5,17 +5,22 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use crate::Lsn;
 use crate::disk::Disk;
 use crate::fault::Fault;
 use crate::frame::Batch;
-use crate::writer::{Released, Wal};
+use crate::log::{Committed, Log, Place, ReadLog, WriteSnapshot};
+use crate::reader::{Read, Reader};
+use crate::recover::Anchor;
+use crate::snapshot::{Footer, SnapshotWriter};
+use crate::writer::Wal;
 
 /// A log that can be synced here, without a hand-over, or over there, beside other work.
 #[derive(Debug)]
 pub struct LogThread<D: Disk> {
     wal: Arc<Mutex<Wal<D>>>,
     work: Option<SyncSender<Work>>,
-    done: Receiver<Done>,
+    done: Receiver<Committed>,
     thread: Option<JoinHandle<()>>,
     under_way: UnderWay,
 }
@@ -28,70 +33,115 @@ enum UnderWay {
 
 struct Work {
     batch: Batch,
+    place: Place,
     at_ms: u64,
 }
 
-type Done = (Batch, Result<Released, Fault>);
-
 impl<D: Disk> LogThread<D> {
-    /// Gives the log a thread.
-    pub fn start(wal: Wal<D>) -> std::io::Result<Self> {
+    /// Gives the log a thread, which calls `on_done` after each batch that was sent to it.
+    pub fn start(wal: Wal<D>, on_done: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         let wal = Arc::new(Mutex::new(wal));
         let (work, to_do) = mpsc::sync_channel::<Work>(1);
         let (tell, done) = mpsc::sync_channel(1);
         let shared = Arc::clone(&wal);
         let thread = std::thread::Builder::new().name("log".to_owned()).spawn(move || {
-            while let Ok(Work { mut batch, at_ms }) = to_do.recv() {
-                let result = commit(&mut lock(&shared), &mut batch, at_ms);
-                if tell.send((batch, result)).is_err() {
+            while let Ok(Work { batch, place, at_ms }) = to_do.recv() {
+                let committed = lock(&shared).commit_at(batch, place, at_ms);
+                if tell.send(committed).is_err() {
                     break;
                 }
+                on_done();
             }
         })?;
         let under_way = UnderWay::Nothing;
         Ok(Self { wal, work: Some(work), done, thread: Some(thread), under_way })
     }
 
-    /// Commits a batch here. For low load: no hand-over, no wait for another thread.
-    ///
-    /// # Panics
-    /// If a batch is under way.
-    pub fn commit_here(&mut self, batch: &mut Batch, at_ms: u64) -> Result<Released, Fault> {
-        assert_eq!(self.under_way, UnderWay::Nothing, "one batch is under way at a time");
-        commit(&mut self.wal(), batch, at_ms)
+    /// The log itself, for everything else. Waits for what is under way.
+    pub fn wal(&self) -> MutexGuard<'_, Wal<D>> {
+        lock(&self.wal)
     }
 
-    /// Sends a batch to be committed; [`LogThread::finish`] tells when it is.
-    ///
-    /// # Panics
-    /// If one is under way already.
-    pub fn begin(&mut self, batch: Batch, at_ms: u64) {
+    /// The log while nothing is under way.
+    fn idle(&self) -> MutexGuard<'_, Wal<D>> {
+        assert_eq!(self.under_way, UnderWay::Nothing, "one batch is under way at a time");
+        lock(&self.wal)
+    }
+}
+
+impl<D: Disk> Log for LogThread<D> {
+    type Reader = Reader<D>;
+    type Snapshot = SnapshotWriter<D>;
+
+    fn epoch(&self) -> u64 {
+        self.wal().epoch()
+    }
+
+    fn end(&self) -> Anchor {
+        let wal = self.idle();
+        Anchor { lsn: wal.written(), chain: wal.chain() }
+    }
+
+    fn commit(&mut self, batch: Batch, place: Place, at_ms: u64) -> Committed {
+        self.idle().commit_at(batch, place, at_ms)
+    }
+
+    fn begin(&mut self, batch: Batch, place: Place, at_ms: u64) {
         assert_eq!(self.under_way, UnderWay::Nothing, "one batch is under way at a time");
         self.under_way = UnderWay::OneBatch;
         let work = self.work.as_ref().expect("the thread runs as long as this does");
-        work.send(Work { batch, at_ms }).expect("the thread runs as long as this does");
+        work.send(Work { batch, place, at_ms }).expect("the thread runs as long as this does");
     }
 
-    /// Waits for the batch under way. Gives it back, for its room, and what became of it.
-    ///
-    /// # Panics
-    /// If none is under way.
-    pub fn finish(&mut self) -> (Batch, Result<Released, Fault>) {
-        assert_eq!(self.under_way, UnderWay::OneBatch, "something must be under way");
-        self.under_way = UnderWay::Nothing;
-        self.done.recv().expect("the thread answers every batch")
-    }
-
-    /// The same, if it is there already.
-    pub fn poll(&mut self) -> Option<(Batch, Result<Released, Fault>)> {
+    fn poll(&mut self) -> Option<Committed> {
         let done = self.done.try_recv().ok()?;
         self.under_way = UnderWay::Nothing;
         Some(done)
     }
 
-    /// The log itself, for everything else. Waits for what is under way.
-    pub fn wal(&self) -> MutexGuard<'_, Wal<D>> {
-        lock(&self.wal)
+    fn sync_due_ms(&self) -> Option<u64> {
+        self.idle().sync_due_ms()
+    }
+
+    fn sync(&mut self) -> Result<(), Fault> {
+        self.idle().sync().map(drop)
+    }
+
+    fn mark(&mut self, at_ms: u64) -> Result<(), Fault> {
+        self.idle().mark(at_ms)
+    }
+
+    fn reader(&self) -> Reader<D> {
+        self.wal().reader()
+    }
+
+    fn snapshot(&self, lsn: Lsn) -> Result<SnapshotWriter<D>, Fault> {
+        let wal = self.wal();
+        SnapshotWriter::create(wal.disk(), wal.log_id(), lsn)
+    }
+
+    fn trim(&mut self, before: Lsn) -> Result<(), Fault> {
+        self.idle().trim(before)
+    }
+}
+
+impl<D: Disk> ReadLog for Reader<D> {
+    fn seek(&mut self, lsn: Lsn) {
+        Reader::seek(self, lsn);
+    }
+
+    fn read(&mut self) -> Result<Read<'_>, Fault> {
+        Reader::read(self)
+    }
+}
+
+impl<D: Disk> WriteSnapshot for SnapshotWriter<D> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        SnapshotWriter::write(self, bytes)
+    }
+
+    fn finish(self, footer: &Footer) -> Result<(), Fault> {
+        SnapshotWriter::finish(self, footer)
     }
 }
 
@@ -107,10 +157,4 @@ impl<D: Disk> Drop for LogThread<D> {
 
 fn lock<D: Disk>(wal: &Mutex<Wal<D>>) -> MutexGuard<'_, Wal<D>> {
     wal.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn commit<D: Disk>(wal: &mut Wal<D>, batch: &mut Batch, at_ms: u64) -> Result<Released, Fault> {
-    let released = wal.commit(batch, at_ms)?;
-    batch.clear();
-    Ok(released)
 }

@@ -8,6 +8,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
 use crate::frame::{Batch, Chain, Frame, FrameStamp, Kind, frame_bytes};
 use crate::index::{Entry, Shared};
+use crate::log::{Committed, Place};
 use crate::planted::{self, Bug};
 use crate::reader::Reader;
 use crate::recover::{self, Anchor, Last, Recovered, Tail};
@@ -185,6 +186,16 @@ impl<D: Disk> Wal<D> {
         Ok(Released(self.written))
     }
 
+    /// Commits a batch where its sender believes the log to end, and gives it back.
+    pub fn commit_at(&mut self, mut batch: Batch, place: Place, at_ms: u64) -> Committed {
+        let end = Place { lsn: self.written.next(), epoch: self.epoch };
+        let result = match place == end {
+            true => self.commit(&mut batch, at_ms),
+            false => Err(Fault::Deposed { lsn: place.lsn, epoch: place.epoch }),
+        };
+        Committed { batch, result }
+    }
+
     /// When [`Wal::sync`] must be called at the latest, by log time; never if nothing waits for it.
     #[must_use]
     pub fn sync_due_ms(&self) -> Option<u64> {
@@ -211,6 +222,12 @@ impl<D: Disk> Wal<D> {
         self.unsynced_since_ms = None;
         self.shared.set_durable(self.written);
         Ok(Durable(self.written))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn disk(&self) -> &D {
+        &self.disk
     }
 
     /// The last record written.

@@ -6,7 +6,7 @@ mod support;
 use support::{Nothing, append, check_after_crash, crashes, open, options, record};
 use tenure_wal::disk::model::ModelDisk;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Batch, Durability, LogThread, Lsn, Options, Spares, Wal};
+use tenure_wal::{Batch, Durability, Fault, Log, LogThread, Lsn, Options, Place, Spares, Wal};
 
 fn batch_of(first: u64, count: u64) -> Batch {
     let mut batch = Batch::default();
@@ -72,18 +72,28 @@ fn the_next_batch_is_made_while_the_last_one_syncs() {
     let disk = RealDisk::open(&folder).unwrap();
     let options = Options { spares: Spares::Background, ..options() };
     let (wal, _) = Wal::open(&disk, options, None, |_| {}).unwrap();
-    let mut log = LogThread::start(wal).unwrap();
+    let (ring, bell) = std::sync::mpsc::channel();
+    let mut log = LogThread::start(wal, move || ring.send(()).unwrap()).unwrap();
+    let epoch = log.epoch();
+    let at = |lsn| Place { lsn: Lsn(lsn), epoch };
     let mut next = 1;
     for _ in 0..50 {
-        log.begin(batch_of(next, 3), next);
-        next += 3;
-        let ready = batch_of(next, 1);
-        let (_, told) = log.finish();
-        assert_eq!(told.unwrap().lsn(), Lsn(next - 1));
-        let mut ready = ready;
-        assert_eq!(log.commit_here(&mut ready, next).unwrap().lsn(), Lsn(next));
-        assert!(ready.is_empty(), "a batch comes back empty, with its room");
-        next += 1;
+        log.begin(batch_of(next, 3), at(next), next);
+        let ready = batch_of(next + 3, 1);
+        bell.recv().unwrap();
+        let committed = log.poll().expect("the bell rings when it is done");
+        assert_eq!(committed.result.unwrap().lsn(), Lsn(next + 2));
+        assert_eq!(committed.batch.records(), 3, "it comes back as it was sent");
+        let committed = log.commit(ready, at(next + 3), next);
+        assert_eq!(committed.result.unwrap().lsn(), Lsn(next + 3));
+        next += 4;
+    }
+    assert_eq!(log.end().lsn, Lsn(next - 1));
+    let elsewhere =
+        [Place { lsn: Lsn(next + 1), epoch }, Place { lsn: Lsn(next), epoch: epoch + 1 }];
+    for place in elsewhere {
+        let refused = log.commit(batch_of(next, 1), place, next).result.unwrap_err();
+        assert!(matches!(refused, Fault::Deposed { .. }), "{refused}");
     }
     assert!(log.poll().is_none());
     log.wal().mark(next).unwrap();

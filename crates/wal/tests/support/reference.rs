@@ -67,7 +67,11 @@ pub(crate) fn file_of(fault: &Fault) -> &str {
     match fault {
         Fault::Corrupt(corruption) => &corruption.file,
         Fault::Newer { file, .. } | Fault::Foreign { file, .. } => file,
-        Fault::NoFolder { .. } | Fault::InUse { .. } | Fault::Io { .. } | Fault::Full => {
+        Fault::NoFolder { .. }
+        | Fault::InUse { .. }
+        | Fault::Io { .. }
+        | Fault::Deposed { .. }
+        | Fault::Full => {
             unreachable!("not a fault of the bytes: {fault}")
         }
     }
