@@ -153,6 +153,11 @@ impl Batch {
         self.bytes.len() - HEADER_BYTES
     }
 
+    /// Its records in order, the first of which has this number.
+    pub fn records_from(&self, first: Lsn) -> impl Iterator<Item = (Lsn, &[u8])> {
+        records_in(&self.bytes[HEADER_BYTES..], first)
+    }
+
     /// Whether there is nothing in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -249,14 +254,18 @@ pub struct Frame<'a> {
 impl<'a> Frame<'a> {
     /// Its records, in order.
     pub fn records(&self) -> impl Iterator<Item = (Lsn, &'a [u8])> + use<'a> {
-        let mut rest = self.payload;
-        (self.header.first_lsn.0..).map_while(move |lsn| {
-            let (size, after) = rest.split_first_chunk::<RECORD_PREFIX>()?;
-            let (record, after) = after.split_at_checked(u32::from_le_bytes(*size) as usize)?;
-            rest = after;
-            Some((Lsn(lsn), record))
-        })
+        records_in(self.payload, self.header.first_lsn)
     }
+}
+
+fn records_in(payload: &[u8], first: Lsn) -> impl Iterator<Item = (Lsn, &[u8])> {
+    let mut rest = payload;
+    (first.0..).map_while(move |lsn| {
+        let (size, after) = rest.split_first_chunk::<RECORD_PREFIX>()?;
+        let (record, after) = after.split_at_checked(u32::from_le_bytes(*size) as usize)?;
+        rest = after;
+        Some((Lsn(lsn), record))
+    })
 }
 
 /// Why bytes are no frame.

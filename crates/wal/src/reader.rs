@@ -42,6 +42,12 @@ impl<D: Disk> Reader<D> {
         Self { disk, shared, wanted: Lsn(1), place: None, buffer: Vec::new() }
     }
 
+    /// Another reader of the same log, at the first record.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self::new(self.disk.clone(), self.shared.clone())
+    }
+
     /// Goes to a record.
     pub fn seek(&mut self, lsn: Lsn) {
         (self.wanted, self.place) = (lsn, None);

@@ -53,6 +53,23 @@ pub struct Options {
     pub salt_seed: u64,
 }
 
+impl Options {
+    /// Bytes of a segment unless somebody wants another size.
+    pub const SEGMENT_BYTES: u64 = 64 << 20;
+
+    /// The usual. `entropy` is any number that no other start has.
+    #[must_use]
+    pub fn new(durability: Durability, entropy: u128) -> Self {
+        Self {
+            durability,
+            spares: Spares::Background,
+            segment_bytes: Self::SEGMENT_BYTES,
+            new_log_id: entropy,
+            salt_seed: (entropy >> 64) as u64 ^ entropy as u64,
+        }
+    }
+}
+
 /// A log that is open for writing.
 #[derive(Debug)]
 pub struct Wal<D: Disk> {

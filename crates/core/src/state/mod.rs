@@ -130,6 +130,19 @@ impl State {
         })
     }
 
+    /// A queue from which more can be leased than when it was named here last: something became
+    /// ready in it, or it was resumed. Whoever keeps lease requests waiting asks until there is none.
+    pub fn next_woken(&mut self) -> Option<Arc<str>> {
+        let indexes = self.indexes.as_mut()?;
+        loop {
+            let woken = indexes.next_woken()?;
+            // It may be gone by now, with its last task.
+            if let Some(queue) = self.facts.queues.get(woken) {
+                return Some(Arc::clone(&queue.name));
+            }
+        }
+    }
+
     /// Compares the indexes with ones built anew. Says the first difference.
     pub(crate) fn check_indexes(&self) -> Result<(), String> {
         let Some(live) = &self.indexes else { return Ok(()) };
@@ -336,6 +349,7 @@ impl Ledger for State {
         found.configured = true;
         if let Some(indexes) = &mut self.indexes {
             indexes.retention_changed(queue, settings.retention_ms);
+            indexes.wake(queue);
         }
     }
 

@@ -68,6 +68,13 @@ impl State {
         queues
     }
 
+    /// How many leases a worker holds.
+    #[must_use]
+    pub fn leases_of(&self, worker: &str) -> u32 {
+        let worker = self.worker_ref(worker).and_then(|at| self.facts.workers.get(at));
+        worker.map_or(0, |worker| worker.leases)
+    }
+
     fn view_queue(&self, at: QueueRef) -> QueueView {
         let queue = self.facts.queues.get(at).expect("a queue that was found exists");
         let waiting = self.live().list(at, StateName::Waiting);
@@ -133,6 +140,12 @@ impl<'a> TaskView<'a> {
     #[must_use]
     pub fn output(&self) -> &'a [u8] {
         self.facts.blobs.get(self.task.output)
+    }
+
+    /// The output, for keeping beyond the next change.
+    #[must_use]
+    pub fn shared_output(&self) -> SharedBytes {
+        self.facts.blobs.share(self.task.output)
     }
 
     /// Grants so far.
@@ -256,6 +269,12 @@ impl<'a> TaskView<'a> {
     #[must_use]
     pub fn key(&self) -> Option<&'a str> {
         self.cold.and_then(|cold| cold.key.as_ref()).map(|key| &*key.text)
+    }
+
+    /// The key, for keeping beyond the next change.
+    #[must_use]
+    pub fn shared_key(&self) -> Option<Arc<str>> {
+        self.cold.and_then(|cold| cold.key.as_ref()).map(|key| Arc::clone(&key.text))
     }
 
     /// Its tags, by key.

@@ -42,6 +42,8 @@ pub(crate) struct Indexes {
     finished: Heads,
     counts: StateCounts,
     followed: Followed,
+    /// Queues in which something became ready, or may be leased again; each once.
+    woken: Vec<QueueRef>,
 }
 
 /// How far the clocks were followed: what is due by then is ready. Among tasks of the same moment,
@@ -82,6 +84,8 @@ struct QueueIndex {
     counts: StateCounts,
     finished: FinishedLine,
     own_retention_ms: Option<u64>,
+    /// It is among those that were woken.
+    is_woken: bool,
 }
 
 /// How many tasks are in each state.
@@ -144,6 +148,7 @@ impl Indexes {
             finished: Heads::default(),
             counts: StateCounts::default(),
             followed,
+            woken: Vec::new(),
         };
         for (queue, known) in facts.queues.iter() {
             indexes.retention_changed(queue, known.settings.retention_ms);
@@ -216,6 +221,21 @@ impl Indexes {
         self.finished.moved(queue, before, after);
     }
 
+    /// Remembers that a lease request for this queue may now get something.
+    pub(crate) fn wake(&mut self, queue: QueueRef) {
+        let at = self.grow_to(queue);
+        if !std::mem::replace(&mut self.queues[at].is_woken, true) {
+            self.woken.push(queue);
+        }
+    }
+
+    /// One of the queues that were woken, which is then no longer among them.
+    pub(crate) fn next_woken(&mut self) -> Option<QueueRef> {
+        let queue = self.woken.pop()?;
+        self.queue(queue).is_woken = false;
+        Some(queue)
+    }
+
     /// Follows the clocks: what was delayed until now is ready. At most [`ADVANCE_TASKS_MAX`] at
     /// a time; the rest waits for the next call.
     pub(crate) fn advance(&mut self, facts: &Facts, now: Now) -> Rest {
@@ -235,6 +255,7 @@ impl Indexes {
                 *self.followed.on_mut(clock) = (not_before, id);
                 let task = facts.tasks.get(id.0).expect("a delayed task exists");
                 self.queue(task.queue).ready.insert_returned(task.priority, id);
+                self.wake(task.queue);
             }
             let followed = self.followed.on_mut(clock);
             *followed = (*followed).max((now.on(clock), TaskId(u64::MAX)));
@@ -343,8 +364,12 @@ impl Indexes {
             Place::Fresh => {
                 let at = self.grow_to(task.queue);
                 self.queues[at].ready.push_fresh(&mut self.links, task.priority, id);
+                self.wake(task.queue);
             }
-            Place::Returned => self.queue(task.queue).ready.insert_returned(task.priority, id),
+            Place::Returned => {
+                self.queue(task.queue).ready.insert_returned(task.priority, id);
+                self.wake(task.queue);
+            }
             Place::Delayed(clock, until) => {
                 self.delayed[clock as usize].insert((until, id));
             }

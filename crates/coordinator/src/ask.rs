@@ -1,0 +1,268 @@
+//! What a caller can ask of the coordinator, what it is answered, and why it may be refused.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tenure_core::Rejection;
+use tenure_core::command::{Command, Extended, LeaseTasks, Reported, Retention, Submitted, Swept};
+use tenure_core::event::QueueSettings;
+use tenure_core::id::{Lsn, TaskId};
+use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::state::{Facts, QueueView, StateName};
+
+use crate::info::{Grant, Status, TaskInfo, TaskPage};
+use crate::workers::{Registration, WorkerInfo};
+
+/// Something that a caller wants.
+#[derive(Clone, Debug)]
+pub enum Ask {
+    /// To change something.
+    Command(Command),
+    /// To have work, and to wait for it if there is none.
+    Lease {
+        /// Which work.
+        request: LeaseTasks,
+        /// How long to wait, at most [`crate::limits::WAIT_MS_MAX`].
+        wait_ms: u64,
+    },
+    /// To know something.
+    Query(Query),
+    /// To be known as a worker.
+    Register(Registration),
+    /// To give back all leases of a worker, who leaves.
+    SignOff(WorkerName),
+}
+
+/// Something that a caller wants to know.
+#[derive(Clone, Debug)]
+pub enum Query {
+    /// A task.
+    Task(TaskId),
+    /// A task once it has ended, or as it is when the time is up.
+    TaskEnd {
+        /// Which task.
+        task_id: TaskId,
+        /// How long to wait, at most [`crate::limits::WAIT_MS_MAX`].
+        wait_ms: u64,
+    },
+    /// Tasks, newest first.
+    Tasks(TaskFilter),
+    /// A queue.
+    Queue(QueueName),
+    /// All queues.
+    Queues,
+    /// All workers that were seen lately.
+    Workers,
+    /// How things stand.
+    Status,
+    /// Everything, as it is now. It stays so while others go on writing.
+    Facts,
+}
+
+/// Which tasks to list.
+#[derive(Clone, Debug, Default)]
+pub struct TaskFilter {
+    /// Of this queue.
+    pub queue: Option<QueueName>,
+    /// In this state.
+    pub state: Option<StateName>,
+    /// With this tag.
+    pub tag: Option<(String, String)>,
+    /// Leased by this worker.
+    pub worker: Option<WorkerName>,
+    /// Older than this one.
+    pub before: Option<TaskId>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// What a caller is told.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// The tasks that were submitted, in their order.
+    Submitted(Vec<Submitted>),
+    /// The leases that were given, in their order; none if nothing came in time.
+    Leased(Vec<Grant>),
+    /// How long the lease goes on.
+    Extended(Extended),
+    /// The task's state after a report, a cancel or a retry.
+    State(TaskId, StateName),
+    /// What became of each report.
+    Reported(Vec<Reported>),
+    /// How much was swept.
+    Swept(Swept),
+    /// A queue's settings after a change.
+    Settings(QueueSettings),
+    /// A task.
+    Task(Box<TaskInfo>),
+    /// Tasks.
+    Tasks(TaskPage),
+    /// A queue, if it exists.
+    Queue(Option<Box<QueueView>>),
+    /// Queues, by name.
+    Queues(Vec<QueueView>),
+    /// Workers, by name.
+    Workers(Vec<WorkerInfo>),
+    /// It is known.
+    Registered,
+    /// How many leases were given back.
+    SignedOff(usize),
+    /// How things stand.
+    Status(Box<Status>),
+    /// Everything.
+    Facts(Box<Facts>),
+}
+
+/// Why nothing was done.
+#[derive(Clone, Debug)]
+pub enum Refusal {
+    /// By the rules.
+    Rejected(Rejection),
+    /// There is too much to do. Come back in a moment.
+    Overloaded {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much of it is allowed.
+        limit: usize,
+    },
+    /// The disk is nearly full: no new work is taken.
+    DiskFull,
+    /// What was to be read is no longer in the log.
+    Trimmed {
+        /// The oldest record that is there.
+        oldest: Lsn,
+    },
+    /// The coordinator has stopped, or is about to.
+    Unavailable(Arc<str>),
+}
+
+impl Refusal {
+    /// For programs; stable.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Refusal::Rejected(rejection) => rejection.code(),
+            Refusal::Overloaded { .. } => "overloaded",
+            Refusal::DiskFull => "disk_full",
+            Refusal::Trimmed { .. } => "log_trimmed",
+            Refusal::Unavailable(_) => "unavailable",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Rejected(rejection) => rejection.fmt(f),
+            Refusal::Overloaded { what, limit } => {
+                write!(f, "there are {limit} {what} already; try again in a moment")
+            }
+            Refusal::DiskFull => write!(
+                f,
+                "the disk is nearly full, so no new work is taken; reports and reads go on; make \
+                 room in the data folder"
+            ),
+            Refusal::Trimmed { oldest } => write!(
+                f,
+                "the log begins at LSN {oldest} by now; ask for the state, and go on from there"
+            ),
+            Refusal::Unavailable(why) => write!(f, "nothing can be done: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Self {
+        Refusal::Rejected(rejection)
+    }
+}
+
+/// What became of an ask.
+pub type Outcome = Result<Answer, Refusal>;
+
+/// Somebody who waits for an outcome.
+pub trait Caller: Send {
+    /// Whether nobody waits any more. Asked before anything is given to it.
+    fn is_gone(&self) -> bool;
+
+    /// Tells the outcome, or gives it back if nobody took it.
+    fn tell(self, outcome: Outcome) -> Result<(), Outcome>;
+}
+
+/// An ask and who waits for its outcome.
+#[derive(Debug)]
+pub struct Request<C> {
+    /// What is wanted.
+    pub ask: Ask,
+    /// By whom.
+    pub caller: C,
+}
+
+/// How urgent a request is when there are too many: the later kinds are refused first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// Word from a worker about a lease. Refusing it makes others do the work again.
+    Report,
+    /// Everything else about what exists.
+    Other,
+    /// New work.
+    Submit,
+}
+
+impl Ask {
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Ask::Command(command) => kind_of(command),
+            Ask::SignOff(_) => Kind::Report,
+            Ask::Lease { .. } | Ask::Query(_) | Ask::Register(_) => Kind::Other,
+        }
+    }
+
+    /// Bytes that strangers made this hold, about.
+    pub(crate) fn weight(&self) -> usize {
+        const ITEM: usize = 256;
+        match self {
+            Ask::Command(Command::SubmitTasks(command)) => {
+                let tasks = command.tasks.iter();
+                tasks.map(|task| ITEM + task.payload.as_bytes().len()).sum()
+            }
+            Ask::Command(Command::CompleteTask(command)) => ITEM + command.output.as_bytes().len(),
+            Ask::Command(Command::ReportTasks(command)) => {
+                let outputs = command.completes.iter().map(|c| c.output.as_bytes().len());
+                let reasons = command.fails.iter().map(|f| f.reason.as_str().len());
+                let items = command.heartbeats.len()
+                    + command.completes.len()
+                    + command.fails.len()
+                    + command.releases.len();
+                items * ITEM + outputs.sum::<usize>() + reasons.sum::<usize>()
+            }
+            Ask::Command(_)
+            | Ask::Lease { .. }
+            | Ask::Query(_)
+            | Ask::Register(_)
+            | Ask::SignOff(_) => ITEM,
+        }
+    }
+}
+
+fn kind_of(command: &Command) -> Kind {
+    match command {
+        Command::SubmitTasks(_) | Command::RetryTask(_) => Kind::Submit,
+        Command::Heartbeat(_)
+        | Command::CompleteTask(_)
+        | Command::FailTask(_)
+        | Command::ReleaseTask(_)
+        | Command::ReportTasks(_)
+        | Command::DropLeases(_) => Kind::Report,
+        Command::LeaseTasks(_)
+        | Command::CancelTask(_)
+        | Command::ExpireLeases
+        | Command::FireDeadlines
+        | Command::PauseQueue(_)
+        | Command::ResumeQueue(_)
+        | Command::ConfigureQueue(_)
+        | Command::PurgeTasks(Retention { .. }) => Kind::Other,
+    }
+}

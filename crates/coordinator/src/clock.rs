@@ -1,0 +1,89 @@
+//! Time for the rules. Leases run on log time, which starts where the log left off and goes at the
+//! pace of the monotonic clock, so that no jump of the wall clock stretches or shortens them.
+
+use tenure_core::time::{Now, Timestamp};
+
+use crate::limits::CLOCK_JUMP_MS;
+
+/// What the machine's clocks say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Milliseconds since any moment in this process's life; never goes back.
+    pub monotonic_ms: u64,
+    /// Milliseconds since 1970; may be set ahead and back.
+    pub wall_ms: u64,
+}
+
+/// A wall clock that was set, or a machine that slept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockJump {
+    /// How far, in milliseconds; back if negative.
+    pub by_ms: i64,
+}
+
+/// Log time and wall time for one process.
+#[derive(Clone, Copy, Debug)]
+pub struct LogClock {
+    /// Log time when the monotonic clock said zero.
+    offset_ms: u64,
+    /// How far the wall clock was ahead of log time when that was looked at last.
+    ahead_ms: i64,
+}
+
+impl LogClock {
+    /// Begins where the log left off, or later if the wall clock says so.
+    #[must_use]
+    pub fn start(last: Timestamp, reading: Reading) -> Self {
+        let log_ms = last.0.max(reading.wall_ms);
+        Self {
+            offset_ms: log_ms.saturating_sub(reading.monotonic_ms),
+            ahead_ms: reading.wall_ms as i64 - log_ms as i64,
+        }
+    }
+
+    /// What the rules are told.
+    #[must_use]
+    pub fn now(&self, reading: Reading) -> Now {
+        let log = Timestamp(self.offset_ms.saturating_add(reading.monotonic_ms));
+        Now { log, wall: log.max(Timestamp(reading.wall_ms)) }
+    }
+
+    /// A jump of the wall clock since this was called last.
+    pub fn jump(&mut self, reading: Reading) -> Option<ClockJump> {
+        let log = self.now(reading).log;
+        let ahead_ms = reading.wall_ms as i64 - log.0 as i64;
+        let by_ms = ahead_ms - self.ahead_ms;
+        (by_ms.unsigned_abs() > CLOCK_JUMP_MS).then(|| {
+            self.ahead_ms = ahead_ms;
+            ClockJump { by_ms }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(monotonic_ms: u64, wall_ms: u64) -> Reading {
+        Reading { monotonic_ms, wall_ms }
+    }
+
+    #[test]
+    fn log_time_goes_on_from_the_log_even_if_the_wall_clock_was_set_back() {
+        let clock = LogClock::start(Timestamp(9_000), reading(50, 2_000));
+        assert_eq!(clock.now(reading(50, 2_000)), Now::both(Timestamp(9_000)));
+        assert_eq!(clock.now(reading(150, 2_100)), Now::both(Timestamp(9_100)));
+    }
+
+    #[test]
+    fn a_wall_clock_that_jumps_does_not_move_log_time() {
+        let mut clock = LogClock::start(Timestamp::ZERO, reading(0, 10_000));
+        let ahead = reading(1_000, 911_000);
+        assert_eq!(clock.now(ahead), Now { log: Timestamp(11_000), wall: Timestamp(911_000) });
+        assert_eq!(clock.jump(ahead), Some(ClockJump { by_ms: 900_000 }));
+        assert_eq!(clock.jump(ahead), None, "a jump is told once");
+        let back = reading(2_000, 12_000);
+        assert_eq!(clock.jump(back), Some(ClockJump { by_ms: -900_000 }));
+        assert_eq!(clock.now(back), Now::both(Timestamp(12_000)));
+    }
+}

@@ -1,0 +1,412 @@
+//! Tenure as a library: a folder is opened, and tasks are submitted, leased and reported on from
+//! any thread of this process.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use tenure_core::command::{
+    CancelTask, Command, CompleteTask, Extended, FailTask, LeaseRef, LeaseTasks, NewTask,
+    ReportTasks, Reported, Retry, SubmitTasks, Submitted,
+};
+use tenure_core::id::{Lsn, TaskId};
+use tenure_core::name::{Invalid, QueueName, Reason, WorkerName};
+use tenure_core::state::{QueueView, StateName};
+use tenure_core::terms::Payload;
+use tenure_wal::disk::real::RealDisk;
+use tenure_wal::{Durability, Fault, Log, LogThread, Note, Options, Reader, Wal};
+
+use crate::ask::{Answer, Ask, Outcome, Query, Refusal, TaskFilter};
+use crate::feed::{Feed, Followed, Follower, Position};
+use crate::history::{History, Step, history};
+use crate::inbox::Inbox;
+use crate::info::{Grant, Status, TaskInfo, TaskPage};
+use crate::recover::{Failure, Progress, recover};
+use crate::step::Coordinator;
+use crate::thread::{MachineClock, run};
+use crate::ticket::{Ticket, TicketCaller};
+
+/// A folder of tasks that is open. Clones are the same one; the last that goes closes it.
+#[derive(Clone, Debug)]
+pub struct Tenure {
+    running: Arc<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    inbox: Inbox<TicketCaller>,
+    feed: Feed,
+    reader: Mutex<Reader<RealDisk>>,
+    notes: Vec<Note>,
+    thread: Mutex<Option<JoinHandle<Result<(), Fault>>>>,
+}
+
+/// How a folder is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Opening {
+    durability: Durability,
+}
+
+/// Why something was not done.
+#[derive(Debug)]
+pub enum Error {
+    /// A name or a value is not one that is allowed.
+    Invalid(Invalid),
+    /// The rules, or the load, or the disk say no.
+    Refused(Refusal),
+    /// The folder cannot be opened or read.
+    Failed(Failure),
+}
+
+impl Error {
+    /// For programs; stable.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Invalid(_) => "invalid_request",
+            Error::Refused(refusal) => refusal.code(),
+            Error::Failed(_) => "unavailable",
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Invalid(invalid) => invalid.fmt(f),
+            Error::Refused(refusal) => refusal.fmt(f),
+            Error::Failed(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<Invalid> for Error {
+    fn from(invalid: Invalid) -> Self {
+        Error::Invalid(invalid)
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Error::Refused(refusal)
+    }
+}
+
+impl<F: Into<Failure>> From<F> for Error {
+    fn from(failure: F) -> Self {
+        Error::Failed(failure.into())
+    }
+}
+
+/// A task with the defaults; set what should be different.
+pub fn new_task(queue: &str, payload: impl Into<Vec<u8>>) -> Result<NewTask, Invalid> {
+    Ok(NewTask::new(QueueName::parse(queue)?, Payload::parse("payload", payload.into())?))
+}
+
+impl Opening {
+    /// When a call returns: after its record is durable, or earlier.
+    #[must_use]
+    pub fn durability(self, durability: Durability) -> Self {
+        Self { durability }
+    }
+
+    /// Opens a folder, which is made if it is missing, and tells how far the replay is.
+    pub fn open(
+        self,
+        folder: impl AsRef<Path>,
+        progress: impl FnMut(Progress),
+    ) -> Result<Tenure, Error> {
+        let folder = folder.as_ref();
+        let name = || folder.display().to_string();
+        let disk =
+            RealDisk::open(folder).map_err(|cause| Fault::NoFolder { folder: name(), cause })?;
+        let seed = fresh_seed();
+        let options =
+            Options::new(self.durability, u128::from(seed) << 64 | u128::from(fresh_seed()));
+        let recovery =
+            recover(|anchor, visit| Wal::open(&disk, options, anchor, visit), seed, progress)?;
+        let inbox = Inbox::default();
+        let bell = inbox.clone();
+        let recovery = recovery
+            .map_log(|wal| LogThread::start(wal, move || bell.ring()))
+            .map_err(|cause| Fault::NoFolder { folder: name(), cause })?;
+        let reader = Mutex::new(recovery.log.reader());
+        let notes = recovery.notes.clone();
+        let clock = MachineClock::start();
+        let coordinator = Coordinator::new(recovery, inbox.clone(), clock.read(), seed);
+        let feed = coordinator.feed().clone();
+        let door = inbox.clone();
+        let thread = std::thread::Builder::new()
+            .name("coordinator".to_owned())
+            .spawn(move || run(coordinator, &door, clock))
+            .map_err(|cause| Fault::NoFolder { folder: name(), cause })?;
+        let thread = Mutex::new(Some(thread));
+        Ok(Tenure { running: Arc::new(Running { inbox, feed, reader, notes, thread }) })
+    }
+}
+
+impl Tenure {
+    /// Opens a folder, which is made if it is missing. Nothing that was acknowledged is lost,
+    /// however the last process ended.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self, Error> {
+        Opening::default().open(folder, |_| {})
+    }
+
+    /// What people should hear of, though the folder is sound.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.running.notes
+    }
+
+    /// Asks anything. The ticket is a future; [`Ticket::wait`] sleeps on it.
+    #[must_use]
+    pub fn ask(&self, ask: Ask) -> Ticket {
+        Ticket::ask(&self.running.inbox, ask)
+    }
+
+    /// Submits a task.
+    pub fn submit(&self, task: NewTask) -> Result<TaskId, Error> {
+        let submitted = self.submit_all(vec![task])?;
+        Ok(submitted.first().map_or(TaskId::NONE, |task| task.task_id))
+    }
+
+    /// Submits tasks, all or none.
+    pub fn submit_all(&self, tasks: Vec<NewTask>) -> Result<Vec<Submitted>, Error> {
+        let submit = Command::SubmitTasks(SubmitTasks { tasks });
+        let Answer::Submitted(submitted) = self.command(submit)? else { return unexpected() };
+        Ok(submitted)
+    }
+
+    /// Takes up to `max` tasks for a worker, and waits for the first if there is none.
+    pub fn lease(
+        &self,
+        worker: &str,
+        queues: &[&str],
+        max: u32,
+        wait: Duration,
+    ) -> Result<Vec<Grant>, Error> {
+        let queues: Result<_, _> = queues.iter().map(|queue| QueueName::parse(queue)).collect();
+        let request = LeaseTasks {
+            worker: WorkerName::parse(worker)?,
+            queues: queues?,
+            tasks_max: NonZeroU32::new(max).unwrap_or(NonZeroU32::MIN),
+            lease_ms: None,
+        };
+        let wait_ms = wait.as_millis() as u64;
+        let lease = Ask::Lease { request, wait_ms };
+        let Answer::Leased(grants) = self.ask(lease).wait()? else { return unexpected() };
+        Ok(grants)
+    }
+
+    /// Says that a worker is still at it.
+    pub fn heartbeat(&self, lease: LeaseRef) -> Result<Extended, Error> {
+        let Answer::Extended(extended) = self.command(Command::Heartbeat(lease))? else {
+            return unexpected();
+        };
+        Ok(extended)
+    }
+
+    /// Says that a task is done.
+    pub fn complete(
+        &self,
+        lease: LeaseRef,
+        output: impl Into<Vec<u8>>,
+    ) -> Result<StateName, Error> {
+        let output = Payload::parse("output", output.into())?;
+        self.report_one(Command::CompleteTask(CompleteTask { lease, output }))
+    }
+
+    /// Says that an attempt failed; another one may follow, as the task's backoff says.
+    pub fn fail(&self, lease: LeaseRef, reason: &str, retry: Retry) -> Result<StateName, Error> {
+        let reason = Reason::keep_end(reason);
+        self.report_one(Command::FailTask(FailTask { lease, reason, code: None, retry }))
+    }
+
+    /// Gives a lease back. It costs the task nothing.
+    pub fn release(&self, lease: LeaseRef) -> Result<StateName, Error> {
+        self.report_one(Command::ReleaseTask(lease))
+    }
+
+    /// Makes many reports at once; each stands for itself.
+    pub fn report(&self, reports: ReportTasks) -> Result<Vec<Reported>, Error> {
+        let Answer::Reported(reported) = self.command(Command::ReportTasks(reports))? else {
+            return unexpected();
+        };
+        Ok(reported)
+    }
+
+    /// Asks a task to stop.
+    pub fn cancel(&self, task_id: TaskId) -> Result<StateName, Error> {
+        self.report_one(Command::CancelTask(CancelTask { task_id, grace_ms: None }))
+    }
+
+    /// Gives an ended task another round.
+    pub fn retry(&self, task_id: TaskId) -> Result<StateName, Error> {
+        self.report_one(Command::RetryTask(task_id))
+    }
+
+    /// A task.
+    pub fn task(&self, task_id: TaskId) -> Result<TaskInfo, Error> {
+        self.one_task(Query::Task(task_id))
+    }
+
+    /// A task once it has ended, or as it is when the time is up.
+    pub fn wait(&self, task_id: TaskId, timeout: Duration) -> Result<TaskInfo, Error> {
+        self.one_task(Query::TaskEnd { task_id, wait_ms: timeout.as_millis() as u64 })
+    }
+
+    /// Tasks, newest first.
+    pub fn tasks(&self, filter: TaskFilter) -> Result<TaskPage, Error> {
+        let Answer::Tasks(page) = self.query(Query::Tasks(filter))? else { return unexpected() };
+        Ok(page)
+    }
+
+    /// All queues, by name.
+    pub fn queues(&self) -> Result<Vec<QueueView>, Error> {
+        let Answer::Queues(queues) = self.query(Query::Queues)? else { return unexpected() };
+        Ok(queues)
+    }
+
+    /// How things stand.
+    pub fn status(&self) -> Result<Status, Error> {
+        let Answer::Status(status) = self.query(Query::Status)? else { return unexpected() };
+        Ok(*status)
+    }
+
+    /// What happened to a task, from the log.
+    pub fn history(&self, task_id: TaskId) -> Result<History, Error> {
+        let last = self.task(task_id)?.last_lsn;
+        Ok(history(&mut self.reader(), task_id, last)?)
+    }
+
+    /// Follows what happens after a place.
+    #[must_use]
+    pub fn watch(&self, after: Position) -> Watch {
+        Watch { follower: self.running.feed.follow(self.reader(), after), ready: VecDeque::new() }
+    }
+
+    /// The last record that somebody was told of.
+    #[must_use]
+    pub fn last_lsn(&self) -> Lsn {
+        self.running.feed.last()
+    }
+
+    /// Ends in good order: what was asked is answered, and nothing more is taken.
+    pub fn close(self) -> Result<(), Error> {
+        Ok(self.running.stop()?)
+    }
+
+    fn reader(&self) -> Reader<RealDisk> {
+        self.running.reader.lock().unwrap_or_else(PoisonError::into_inner).fork()
+    }
+
+    fn command(&self, command: Command) -> Outcome {
+        self.ask(Ask::Command(command)).wait()
+    }
+
+    fn query(&self, query: Query) -> Outcome {
+        self.ask(Ask::Query(query)).wait()
+    }
+
+    fn one_task(&self, query: Query) -> Result<TaskInfo, Error> {
+        let Answer::Task(task) = self.query(query)? else { return unexpected() };
+        Ok(*task)
+    }
+
+    fn report_one(&self, command: Command) -> Result<StateName, Error> {
+        let Answer::State(_, state) = self.command(command)? else { return unexpected() };
+        Ok(state)
+    }
+}
+
+impl Running {
+    fn stop(&self) -> Result<(), Fault> {
+        self.inbox.close("this Tenure was closed");
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match thread.map(JoinHandle::join) {
+            Some(Ok(ended)) => ended,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Whoever wants to hear of a fault calls `close`.
+        let _ = self.stop();
+    }
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Where it stands; whoever goes on after this sees nothing twice.
+    pub position: Position,
+    /// To which task.
+    pub task_id: TaskId,
+    /// In which queue.
+    pub queue: String,
+    /// What.
+    pub step: Step,
+}
+
+/// Follows what happens.
+#[derive(Debug)]
+pub struct Watch {
+    follower: Follower<Reader<RealDisk>>,
+    ready: VecDeque<Change>,
+}
+
+impl Watch {
+    /// The next change; nothing if none comes in time or if Tenure was closed.
+    pub fn next(&mut self, timeout: Duration) -> Result<Option<Change>, Error> {
+        let start = Instant::now();
+        loop {
+            if let Some(change) = self.ready.pop_front() {
+                return Ok(Some(change));
+            }
+            let ready = &mut self.ready;
+            let found = self.follower.next(|record, transition| {
+                let position = Position { lsn: record.lsn, index: Some(transition.index) };
+                ready.push_back(Change {
+                    position,
+                    task_id: transition.task_id,
+                    queue: transition.queue.to_owned(),
+                    step: Step::of(record, transition),
+                });
+            })?;
+            match found {
+                Followed::Frame => {}
+                Followed::Closed => return Ok(None),
+                Followed::Trimmed(oldest) => return Err(Refusal::Trimmed { oldest }.into()),
+                Followed::UpToDate => {
+                    let left = timeout.saturating_sub(start.elapsed());
+                    if left.is_zero() || !self.follower.wait(left) {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn unexpected<T>() -> Result<T, Error> {
+    unreachable!("every ask has its own kind of answer")
+}
+
+/// A number that differs from start to start and that strangers cannot foretell.
+fn fresh_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    let mut hasher = RandomState::new().build_hasher();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    hasher.write_u128(now.map_or(0, |now| now.as_nanos()));
+    hasher.write_u32(std::process::id());
+    hasher.finish()
+}

@@ -1,0 +1,223 @@
+//! What happened, for those who follow: recent frames from memory, older ones from the log. Only
+//! what may be told gets here. A follower that is slow costs nothing; it reads the log again.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+use tenure_core::codec;
+use tenure_core::event::Record;
+use tenure_core::id::Lsn;
+use tenure_core::transition::{Transition, transitions};
+use tenure_wal::{Batch, Read, ReadLog};
+
+use crate::limits::{FEED_BYTES_MAX, FEED_FRAMES_MAX};
+use crate::recover::Failure;
+use crate::ticket::Sleeper;
+
+/// Recent frames. Clones are the same feed.
+#[derive(Clone, Debug)]
+pub struct Feed {
+    shared: Arc<Mutex<Ring>>,
+}
+
+#[derive(Debug)]
+struct Ring {
+    frames: VecDeque<Published>,
+    bytes: usize,
+    last: Lsn,
+    wakers: Vec<Waker>,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Published {
+    first: Lsn,
+    batch: Arc<Batch>,
+}
+
+/// The last transition that somebody saw: `LSN.index`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// Its record.
+    pub lsn: Lsn,
+    /// Its place among the transitions of that record; none for all of them.
+    pub index: Option<usize>,
+}
+
+impl Position {
+    /// Before everything.
+    pub const START: Self = Self { lsn: Lsn::NONE, index: None };
+
+    /// After a whole record.
+    #[must_use]
+    pub fn after(lsn: Lsn) -> Self {
+        Self { lsn, index: None }
+    }
+
+    /// The first record in which there may be something new.
+    fn wanted(self) -> Lsn {
+        match self.index {
+            Some(_) => self.lsn,
+            None => self.lsn.next(),
+        }
+    }
+
+    fn is_before(self, transition: &Transition<'_>, lsn: Lsn) -> bool {
+        lsn > self.lsn || self.index.is_some_and(|index| transition.index > index)
+    }
+}
+
+impl Feed {
+    pub(crate) fn new(last: Lsn) -> Self {
+        let ring =
+            Ring { frames: VecDeque::new(), bytes: 0, last, wakers: Vec::new(), closed: false };
+        Self { shared: Arc::new(Mutex::new(ring)) }
+    }
+
+    /// Shows a frame that may be told. Gives back an old one that nobody reads, for its room.
+    pub(crate) fn publish(&self, first: Lsn, batch: Batch) -> Option<Batch> {
+        let mut ring = self.lock();
+        ring.last = Lsn(first.0 + u64::from(batch.records()) - 1);
+        ring.bytes += batch.payload_bytes();
+        ring.frames.push_back(Published { first, batch: Arc::new(batch) });
+        let mut emptied = None;
+        while ring.bytes > FEED_BYTES_MAX || ring.frames.len() > FEED_FRAMES_MAX {
+            let Some(oldest) = ring.frames.pop_front() else { break };
+            ring.bytes -= oldest.batch.payload_bytes();
+            emptied = Arc::try_unwrap(oldest.batch).ok().or(emptied);
+        }
+        ring.wakers.drain(..).for_each(Waker::wake);
+        if let Some(batch) = &mut emptied {
+            batch.clear();
+        }
+        emptied
+    }
+
+    /// Nothing will follow.
+    pub(crate) fn close(&self) {
+        let mut ring = self.lock();
+        ring.closed = true;
+        ring.wakers.drain(..).for_each(Waker::wake);
+    }
+
+    /// Follows what happens after a place. `log` reads what is no longer in memory.
+    pub fn follow<R: ReadLog>(&self, log: R, after: Position) -> Follower<R> {
+        Follower { feed: self.clone(), log, after, in_log: None }
+    }
+
+    /// The last record that may be told.
+    #[must_use]
+    pub fn last(&self) -> Lsn {
+        self.lock().last
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody who follows.
+#[derive(Debug)]
+pub struct Follower<R> {
+    feed: Feed,
+    log: R,
+    after: Position,
+    /// Where the log's reader stands, if it was used last.
+    in_log: Option<Lsn>,
+}
+
+/// What a follower found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Followed {
+    /// A frame; its transitions were handed over.
+    Frame,
+    /// Nothing new. [`Follower::is_ready`] or [`Follower::wait`] tells when there is.
+    UpToDate,
+    /// What comes next was trimmed; this is the oldest record that is there.
+    Trimmed(Lsn),
+    /// The coordinator has ended and everything was seen.
+    Closed,
+}
+
+impl<R: ReadLog> Follower<R> {
+    /// The last transition that was handed over.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.after
+    }
+
+    /// Hands over the transitions of the next frame, as far as they are new.
+    pub fn next(
+        &mut self,
+        mut visit: impl FnMut(&Record<'_>, &Transition<'_>),
+    ) -> Result<Followed, Failure> {
+        let wanted = self.after.wanted();
+        let recent = {
+            let ring = self.feed.lock();
+            if wanted > ring.last {
+                return Ok(if ring.closed { Followed::Closed } else { Followed::UpToDate });
+            }
+            let at = ring.frames.partition_point(|frame| frame.first <= wanted);
+            let found = at.checked_sub(1).and_then(|at| ring.frames.get(at));
+            found.map(|frame| (frame.first, Arc::clone(&frame.batch)))
+        };
+        if let Some((first, batch)) = recent {
+            self.in_log = None;
+            let records = batch.records_from(tenure_wal::Lsn(first.0));
+            self.after = hand_over(records, self.after, &mut visit)?;
+            return Ok(Followed::Frame);
+        }
+        if self.in_log != Some(wanted) {
+            self.log.seek(tenure_wal::Lsn(wanted.0));
+        }
+        match self.log.read()? {
+            Read::Frame(frame) => {
+                self.after = hand_over(frame.records(), self.after, &mut visit)?;
+                self.in_log = Some(self.after.wanted());
+                Ok(Followed::Frame)
+            }
+            Read::UpToDate => Ok(Followed::UpToDate),
+            Read::Trimmed(oldest) => Ok(Followed::Trimmed(Lsn(oldest.0))),
+        }
+    }
+
+    /// Whether there may be something new. If not, `waker` is called when there is.
+    #[must_use]
+    pub fn is_ready(&self, waker: &Waker) -> bool {
+        let mut ring = self.feed.lock();
+        let is_ready = ring.closed || self.after.wanted() <= ring.last;
+        if !is_ready && !ring.wakers.iter().any(|known| known.will_wake(waker)) {
+            ring.wakers.push(waker.clone());
+        }
+        is_ready
+    }
+
+    /// Sleeps until there may be something new, or for so long. Says whether there is.
+    pub fn wait(&self, timeout: Duration) -> bool {
+        Sleeper::here().sleep_until_ready(timeout, |waker| self.is_ready(waker))
+    }
+}
+
+/// Hands over what is new and says how far that goes.
+fn hand_over<'b>(
+    records: impl Iterator<Item = (tenure_wal::Lsn, &'b [u8])>,
+    after: Position,
+    visit: &mut impl FnMut(&Record<'_>, &Transition<'_>),
+) -> Result<Position, Failure> {
+    let mut position = after;
+    for (lsn, bytes) in records {
+        let lsn = Lsn(lsn.0);
+        if lsn < after.wanted() {
+            continue;
+        }
+        let decoded = codec::decode(bytes);
+        let record = decoded.map_err(|malformed| Failure::Record { lsn, malformed })?;
+        for transition in transitions(&record).iter().filter(|t| after.is_before(t, lsn)) {
+            visit(&record, transition);
+        }
+        position = Position::after(lsn);
+    }
+    Ok(position)
+}

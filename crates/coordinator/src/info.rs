@@ -1,0 +1,169 @@
+//! Things as a caller keeps them: copied from the state at the moment of the answer, with payloads
+//! shared, not copied.
+
+use std::sync::Arc;
+
+use tenure_core::command::LeaseRef;
+use tenure_core::id::{LeaseId, Lsn, TaskId};
+use tenure_core::state::{LeaseView, SharedBytes, StateCounts, StateName, TaskError, TaskView};
+use tenure_core::terms::{Backoff, Priority};
+use tenure_core::time::Timestamp;
+
+/// A lease that was given, with all that its worker needs.
+#[derive(Clone, Debug)]
+pub struct Grant {
+    /// The task.
+    pub task_id: TaskId,
+    /// The lease, and the fence: a later one has a larger number.
+    pub lease_id: LeaseId,
+    /// How often the task was leased, this time included.
+    pub attempt: u32,
+    /// The task's queue.
+    pub queue: Arc<str>,
+    /// What is to be done.
+    pub payload: SharedBytes,
+    /// The task's tags.
+    pub tags: Vec<(Arc<str>, Arc<str>)>,
+    /// When the lease ends unless it is extended.
+    pub expires_at: Timestamp,
+}
+
+impl Grant {
+    /// What a report has to name.
+    #[must_use]
+    pub fn lease(&self) -> LeaseRef {
+        LeaseRef { task_id: self.task_id, lease_id: self.lease_id }
+    }
+}
+
+/// A task.
+#[derive(Clone, Debug)]
+pub struct TaskInfo {
+    /// Its number.
+    pub id: TaskId,
+    /// Its queue.
+    pub queue: Arc<str>,
+    /// Its state.
+    pub state: StateName,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// What its worker gets.
+    pub payload: SharedBytes,
+    /// What its worker gave back; empty if nothing.
+    pub output: SharedBytes,
+    /// How long a lease lasts.
+    pub lease_ms: u32,
+    /// Failures that end it.
+    pub max_attempts: u16,
+    /// Expired leases that end it.
+    pub max_expiries: u16,
+    /// How it waits between failures.
+    pub backoff: Backoff,
+    /// How long it may take from submit to end.
+    pub timeout_ms: Option<u64>,
+    /// Grants so far.
+    pub attempt: u32,
+    /// Failures so far.
+    pub failures: u16,
+    /// Expired leases so far.
+    pub expiries: u16,
+    /// Whether a client asked it to stop.
+    pub cancel_requested: bool,
+    /// The lease that holds.
+    pub lease: Option<LeaseView>,
+    /// When it was submitted.
+    pub created_at: Timestamp,
+    /// When it was told to run first.
+    pub run_at: Option<Timestamp>,
+    /// While it waits: when it may run; zero for at once.
+    pub not_before: Option<Timestamp>,
+    /// The latest grant.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+    /// Its idempotency key.
+    pub key: Option<Arc<str>>,
+    /// Its tags, by key.
+    pub tags: Vec<(Arc<str>, Arc<str>)>,
+    /// Its last failures, oldest first.
+    pub errors: Vec<TaskError>,
+    /// The last record of its history.
+    pub last_lsn: Lsn,
+}
+
+impl TaskInfo {
+    /// A copy of what is seen.
+    #[must_use]
+    pub fn of(task: &TaskView<'_>) -> Self {
+        Self {
+            id: task.id,
+            queue: Arc::clone(task.queue()),
+            state: task.state(),
+            priority: task.priority(),
+            payload: task.shared_payload(),
+            output: task.shared_output(),
+            lease_ms: task.lease_ms(),
+            max_attempts: task.max_attempts(),
+            max_expiries: task.max_expiries(),
+            backoff: task.backoff(),
+            timeout_ms: task.timeout_ms(),
+            attempt: task.attempt(),
+            failures: task.failures(),
+            expiries: task.expiries(),
+            cancel_requested: task.cancel_requested(),
+            lease: task.lease(),
+            created_at: task.created_at(),
+            run_at: task.run_at(),
+            not_before: task.not_before(),
+            started_at: task.started_at(),
+            finished_at: task.finished_at(),
+            key: task.shared_key(),
+            tags: task.tags().to_vec(),
+            errors: task.errors().to_vec(),
+            last_lsn: task.last_lsn(),
+        }
+    }
+}
+
+/// A page of tasks.
+#[derive(Clone, Debug)]
+pub struct TaskPage {
+    /// Newest first. May be fewer than asked for, even none, while `next` is set.
+    pub tasks: Vec<TaskInfo>,
+    /// Where to go on: ask for tasks before this one.
+    pub next: Option<TaskId>,
+}
+
+/// How things stand.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// The last record.
+    pub lsn: Lsn,
+    /// The last record that somebody may be told of.
+    pub released: Lsn,
+    /// This coordinator's time in office.
+    pub epoch: u64,
+    /// Log time.
+    pub now: Timestamp,
+    /// Tasks by state.
+    pub tasks: StateCounts,
+    /// Lease requests that wait for work.
+    pub parked_leases: usize,
+    /// Readers that wait for a task to end.
+    pub parked_readers: usize,
+    /// What was done since the start.
+    pub work: Work,
+}
+
+/// What was done since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Requests that were decided.
+    pub requests: u64,
+    /// Records that were written.
+    pub records: u64,
+    /// Frames in which they were written.
+    pub frames: u64,
+    /// Bytes of those frames.
+    pub bytes: u64,
+}

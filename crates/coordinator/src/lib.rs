@@ -1,0 +1,66 @@
+//! The single writer of Tenure, and Tenure as a library.
+//!
+//! ```text
+//! ask ─▶ inbox ─▶ decide ─▶ append ─▶ apply ─▶ sync ─▶ respond
+//! ```
+//!
+//! A program that wants durable tasks and nothing to install opens a folder with [`Tenure::open`]:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = std::env::temp_dir().join(format!("tenure-doc-{}", std::process::id()));
+//! use std::time::Duration;
+//! use tenure_coordinator::{Tenure, new_task};
+//!
+//! let tenure = Tenure::open(&folder)?;
+//! let id = tenure.submit(new_task("mail", r#"{"to":"ada@example.org"}"#)?)?;
+//!
+//! // Somewhere else: a worker takes it, does it, and says so.
+//! for grant in tenure.lease("worker-1", &["mail"], 1, Duration::from_secs(1))? {
+//!     assert_eq!(&grant.payload[..], br#"{"to":"ada@example.org"}"#);
+//!     tenure.complete(grant.lease(), r#""sent""#)?;
+//! }
+//! assert_eq!(&tenure.task(id)?.output[..], br#""sent""#);
+//! tenure.close()?;
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Everything that a call returns is on disk. The process may be killed at any moment; whoever
+//! opens the folder next goes on where it ended.
+
+mod ask;
+mod clock;
+mod embedded;
+mod feed;
+mod history;
+mod inbox;
+mod info;
+pub mod limits;
+#[cfg(not(feature = "planted"))]
+mod planted;
+#[cfg(feature = "planted")]
+pub mod planted;
+mod recover;
+mod respond;
+mod serve;
+mod step;
+mod thread;
+mod tick;
+mod ticket;
+mod wait;
+mod workers;
+
+pub use ask::{Answer, Ask, Caller, Outcome, Query, Refusal, Request, TaskFilter};
+pub use clock::{ClockJump, LogClock, Reading};
+pub use embedded::{Change, Error, Opening, Tenure, Watch, new_task};
+pub use feed::{Feed, Followed, Follower, Position};
+pub use history::{History, Step, history};
+pub use inbox::Inbox;
+pub use info::{Grant, Status, TaskInfo, TaskPage, Work};
+pub use recover::{Failure, Progress, Recovery, recover};
+pub use step::{Coordinator, Next};
+pub use thread::{MachineClock, run};
+pub use ticket::{Ticket, TicketCaller};
+pub use workers::{Registration, WorkerInfo};

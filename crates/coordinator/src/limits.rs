@@ -1,0 +1,40 @@
+//! Every bound of the coordinator has a name, a value and a place where it is enforced.
+
+/// Requests that wait to be decided. Beyond half of it new work is refused, beyond three quarters
+/// everything but reports.
+pub const INBOX_REQUESTS_MAX: usize = 32_768;
+/// Bytes of those requests, about.
+pub const INBOX_BYTES_MAX: usize = 128 << 20;
+/// Lease requests that wait for work.
+pub const PARKED_LEASES_MAX: usize = 10_000;
+/// Readers that wait for a task to end.
+pub const PARKED_READERS_MAX: usize = 10_000;
+/// The longest that a request may wait, in milliseconds.
+pub const WAIT_MS_MAX: u64 = 60_000;
+/// A frame is closed at about this size; one more record fits.
+pub const FRAME_BYTES: usize = 4 << 20;
+/// A frame with more records than this is committed on the log's thread even if nobody else waits:
+/// where many come together, more are on their way.
+pub const INLINE_RECORDS_MAX: u32 = 4;
+/// Requests that one step decides; the rest waits for the next one.
+pub const STEP_REQUESTS_MAX: usize = 1_024;
+/// Parked requests that one step serves.
+pub const STEP_GRANTS_MAX: usize = 1_024;
+/// Workers that are remembered.
+pub const WORKERS_MAX: usize = 10_000;
+/// A worker that was silent for so long is shown as dead.
+pub const WORKER_DEAD_AFTER_MS: u64 = 60_000;
+/// Bytes of recent frames that are kept for those who follow.
+pub const FEED_BYTES_MAX: usize = 32 << 20;
+/// Frames that are kept for those who follow.
+pub const FEED_FRAMES_MAX: usize = 4_096;
+/// After so long a pause the log is told that all is durable.
+pub const MARK_AFTER_MS: u64 = 1_000;
+/// Appointments are kept by a wall clock that can be set, so it is looked at so often.
+pub const WALL_CHECK_MS: u64 = 1_000;
+/// A difference between the clocks that changes by more than this is a jump.
+pub const CLOCK_JUMP_MS: u64 = 1_000;
+/// How long a full disk is left alone before the same frame is tried again.
+pub const FULL_RETRY_MS: u64 = 100;
+/// Steps of one task's history that are given at once: the latest.
+pub const HISTORY_ITEMS_MAX: usize = 1_000;

@@ -1,0 +1,51 @@
+//! Bugs that can be put in on purpose, one at a time, so that the tests show that they would be
+//! noticed. Without the feature `planted` there are none, and nothing of this is compiled in.
+#![cfg_attr(
+    not(feature = "planted"),
+    allow(unreachable_pub, dead_code, reason = "only tests enter")
+)]
+
+/// A bug that a coordinator could have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// An outcome is told while the record that it saw is not yet durable.
+    ReleasedOneEarly,
+    /// A lease that is over is taken away in memory, and nothing is written.
+    ExpiryWithoutARecord,
+    /// A parked worker that went away is given work all the same.
+    GrantedToTheGone,
+    /// Work that was granted to somebody who was gone is not given back.
+    LostGrantKept,
+    /// After a restart log time begins at the wall clock, whatever the log says.
+    ClockFromTheWall,
+}
+
+#[cfg(feature = "planted")]
+mod switch {
+    use std::cell::Cell;
+
+    thread_local! {
+        static PLANTED: Cell<Option<super::Bug>> = const { Cell::new(None) };
+    }
+
+    /// Puts a bug in, for this thread.
+    pub fn plant(bug: Option<super::Bug>) {
+        PLANTED.set(bug);
+    }
+
+    pub(crate) fn has(bug: super::Bug) -> bool {
+        PLANTED.get() == Some(bug)
+    }
+}
+
+#[cfg(not(feature = "planted"))]
+mod switch {
+    pub(crate) const fn has(_: super::Bug) -> bool {
+        false
+    }
+}
+
+#[cfg(feature = "planted")]
+pub use switch::plant;
+
+pub(crate) use switch::has;

@@ -1,0 +1,63 @@
+//! Nobody is told anything before the log says so: outcomes wait here for the record that they
+//! depend on. The type is the proof: only a committed batch makes a [`Released`].
+
+use std::collections::VecDeque;
+
+use tenure_core::id::Lsn;
+use tenure_wal::Released;
+
+use crate::ask::{Caller, Outcome};
+use crate::planted::{self, Bug};
+
+/// Outcomes in the order in which they were decided.
+#[derive(Debug)]
+pub(crate) struct Outbox<C> {
+    waiting: VecDeque<Waiting<C>>,
+    released: Lsn,
+}
+
+#[derive(Debug)]
+struct Waiting<C> {
+    /// The last record when this was decided: what it saw.
+    seen: Lsn,
+    caller: C,
+    outcome: Outcome,
+}
+
+impl<C: Caller> Outbox<C> {
+    /// Everything up to this record is durable already: it was recovered.
+    pub(crate) fn new(released: Lsn) -> Self {
+        Self { waiting: VecDeque::new(), released }
+    }
+
+    /// The last record that may be told.
+    pub(crate) fn released(&self) -> Lsn {
+        self.released
+    }
+
+    /// Tells an outcome when everything up to `seen` may be told, which can be at once.
+    pub(crate) fn put(&mut self, seen: Lsn, caller: C, outcome: Outcome, lost: &mut Vec<Outcome>) {
+        let early = u64::from(planted::has(Bug::ReleasedOneEarly));
+        if seen.0 <= self.released.0 + early {
+            lost.extend(caller.tell(outcome).err());
+        } else {
+            self.waiting.push_back(Waiting { seen, caller, outcome });
+        }
+    }
+
+    /// Tells what may be told now. What nobody took is given back.
+    pub(crate) fn release(&mut self, released: Released, lost: &mut Vec<Outcome>) {
+        self.released = self.released.max(Lsn(released.lsn().0));
+        while let Some(next) = self.waiting.front()
+            && next.seen <= self.released
+            && let Some(Waiting { caller, outcome, .. }) = self.waiting.pop_front()
+        {
+            lost.extend(caller.tell(outcome).err());
+        }
+    }
+
+    /// Everybody who still waits, to be told that it is over.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = C> + '_ {
+        self.waiting.drain(..).map(|waiting| waiting.caller)
+    }
+}

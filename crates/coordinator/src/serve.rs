@@ -1,0 +1,333 @@
+//! One request: decided, or answered from the state, or parked until there is something to say.
+
+use std::sync::Arc;
+
+use tenure_core::command::{Command, LeaseRef, LeaseTasks, Leased, Reply, ReportTasks};
+use tenure_core::event::{Event, Record, Report};
+use tenure_core::id::TaskId;
+use tenure_core::limits::{BATCH_ITEMS_MAX, LIST_ITEMS_MAX};
+use tenure_core::name::WorkerName;
+use tenure_core::state::{Filter, StateName};
+use tenure_core::time::Now;
+use tenure_core::{Draft, Rejection, Verdict, apply, codec, decide};
+use tenure_wal::Log;
+
+use crate::ask::{Answer, Ask, Caller, Outcome, Query, Refusal, Request, TaskFilter};
+use crate::info::{Grant, Status, TaskInfo, TaskPage};
+use crate::limits::{PARKED_LEASES_MAX, PARKED_READERS_MAX, STEP_GRANTS_MAX, WAIT_MS_MAX};
+use crate::planted::{self, Bug};
+use crate::step::Coordinator;
+
+/// A worker that waits for work.
+#[derive(Debug)]
+pub(crate) struct ParkedLease<C> {
+    /// Always a lease command: kept as it will be decided.
+    command: Arc<Command>,
+    pub(crate) caller: C,
+}
+
+/// Somebody who waits for a task to end.
+#[derive(Debug)]
+pub(crate) struct ParkedReader<C> {
+    pub(crate) task_id: TaskId,
+    pub(crate) caller: C,
+}
+
+impl<L: Log, C: Caller> Coordinator<L, C> {
+    /// Deals with a request.
+    pub(crate) fn receive(&mut self, request: Request<C>, now: Now) {
+        self.work.requests += 1;
+        let Request { ask, caller } = request;
+        let outcome = match ask {
+            Ask::Command(command) => self.command(&command, now),
+            Ask::Lease { request, wait_ms } => return self.lease(request, wait_ms, caller, now),
+            Ask::Query(Query::TaskEnd { task_id, wait_ms }) => {
+                return self.wait_for_end(task_id, wait_ms, caller, now);
+            }
+            Ask::Query(query) => self.query(&query, now),
+            Ask::Register(registration) => {
+                self.workers.register(registration, now.log);
+                Ok(Answer::Registered)
+            }
+            Ask::SignOff(worker) => self.sign_off(&worker, now),
+        };
+        self.put(caller, outcome);
+    }
+
+    /// Decides a command, writes and applies what comes of it.
+    pub(crate) fn run(&mut self, command: &Command, now: Now) -> Outcome {
+        let seed = self.draw();
+        match decide(&mut Draft::new(&self.state), command, now, seed)? {
+            Verdict::Answer(reply) => self.answer(reply),
+            Verdict::Append(event, reply) => {
+                let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+                self.batch.push(|out| codec::encode(&record, out));
+                apply(&mut self.state, &record);
+                if !self.readers.is_empty() {
+                    self.tell_readers(&record.event);
+                }
+                self.answer(reply)
+            }
+        }
+    }
+
+    /// Serves parked workers from the queues in which something became ready, in the order in
+    /// which they came.
+    pub(crate) fn serve_woken(&mut self, now: Now) {
+        while let Some(queue) = self.state.next_woken() {
+            // Whoever parks later than this looks at the queue itself first.
+            if self.parked.first(&queue).is_some() {
+                self.woken.push(queue);
+            }
+        }
+        let mut budget = STEP_GRANTS_MAX;
+        while let Some(queue) = self.woken.last().map(Arc::clone) {
+            if budget == 0 || !self.has_room() {
+                return;
+            }
+            budget -= 1;
+            let more = self.state.has_ready(&queue) && self.serve_first(&queue, now);
+            if !more {
+                self.woken.pop();
+            }
+        }
+    }
+
+    /// Serves the worker that has waited longest for this queue. False if there is none, or if
+    /// it gets nothing.
+    fn serve_first(&mut self, queue: &Arc<str>, now: Now) -> bool {
+        let Some((ticket, parked)) = self.parked.first(queue) else { return false };
+        if parked.caller.is_gone() && !planted::has(Bug::GrantedToTheGone) {
+            self.parked.remove(ticket);
+            return true;
+        }
+        let command = Arc::clone(&parked.command);
+        let outcome = self.run(&command, now);
+        if matches!(&outcome, Ok(Answer::Leased(grants)) if grants.is_empty()) {
+            // All that is ready is past its deadline, and the tick that says so is near.
+            return false;
+        }
+        let Some(ParkedLease { caller, .. }) = self.parked.remove(ticket) else { return false };
+        self.put(caller, outcome);
+        true
+    }
+
+    /// Tells an outcome once everything that it saw is durable.
+    pub(crate) fn put(&mut self, caller: C, outcome: Outcome) {
+        self.outbox.put(self.state.last_lsn(), caller, outcome, &mut self.lost);
+    }
+
+    fn command(&mut self, command: &Command, now: Now) -> Outcome {
+        match command {
+            Command::LeaseTasks(request) => self.workers.saw(request.worker.as_str(), now.log),
+            Command::Heartbeat(lease) => self.saw_holder(*lease, now),
+            Command::ReportTasks(report) => {
+                // One worker sends them all.
+                let first = report.heartbeats.first().copied();
+                if let Some(lease) = first.or_else(|| report.completes.first().map(|c| c.lease)) {
+                    self.saw_holder(lease, now);
+                }
+            }
+            Command::SubmitTasks(_)
+            | Command::CompleteTask(_)
+            | Command::FailTask(_)
+            | Command::ReleaseTask(_)
+            | Command::CancelTask(_)
+            | Command::RetryTask(_)
+            | Command::ExpireLeases
+            | Command::DropLeases(_)
+            | Command::FireDeadlines
+            | Command::PauseQueue(_)
+            | Command::ResumeQueue(_)
+            | Command::ConfigureQueue(_)
+            | Command::PurgeTasks(_) => {}
+        }
+        self.run(command, now)
+    }
+
+    fn saw_holder(&mut self, lease: LeaseRef, now: Now) {
+        let held = self.state.task(lease.task_id).and_then(|task| task.lease());
+        if let Some(held) = held.filter(|held| held.lease_id == lease.lease_id) {
+            self.workers.saw(&held.worker, now.log);
+        }
+    }
+
+    fn lease(&mut self, request: LeaseTasks, wait_ms: u64, caller: C, now: Now) {
+        if caller.is_gone() && !planted::has(Bug::GrantedToTheGone) {
+            return;
+        }
+        self.workers.saw(request.worker.as_str(), now.log);
+        let queues: Vec<Arc<str>> = match wait_ms {
+            0 => Vec::new(),
+            _ => request.queues.iter().map(|queue| Arc::from(queue.as_str())).collect(),
+        };
+        let command = Command::LeaseTasks(request);
+        let outcome = self.run(&command, now);
+        let wait_ms = wait_ms.min(WAIT_MS_MAX);
+        if !matches!(&outcome, Ok(Answer::Leased(grants)) if grants.is_empty()) || wait_ms == 0 {
+            return self.put(caller, outcome);
+        }
+        let parked = ParkedLease { command: Arc::new(command), caller };
+        let until = now.log.plus_ms(wait_ms);
+        let gone = |parked: &ParkedLease<C>| parked.caller.is_gone();
+        if let Err(parked) = self.parked.park(queues, until, now.log, parked, gone) {
+            let (what, limit) = ("lease requests parked", PARKED_LEASES_MAX);
+            self.put(parked.caller, Err(Refusal::Overloaded { what, limit }));
+        }
+    }
+
+    fn wait_for_end(&mut self, task_id: TaskId, wait_ms: u64, caller: C, now: Now) {
+        let outcome = self.query(&Query::Task(task_id), now);
+        let wait_ms = wait_ms.min(WAIT_MS_MAX);
+        let is_over = !matches!(&outcome, Ok(Answer::Task(task)) if !task.state.is_terminal());
+        if is_over || wait_ms == 0 {
+            return self.put(caller, outcome);
+        }
+        let until = now.log.plus_ms(wait_ms);
+        let gone = |reader: &ParkedReader<C>| reader.caller.is_gone();
+        let reader = ParkedReader { task_id, caller };
+        if let Err(reader) = self.readers.park(vec![task_id], until, now.log, reader, gone) {
+            let (what, limit) = ("readers parked", PARKED_READERS_MAX);
+            self.put(reader.caller, Err(Refusal::Overloaded { what, limit }));
+        }
+    }
+
+    /// Tells those who waited for the tasks that this event ended.
+    fn tell_readers(&mut self, event: &Event<'_>) {
+        for task_id in ended(event) {
+            while let Some((ticket, _)) = self.readers.first(&task_id) {
+                let Some(ParkedReader { caller, .. }) = self.readers.remove(ticket) else { break };
+                let outcome = self.task(task_id);
+                self.put(caller, outcome);
+            }
+        }
+    }
+
+    fn query(&mut self, query: &Query, now: Now) -> Outcome {
+        Ok(match query {
+            Query::Task(task_id) | Query::TaskEnd { task_id, .. } => return self.task(*task_id),
+            Query::Tasks(filter) => Answer::Tasks(self.tasks(filter)),
+            Query::Queue(name) => Answer::Queue(self.state.queue(name.as_str()).map(Box::new)),
+            Query::Queues => Answer::Queues(self.state.queues()),
+            Query::Workers => {
+                let mut workers = self.workers.list(now.log);
+                for worker in &mut workers {
+                    worker.leases = self.state.leases_of(&worker.name);
+                }
+                Answer::Workers(workers)
+            }
+            Query::Status => Answer::Status(Box::new(Status {
+                lsn: self.state.last_lsn(),
+                released: self.outbox.released(),
+                epoch: self.epoch,
+                now: now.log,
+                tasks: self.state.counts(),
+                parked_leases: self.parked.len(),
+                parked_readers: self.readers.len(),
+                work: self.work,
+            })),
+            Query::Facts => Answer::Facts(Box::new(self.state.facts().clone())),
+        })
+    }
+
+    pub(crate) fn task(&self, task_id: TaskId) -> Outcome {
+        match self.state.task(task_id) {
+            Some(task) => Ok(Answer::Task(Box::new(TaskInfo::of(&task)))),
+            None => Err(Rejection::TaskNotFound { task_id }.into()),
+        }
+    }
+
+    fn tasks(&self, filter: &TaskFilter) -> TaskPage {
+        let wanted = Filter {
+            queue: filter.queue.as_ref().map(|queue| queue.as_str()),
+            state: filter.state,
+            tag: filter.tag.as_ref().map(|(key, value)| (key.as_str(), value.as_str())),
+            worker: filter.worker.as_ref().map(|worker| worker.as_str()),
+        };
+        let page = self.state.list(&wanted, filter.before, filter.limit);
+        TaskPage { tasks: page.tasks.iter().map(TaskInfo::of).collect(), next: page.next }
+    }
+
+    /// Gives back all leases of a worker who leaves.
+    fn sign_off(&mut self, worker: &WorkerName, now: Now) -> Outcome {
+        self.workers.sign_off(worker.as_str());
+        let (mut before, mut releases) = (None, Vec::new());
+        loop {
+            let held = Filter { worker: Some(worker.as_str()), ..Filter::default() };
+            let page = self.state.list(&held, before, LIST_ITEMS_MAX);
+            releases.extend(
+                page.tasks
+                    .iter()
+                    .map(|task| LeaseRef { task_id: task.id, lease_id: task.last_lease_id() }),
+            );
+            before = page.next;
+            if before.is_none() {
+                break;
+            }
+        }
+        let count = releases.len();
+        for some in releases.chunks(BATCH_ITEMS_MAX) {
+            let report = ReportTasks { releases: some.to_vec(), ..ReportTasks::default() };
+            self.run(&Command::ReportTasks(report), now)?;
+        }
+        Ok(Answer::SignedOff(count))
+    }
+
+    fn answer(&self, reply: Reply) -> Outcome {
+        Ok(match reply {
+            Reply::Submitted(tasks) => Answer::Submitted(tasks),
+            Reply::Leased(leases) => {
+                Answer::Leased(leases.iter().map(|lease| self.grant(lease)).collect())
+            }
+            Reply::Extended(extended) => Answer::Extended(extended),
+            Reply::Task(task_id, state) => Answer::State(task_id, state),
+            Reply::LeaseLost(rejection) => return Err(rejection.into()),
+            Reply::Reported(reports) => Answer::Reported(reports),
+            Reply::Swept(swept) => Answer::Swept(swept),
+            Reply::Queue(settings) => Answer::Settings(settings),
+        })
+    }
+
+    fn grant(&self, lease: &Leased) -> Grant {
+        let task = self.state.task(lease.task_id).expect("a task that was just leased exists");
+        Grant {
+            task_id: lease.task_id,
+            lease_id: lease.lease_id,
+            attempt: task.attempt(),
+            queue: Arc::clone(task.queue()),
+            payload: task.shared_payload(),
+            tags: task.tags().to_vec(),
+            expires_at: lease.expires_at,
+        }
+    }
+}
+
+/// The tasks that an event ended.
+fn ended(event: &Event<'_>) -> Vec<TaskId> {
+    let by_report = |report: &Report<'_>| match report {
+        Report::TaskCompleted(item) => Some(item.about.task_id),
+        Report::TaskFailed(item) => item.to.is_terminal().then_some(item.about.task_id),
+        Report::LeaseReleased(item) => item.to.is_terminal().then_some(item.about.task_id),
+        Report::LeaseExtended(_) | Report::TaskCancelled(_) => None,
+    };
+    let one = |task_id, to: StateName| Vec::from_iter(to.is_terminal().then_some(task_id));
+    match event {
+        Event::TaskCompleted(item) => vec![item.about.task_id],
+        Event::TaskFailed(item) => one(item.about.task_id, item.to),
+        Event::LeaseReleased(item) => one(item.about.task_id, item.to),
+        Event::CancelRequested(item) => one(item.about.task_id, item.to),
+        Event::LeaseExpired(event) => {
+            let ended = event.leases.iter().filter(|item| item.to.is_terminal());
+            ended.map(|item| item.about.task_id).collect()
+        }
+        Event::ReportsApplied(event) => event.reports.iter().filter_map(by_report).collect(),
+        Event::TimerFired(event) => event.deadlines.iter().map(|item| item.about.task_id).collect(),
+        Event::TaskCreated(_)
+        | Event::LeaseGranted(_)
+        | Event::LeaseExtended(_)
+        | Event::TaskCancelled(_)
+        | Event::TaskRetried(_)
+        | Event::QueueConfigured(_)
+        | Event::TasksPurged(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,65 @@
+//! The coordinator on a thread of its own, with the machine's clocks.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use tenure_wal::{Fault, Log};
+
+use crate::ask::Caller;
+use crate::clock::Reading;
+use crate::inbox::Inbox;
+use crate::step::{Coordinator, Next};
+
+/// The machine's clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct MachineClock {
+    start: Instant,
+}
+
+impl MachineClock {
+    /// The monotonic clock begins now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { start: Instant::now() }
+    }
+
+    /// What they say.
+    #[must_use]
+    pub fn read(&self) -> Reading {
+        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Reading {
+            monotonic_ms: self.start.elapsed().as_millis() as u64,
+            // A machine that believes it is before 1970 gets the best that can be said of it.
+            wall_ms: wall.map_or(0, |wall| wall.as_millis() as u64),
+        }
+    }
+}
+
+/// Steps until the inbox is closed and everything is settled, or until the log fails.
+///
+/// # Errors
+/// A fault of the log. Everybody who waits was told that it is over, and nobody was told anything
+/// that is not durable.
+pub fn run<L: Log, C: Caller>(
+    mut coordinator: Coordinator<L, C>,
+    inbox: &Inbox<C>,
+    clock: MachineClock,
+) -> Result<(), Fault> {
+    loop {
+        let next = match coordinator.step(clock.read()) {
+            Ok(next) => next,
+            Err(fault) => {
+                coordinator.turn_away(&fault.to_string());
+                coordinator.feed().close();
+                return Err(fault);
+            }
+        };
+        match next {
+            Next::Now => {}
+            _ if inbox.is_closed() && coordinator.is_settled() => {
+                return coordinator.close(clock.read());
+            }
+            Next::WhenRung => inbox.wait(None),
+            Next::WithinMs(ms) => inbox.wait(Some(Duration::from_millis(ms))),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What time does: leases end, deadlines pass, delayed tasks become ready, and those who waited
+//! long enough are told so. Nothing is looked for; each knows its moment.
+
+use tenure_core::command::{Command, Rest, Swept};
+use tenure_core::time::{Clock, Now, Timestamp};
+use tenure_wal::Log;
+
+use crate::ask::{Answer, Caller};
+use crate::limits::{STEP_GRANTS_MAX, WALL_CHECK_MS};
+use crate::serve::{ParkedLease, ParkedReader};
+use crate::step::Coordinator;
+
+impl<L: Log, C: Caller> Coordinator<L, C> {
+    /// Lets time do its work, as far as one step goes.
+    pub(crate) fn tick(&mut self, now: Now) -> Rest {
+        let mut rest = self.state.advance(now);
+        if self.has_room() && self.next_end().is_some_and(|at| at <= now.log) {
+            // It fires the deadlines that are due before it ends leases.
+            let swept = self.run(&Command::ExpireLeases, now);
+            if matches!(swept, Ok(Answer::Swept(Swept { rest: Rest::More, .. }))) {
+                rest = Rest::More;
+            }
+        }
+        for _ in 0..STEP_GRANTS_MAX {
+            let Some(ParkedLease { caller, .. }) = self.parked.pop_due(now.log) else { break };
+            self.put(caller, Ok(Answer::Leased(Vec::new())));
+        }
+        for _ in 0..STEP_GRANTS_MAX {
+            let Some(ParkedReader { task_id, caller }) = self.readers.pop_due(now.log) else {
+                break;
+            };
+            let outcome = self.task(task_id);
+            self.put(caller, outcome);
+        }
+        rest
+    }
+
+    /// When time has something to do next, by log time.
+    pub(crate) fn next_tick(&self, now: Now) -> Option<Timestamp> {
+        // The wall clock may be set, so nobody sleeps until an appointment.
+        let appointment = self.state.next_start(Clock::Wall).map(|at| {
+            let wait_ms = at.0.saturating_sub(now.wall.0).min(WALL_CHECK_MS);
+            now.log.plus_ms(wait_ms)
+        });
+        let moments = [
+            self.next_end(),
+            self.state.next_start(Clock::Log),
+            appointment,
+            self.parked.next_deadline(),
+            self.readers.next_deadline(),
+        ];
+        moments.into_iter().flatten().min()
+    }
+
+    /// When the next lease or deadline ends.
+    fn next_end(&self) -> Option<Timestamp> {
+        let ends = [self.state.next_lease_end(), self.state.next_deadline()];
+        ends.into_iter().flatten().min()
+    }
+}
