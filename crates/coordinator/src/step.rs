@@ -203,6 +203,13 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         matches!(self.frame, FrameState::None) && self.batch.is_empty() && self.taken.is_empty()
     }
 
+    /// Whether time has something to do that it has not done yet.
+    #[must_use]
+    pub fn has_due(&self, reading: Reading) -> bool {
+        let now = self.clock.now(reading);
+        self.next_tick(now).is_some_and(|at| at <= now.log)
+    }
+
     /// The orderly end, once nothing is let in and everything is settled: those who are parked
     /// are told, and the log is told that it is whole.
     pub fn close(mut self, reading: Reading) -> Result<(), Fault> {
