@@ -45,7 +45,7 @@ fn requests_are_bounded_by_their_bytes_too() {
     for _ in 0..fit {
         assert!(house.ask(submit_task(large.clone())).waits());
     }
-    let refused = house.ask(submit_task(large.clone())).refusal().to_string();
+    let refused = house.ask(submit_task(large)).refusal().to_string();
     assert!(refused.contains("bytes of requests waiting"), "{refused}");
     assert!(house.ask(heartbeat(lease_ref(1, 1))).waits());
     house.disk.limit_room(None);
