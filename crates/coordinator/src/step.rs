@@ -87,6 +87,9 @@ pub enum Next {
     WithinMs(u64),
     /// When somebody rings.
     WhenRung,
+    /// When the log is done with what it has, which it says by ringing, or at the latest in so
+    /// many milliseconds. Nothing can be decided before that.
+    WhenLogged(Option<u64>),
 }
 
 impl<L: Log, C: Caller> Coordinator<L, C> {
@@ -316,10 +319,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
 
     /// When to be called again.
     fn next(&self, now: Now, ticked: Rest) -> Next {
-        let within = |due: Timestamp| Next::WithinMs(due.0.saturating_sub(now.log.0));
+        let ms_until = |due: Timestamp| due.0.saturating_sub(now.log.0);
         if !self.has_room() && !matches!(self.frame, FrameState::None) {
             // Nothing can be decided before the log has taken what there is.
-            return self.next_chore().map_or(Next::WhenRung, within);
+            return Next::WhenLogged(self.next_chore().map(ms_until));
         }
         let has_more = !self.taken.is_empty()
             || !self.errands.is_empty()
@@ -330,7 +333,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             return Next::Now;
         }
         let due = [self.next_tick(now), self.next_chore()].into_iter().flatten().min();
-        due.map_or(Next::WhenRung, within)
+        due.map_or(Next::WhenRung, |due| Next::WithinMs(ms_until(due)))
     }
 
     /// What the log wants done when nothing else is.

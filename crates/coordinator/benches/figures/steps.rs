@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use tenure_coordinator::{
-    Ask, Caller, Coordinator, Inbox, Next, Outcome, Query, Reading, Request, new_task, recover,
+    Ask, Caller, Coordinator, Inbox, Next, Outcome, Query, Reading, Request, WakesFor, new_task,
+    recover,
 };
 use tenure_core::command::{Command, LeaseTasks, SubmitTasks};
 use tenure_core::name::{QueueName, WorkerName};
@@ -71,8 +72,8 @@ pub(crate) fn expiry() {
         if next != Next::Now && coordinator.is_settled() && !coordinator.has_due(at(50_002)) {
             break;
         }
-        if next == Next::WhenRung {
-            inbox.wait(Some(Duration::from_millis(50)));
+        if next != Next::Now {
+            inbox.wait(WakesFor::TheBell, Some(Duration::from_millis(50)));
         }
     }
     println!(
@@ -93,7 +94,7 @@ fn settle(
             if coordinator.is_settled() {
                 return;
             }
-            inbox.wait(Some(Duration::from_millis(50)));
+            inbox.wait(WakesFor::TheBell, Some(Duration::from_millis(50)));
         }
     }
 }
