@@ -58,6 +58,8 @@ pub struct Coordinator<L: Log, C: Caller> {
     /// Log time of the last frame, as long as no mark has followed it.
     unmarked_since: Option<Timestamp>,
     jumped: Option<ClockJump>,
+    /// Time still has to do what it could not do while nobody was here.
+    is_starting: bool,
 }
 
 /// Where the frame is that was sent last.
@@ -126,6 +128,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             work: Work::default(),
             unmarked_since: None,
             jumped: None,
+            is_starting: true,
         }
     }
 
@@ -148,7 +151,9 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             let _ = self.run(&command, now);
         }
         self.serve_woken(now);
-        if self.taken.is_empty() {
+        // What ended while nobody was here is on record before anybody is served.
+        self.is_starting &= ticked == Rest::More;
+        if self.taken.is_empty() && !self.is_starting {
             self.inbox.take(&mut self.taken);
         }
         while budget > 0
@@ -242,9 +247,9 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         }
     }
 
-    /// Whether another record surely fits the frame.
+    /// Whether another record surely fits the frame, and another outcome may wait.
     pub(crate) fn has_room(&self) -> bool {
-        self.batch.payload_bytes() < FRAME_BYTES
+        self.batch.payload_bytes() < FRAME_BYTES && self.outbox.has_room()
     }
 
     /// A number that nobody can foretell, for jitter.

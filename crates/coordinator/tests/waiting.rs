@@ -200,6 +200,25 @@ fn a_wall_clock_set_back_before_a_restart_ends_no_lease_and_keeps_none_for_ever(
 }
 
 #[test]
+fn what_ended_while_nobody_was_here_is_on_record_before_anybody_is_served() {
+    let mut house = House::new();
+    let tasks = vec![support::asks::task("mail"); 10_000];
+    for _ in 0..3 {
+        let submit = tenure_core::command::SubmitTasks { tasks: tasks.clone() };
+        house.tell(Ask::Command(Command::SubmitTasks(submit)));
+    }
+    let mut request = support::asks::request("anna", &["mail"], 1_000);
+    request.tasks_max = std::num::NonZeroU32::new(1_000).unwrap();
+    for _ in 0..30 {
+        house.tell(Ask::Lease { request: request.clone(), wait_ms: 0 });
+    }
+    let mut house = house.restart(START_MS + 3_600_000);
+    let read = house.tell(support::asks::get(30_000));
+    let Answer::Task(task) = read.answer() else { panic!("it asked for a task") };
+    assert_eq!((task.state, task.expiries), (StateName::Waiting, 1));
+}
+
+#[test]
 fn a_resumed_queue_wakes_who_waits() {
     let mut house = House::new();
     let mail = support::asks::queue("mail");
