@@ -5,6 +5,7 @@
 mod bench;
 mod command;
 mod dev;
+mod fuzz;
 mod laws;
 mod proto;
 mod scripts;
@@ -45,6 +46,11 @@ const CHORES: &[Chore] = &[
         usage: "laws [--cases N]",
         help: "Run the property tests of core for long: a million cases unless told.",
         run: laws::run,
+    },
+    Chore {
+        usage: "fuzz [--minutes N] [--target T]",
+        help: "Fuzz the decoders of the log, guided by coverage; --keep adds to the corpus.",
+        run: fuzz::run,
     },
     Chore {
         usage: "bench [--instructions] [FILTER…]",

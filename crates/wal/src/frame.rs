@@ -29,10 +29,12 @@ pub(crate) const ALIGNMENT: u64 = 8;
 /// The largest payload.
 pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
 
-const MAGIC: [u8; 4] = *b"TnrF";
-const CRC_FROM: usize = 8;
-const CHAIN_FROM: usize = 56;
+pub(crate) const MAGIC: [u8; 4] = *b"TnrF";
+pub(crate) const CRC_FROM: usize = 8;
+pub(crate) const CHAIN_FROM: usize = 56;
 const RECORD_PREFIX: usize = 4;
+/// LSNs, epochs and segment numbers are below this: far enough from the end that nothing overflows.
+pub(crate) const COUNTS_END: u64 = 1 << 63;
 
 /// A hash over everything written before.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -107,7 +109,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn crc(self, bytes: &[u8]) -> u32 {
+    pub(crate) fn crc(self, bytes: &[u8]) -> u32 {
         let mut start = [0; 16];
         let salt = if planted::has(Bug::CrcWithoutSalt) { 0 } else { self.salt };
         start[..8].copy_from_slice(&salt.to_le_bytes());
@@ -199,7 +201,7 @@ pub(crate) struct FrameStamp {
     pub before: Chain,
 }
 
-fn link(before: Chain, head: &[u8], payload: &[u8]) -> Chain {
+pub(crate) fn link(before: Chain, head: &[u8], payload: &[u8]) -> Chain {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&before.0).update(head).update(payload);
     Chain(*hasher.finalize().as_bytes())
@@ -220,7 +222,9 @@ pub(crate) fn read_header(bytes: &[u8], place: Place) -> Option<Header> {
         _ => return None,
     };
     let payload_bytes = word(12);
-    if payload_bytes as usize > PAYLOAD_BYTES_MAX {
+    // Whoever counts on from numbers that no log ever comes to would overflow.
+    let is_possible = long(16) < COUNTS_END && long(32) < COUNTS_END;
+    if payload_bytes as usize > PAYLOAD_BYTES_MAX || !is_possible {
         return None;
     }
     let mut chain = [0; 32];
@@ -293,10 +297,13 @@ pub(crate) fn read(bytes: &[u8], place: Place, before: Chain) -> Result<Frame<'_
     }
     let frame = Frame { header, payload };
     // The CRC says that these are the bytes that were written; this, that they make sense.
-    match frame.records().count() == header.records as usize {
-        true => Ok(frame),
-        false => Err(Broken::Payload),
+    let (mut count, mut size) = (0, 0);
+    for (_, record) in frame.records() {
+        (count, size) = (count + 1, size + RECORD_PREFIX + record.len());
     }
+    let makes_sense = (count, size) == (header.records, payload.len())
+        && (count > 0) == (header.kind == Kind::Records);
+    if makes_sense { Ok(frame) } else { Err(Broken::Payload) }
 }
 
 /// The bytes between a frame at the front of `bytes` and where the next one may begin.

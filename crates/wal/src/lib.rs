@@ -6,6 +6,8 @@
 
 pub mod disk;
 mod fault;
+#[cfg(feature = "model")]
+pub mod forge;
 mod frame;
 mod index;
 mod inspect;

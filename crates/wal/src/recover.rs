@@ -6,7 +6,7 @@ use std::fmt;
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::{Corruption, Fault};
-use crate::frame::{self, ALIGNMENT, Broken, Chain, Frame};
+use crate::frame::{self, ALIGNMENT, Broken, COUNTS_END, Chain, Frame};
 use crate::index::{Entry, Shared};
 use crate::planted::{self, Bug};
 use crate::segment::{self, Copies, FRAMES_FROM, Found, SPARE, SegmentHeader};
@@ -86,8 +86,8 @@ pub struct Recovered {
     pub notes: Vec<Note>,
 }
 
-/// Where a segment can begin. Far enough from the end that nothing overflows.
-const LSNS: std::ops::Range<u64> = 1..1 << 63;
+/// Segments and records are counted from 1.
+const COUNTS: std::ops::Range<u64> = 1..COUNTS_END;
 
 const NOT_THE_SNAPSHOTS: &str =
     "the log up to this record is not the one that the snapshot was taken from";
@@ -233,8 +233,8 @@ fn check_header(
     if header.number != number {
         return Err(foreign(format!("its header says that it is segment {}", header.number)));
     }
-    if number == u64::MAX || header.file_bytes < FRAMES_FROM || !LSNS.contains(&header.first_lsn.0)
-    {
+    let is_possible = COUNTS.contains(&number) && COUNTS.contains(&header.first_lsn.0);
+    if header.file_bytes < FRAMES_FROM || !is_possible {
         return Err(foreign("its header says what no log ever comes to".to_owned()));
     }
     let Some(before) = before else { return Ok(()) };

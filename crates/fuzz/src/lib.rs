@@ -1,0 +1,43 @@
+//! The fuzz targets: every decoder that reads what a disk gives back, each with what must hold of
+//! any bytes at all. A target is one function from bytes to an end without a panic; the short form
+//! (a test, with seeds of its own) and the long form (under libFuzzer) call the same one.
+
+mod damage;
+mod forged;
+mod header;
+mod input;
+mod log;
+mod opened;
+mod record;
+mod reference;
+mod snapshot;
+
+/// A function that takes any bytes, and panics if something that must hold does not.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// What it is called on the command line, and the name of its folder in the corpus.
+    pub name: &'static str,
+    /// The check.
+    pub run: fn(&[u8]),
+    /// Inputs that show the way in.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+/// All of them.
+pub const TARGETS: [Target; 5] = [
+    Target { name: "record", run: record::run, seeds: record::seeds },
+    Target { name: "header", run: header::run, seeds: header::seeds },
+    Target { name: "log", run: log::run, seeds: log::seeds },
+    Target { name: "forged", run: forged::run, seeds: forged::seeds },
+    Target { name: "snapshot", run: snapshot::run, seeds: snapshot::seeds },
+];
+
+/// The target of that name.
+#[must_use]
+pub fn target(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}
+
+/// No input may make a decoder hold more than this. The largest honest thing is a payload of
+/// 16 MiB; inputs here are a thousandth of that.
+pub const MEMORY_BYTES_MAX: usize = 256 << 20;
