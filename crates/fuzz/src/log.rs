@@ -55,7 +55,9 @@ impl Reference {
     /// zeros up to its end.
     fn is_shorter(&self, image: &Image) -> bool {
         let zeros = |frame: &Lies| {
-            let bytes = image.get(&frame.file).and_then(|bytes| bytes.get(frame.from..));
+            // What was added behind the end of a file belongs to nobody.
+            let until = self.image[&frame.file].len();
+            let bytes = image.get(&frame.file).and_then(|bytes| bytes.get(frame.from..until));
             bytes.is_none_or(|bytes| bytes.iter().all(|byte| *byte == 0))
         };
         self.frames.iter().any(zeros) || self.image.keys().any(|file| !image.contains_key(file))

@@ -178,12 +178,26 @@ pub(crate) fn recover<D: Disk>(
         scan.segment(file, header, next)?;
     }
     scan.check_anchor(&headers)?;
+    check_counts(&scan.recovered, headers.last())?;
     Ok(End { recovered: scan.recovered, last: scan.last, segments: headers })
 }
 
 struct Segments<D: Disk> {
     segments: Vec<(SegmentHeader, D::File)>,
     notes: Vec<Note>,
+}
+
+/// Whoever opens a log goes on counting. Where that would lead to numbers that a reader refuses,
+/// nothing is begun.
+fn check_counts(recovered: &Recovered, last: Option<&SegmentHeader>) -> Result<(), Fault> {
+    let Some(last) = last else { return Ok(()) };
+    let is_near_the_end = |count: u64| count >= COUNTS_END / 2;
+    if [recovered.last_lsn.0, recovered.epoch, last.number].into_iter().any(is_near_the_end) {
+        let file = segment::file_name(last.number);
+        let found = "its frames or its header say what no log ever comes to".to_owned();
+        return Err(Fault::Foreign { file, found });
+    }
+    Ok(())
 }
 
 /// Opens all segments and checks that they belong together.
