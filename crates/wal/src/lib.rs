@@ -24,7 +24,7 @@ mod writer;
 
 pub use fault::{Corruption, Fault};
 pub use frame::{Batch, Chain, Frame, Header, Kind, PAYLOAD_BYTES_MAX};
-pub use inspect::{Inspection, Located, SegmentState, SegmentSummary, inspect};
+pub use inspect::{Inspection, Located, SegmentState, SegmentSummary, inspect, inspect_until};
 pub use reader::{Read, Reader};
 pub use recover::{Anchor, Note, Recovered};
 pub use segment::{FORMAT, SegmentHeader};

@@ -2,6 +2,7 @@
 //! torn end that nobody was told of) is told apart from everything else, which is corruption.
 
 use std::fmt;
+use std::ops::ControlFlow;
 
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
@@ -140,12 +141,12 @@ pub(crate) enum Tail {
 }
 
 /// Reads the log, hands every frame after the anchor to `visit`, and finds its end. Changes
-/// nothing.
+/// nothing. If `visit` has enough, reading stops there, and nothing behind is judged.
 pub(crate) fn recover<D: Disk>(
     disk: &D,
     anchor: Option<Anchor>,
     shared: &Shared,
-    visit: &mut dyn FnMut(&Frame<'_>),
+    visit: &mut dyn FnMut(&Frame<'_>) -> ControlFlow<()>,
 ) -> Result<End<D>, Fault> {
     let found = find_segments(disk)?;
     let mut scan = Scan {
@@ -162,6 +163,7 @@ pub(crate) fn recover<D: Disk>(
         last: None,
         buffer: Vec::new(),
         meets_anchor: false,
+        flow: ControlFlow::Continue(()),
     };
     let headers: Vec<_> = found.segments.iter().map(|(header, _)| *header).collect();
     let first = first_to_read(&headers, anchor);
@@ -173,7 +175,9 @@ pub(crate) fn recover<D: Disk>(
             (header.first_lsn.before(), header.before);
     }
     let mut files = found.segments.into_iter().skip(first).peekable();
-    while let Some((header, file)) = files.next() {
+    while scan.flow.is_continue()
+        && let Some((header, file)) = files.next()
+    {
         let next = files.peek().map(|(next, _)| *next);
         scan.segment(file, header, next)?;
     }
@@ -289,13 +293,15 @@ fn check_beginning(first: &SegmentHeader, anchor: Option<Anchor>) -> Result<(), 
 struct Scan<'a, D: Disk> {
     anchor: Option<Anchor>,
     shared: &'a Shared,
-    visit: &'a mut dyn FnMut(&Frame<'_>),
+    visit: &'a mut dyn FnMut(&Frame<'_>) -> ControlFlow<()>,
     recovered: Recovered,
     last: Option<Last<D>>,
     buffer: Vec<u8>,
     /// Whether the chain at the anchor was found to be the anchor's. A mark moves the chain and
     /// not the LSN, so the snapshot may have been taken on either side of it.
     meets_anchor: bool,
+    /// Whether the visitor wants more.
+    flow: ControlFlow<()>,
 }
 
 impl<D: Disk> Scan<'_, D> {
@@ -327,6 +333,9 @@ impl<D: Disk> Scan<'_, D> {
                         doubtful_from = offset;
                     }
                     self.frame(&frame, header, offset)?;
+                    if self.flow.is_break() {
+                        return Ok(());
+                    }
                     offset += frame.header.frame_bytes();
                 }
                 Ok(_) => break Broken::Chain,
@@ -371,7 +380,7 @@ impl<D: Disk> Scan<'_, D> {
             return Err(self.corrupt(&segment, offset, NOT_THE_SNAPSHOTS.to_owned()));
         }
         if self.anchor.is_none_or(|anchor| header.first_lsn > anchor.lsn) {
-            (self.visit)(frame);
+            self.flow = (self.visit)(frame);
         }
         self.recovered.last_lsn = last_lsn;
         self.recovered.chain = header.chain;
