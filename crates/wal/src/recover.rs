@@ -339,6 +339,9 @@ impl<D: Disk> Scan<'_, D> {
                     offset += frame.header.frame_bytes();
                 }
                 Ok(_) => break Broken::Chain,
+                Err(Broken::Header) if planted::zeros_parse(rest) => {
+                    offset += frame::HEADER_BYTES as u64;
+                }
                 Err(broken) => break broken,
             }
         };

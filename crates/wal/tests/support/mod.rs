@@ -4,6 +4,7 @@
 
 pub(crate) mod image;
 pub(crate) mod reference;
+pub(crate) mod silent;
 
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{ModelDisk, Survival};
