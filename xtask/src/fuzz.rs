@@ -4,7 +4,7 @@
 //! a nightly compiler. There is no unsafe code for it to look at.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::command::{self, cargo, program, root};
@@ -56,12 +56,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         println!("\n{name}: {} min …", plan.minutes);
         fuzz(name, plan.minutes).map_err(|reason| {
             format!(
-                "`{name}` was broken by an input in {BUILT}/found. Mend the code and keep the input \
-                 as {CORPUS}/{name}/<what-it-was>.\n{reason}"
+                "`{name}` was broken by an input in {BUILT}/found. Mend the code and keep it \
+                 in hex in {CORPUS}/{name}.txt, under a comment that says what it was.\n{reason}"
             )
         })?;
         if plan.keeps == Keeps::Corpus {
-            merge(name)?;
+            keep(name)?;
         }
     }
     let minutes = started_at.elapsed().as_secs_f64() / 60.0;
@@ -69,8 +69,14 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn grown(name: &str) -> PathBuf {
-    root().join(BUILT).join("corpus").join(name)
+/// A folder of inputs. Every run goes on from those that the last one has reached.
+fn folder(kind: &str, name: &str) -> PathBuf {
+    root().join(BUILT).join(kind).join(name)
+}
+
+fn corpus(verb: &str, name: &str, folder: &Path) -> Result<(), String> {
+    let mut corpus = cargo("run --quiet -p tenure-fuzz --example corpus --");
+    command::run(corpus.arg(verb).arg(name).arg(folder))
 }
 
 /// The binary, with what all its runs have in common.
@@ -81,28 +87,31 @@ fn guided(name: &str) -> std::process::Command {
 }
 
 fn fuzz(name: &str, minutes: u64) -> Result<(), String> {
-    let (grown, found) = (grown(name), root().join(BUILT).join("found"));
-    for folder in [&grown, &found, &root().join(CORPUS).join(name)] {
-        let made = fs::create_dir_all(folder);
-        made.map_err(|error| format!("{} could not be made: {error}.", folder.display()))?;
-    }
-    let mut seeds = cargo("run --quiet -p tenure-fuzz --example seeds --");
-    command::run(seeds.arg(name).arg(&grown))?;
+    let (reached, found) = (folder("reached", name), folder("found", ""));
+    make(&found)?;
+    corpus("unpack", name, &reached)?;
     command::run(
         guided(name)
-            .arg(&grown)
-            .arg(format!("{CORPUS}/{name}"))
+            .arg(&reached)
             .arg(format!("-max_total_time={}", minutes * 60))
             .arg(format!("-timeout={INPUT_SECONDS_MAX}"))
             .arg(format!("-max_len={INPUT_BYTES_MAX}"))
-            .arg(format!("-artifact_prefix={}/{name}-", found.display()))
-            .args(["-print_final_stats=1", "-use_value_profile=1", "-verbosity=1"]),
+            .arg(format!("-artifact_prefix={}{name}-", found.display()))
+            .args(["-print_final_stats=1", "-use_value_profile=1"]),
     )
 }
 
 /// Adds the smallest inputs to the corpus that reach what it does not reach yet.
-fn merge(name: &str) -> Result<(), String> {
-    command::run(guided(name).arg("-merge=1").arg(format!("{CORPUS}/{name}")).arg(grown(name)))
+fn keep(name: &str) -> Result<(), String> {
+    let merged = folder("merged", name);
+    corpus("unpack", name, &merged)?;
+    command::run(guided(name).arg("-merge=1").arg(&merged).arg(folder("reached", name)))?;
+    corpus("keep", name, &merged)
+}
+
+fn make(folder: &Path) -> Result<(), String> {
+    let made = fs::create_dir_all(folder);
+    made.map_err(|error| format!("{} could not be made: {error}.", folder.display()))
 }
 
 fn plan(args: &[String]) -> Result<Plan, String> {
@@ -167,8 +176,8 @@ mod tests {
     fn the_targets_are_those_of_the_crate() {
         let source = fs::read_to_string(root().join("crates/fuzz/src/lib.rs")).unwrap();
         for name in TARGETS {
-            assert!(source.contains(&format!("Target {{ name: \"{name}\"")), "{name}");
+            assert!(source.contains(&format!("name: \"{name}\"")), "{name}");
         }
-        assert_eq!(source.matches("Target { name: ").count(), TARGETS.len());
+        assert_eq!(source.matches("name: \"").count(), TARGETS.len());
     }
 }

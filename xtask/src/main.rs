@@ -12,6 +12,7 @@ mod scripts;
 mod test;
 mod tidy;
 mod tools;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,11 @@ const CHORES: &[Chore] = &[
         usage: "laws [--cases N]",
         help: "Run the property tests of core for long: a million cases unless told.",
         run: laws::run,
+    },
+    Chore {
+        usage: "torture [--count N] [PART…]",
+        help: "Crash, damage and fail the log for long: a million images and more unless told.",
+        run: torture::run,
     },
     Chore {
         usage: "fuzz [--minutes N] [--target T]",

@@ -1,17 +1,15 @@
 //! The short form of fuzzing, part of every test run: the corpus is played again, then each target
 //! gets inputs made from it and from its seeds, always the same ones.
 //!
-//! The long form is `cargo xtask fuzz`. An input that it finds goes into `corpus/<target>/` for
-//! ever.
+//! The long form is `cargo xtask fuzz`. An input that it finds goes into `corpus/<target>.txt`
+//! for ever.
 #![allow(clippy::unwrap_used)]
 
 use std::alloc::System;
-use std::fs;
-use std::path::Path;
 use std::time::Instant;
 
 use cap::Cap;
-use tenure_fuzz::{MEMORY_BYTES_MAX, TARGETS, Target, target};
+use tenure_fuzz::{MEMORY_BYTES_MAX, TARGETS, target};
 
 /// An allocation beyond this ends the process.
 #[global_allocator]
@@ -34,15 +32,6 @@ impl Random {
     fn below(&mut self, count: usize) -> usize {
         (self.next() % count.max(1) as u64) as usize
     }
-}
-
-/// What was checked in, in the order of its names.
-fn corpus(target: &Target) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target.name);
-    let mut paths: Vec<_> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    paths.iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
 /// Changes an input in one to eight places, with the help of another one.
@@ -69,8 +58,7 @@ fn mutate(input: &mut Vec<u8>, other: &[u8], random: &mut Random) {
 fn fuzz(name: &str, inputs: u32) {
     let target = target(name).unwrap();
     let started_at = Instant::now();
-    let mut known = (target.seeds)();
-    known.extend(corpus(target));
+    let known = target.known();
     known.iter().for_each(|input| (target.run)(input));
     let mut random = Random(name.bytes().map(u64::from).sum());
     for nth in 0..inputs {

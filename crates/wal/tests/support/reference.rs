@@ -28,10 +28,15 @@ pub(crate) struct Reference {
 }
 
 pub(crate) fn reference(ends: Ends) -> Reference {
+    reference_of(ends, &BATCHES)
+}
+
+/// A log with frames of so many records each.
+pub(crate) fn reference_of(ends: Ends, batches: &[u64]) -> Reference {
     let disk = ModelDisk::default();
     let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
-    for count in BATCHES {
-        append(&mut wal, count).unwrap();
+    for count in batches {
+        append(&mut wal, *count).unwrap();
         wal.sync().unwrap();
     }
     if ends == Ends::WithMark {
@@ -41,7 +46,7 @@ pub(crate) fn reference(ends: Ends) -> Reference {
     let records = (1..=wal.written().0).map(record).collect();
     let frames = layout(&image);
     assert!(image.len() >= 3, "{} segments", image.len());
-    assert!(frames.len() >= BATCHES.len());
+    assert!(frames.len() >= batches.len());
     Reference { frames, image, records, ends }
 }
 
