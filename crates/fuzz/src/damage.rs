@@ -77,7 +77,7 @@ fn step(image: &mut Image, landmarks: &[Landmark], input: &mut Input<'_>) {
 /// A file and an offset in it: near a landmark, or anywhere.
 fn place(image: &Image, landmarks: &[Landmark], input: &mut Input<'_>) -> (String, usize) {
     let kind = input.byte();
-    if kind % 4 != 0
+    if !kind.is_multiple_of(4)
         && let Some((file, at)) = landmarks.get(usize::from(kind / 4) % landmarks.len().max(1))
     {
         return (file.clone(), (at + usize::from(input.byte())).saturating_sub(8));

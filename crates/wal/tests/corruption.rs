@@ -7,7 +7,7 @@ mod support;
 use std::ops::Range;
 
 use support::image::{
-    HEADER_BYTES, Image, Lies, SECOND_HEADER_AT, image_of, layout, reseal_headers, segment_name,
+    HEADER_BYTES, Image, SECOND_HEADER_AT, image_of, layout, reseal_headers, segment_name,
 };
 use support::reference::{
     BATCHES, Ends, Outcome, Reference, file_of, open_image, reference, refused,
