@@ -325,20 +325,48 @@ mod tests {
 
     const PLACE: Place = Place { salt: 77, offset: 8_192 };
 
-    fn frame() -> Vec<u8> {
+    const STAMP: FrameStamp = FrameStamp {
+        kind: Kind::Records,
+        first_lsn: Lsn(5),
+        epoch: 2,
+        durable: Lsn(4),
+        at_ms: 1_000,
+        before: Chain([9; 32]),
+    };
+
+    fn batch() -> Batch {
         let mut batch = Batch::default();
         batch.push(|out| out.extend_from_slice(b"one"));
         batch.push(|_| {});
         batch.push(|out| out.extend_from_slice(&[7; 300]));
-        let stamp = FrameStamp {
-            kind: Kind::Records,
-            first_lsn: Lsn(5),
-            epoch: 2,
-            durable: Lsn(4),
-            at_ms: 1_000,
-            before: Chain([9; 32]),
+        batch
+    }
+
+    fn frame() -> Vec<u8> {
+        batch().seal(&STAMP, PLACE).0.to_vec()
+    }
+
+    #[test]
+    fn a_frame_that_nobody_writes_is_none_though_its_checksums_fit() {
+        let refused = |mut batch: Batch, stamp: FrameStamp| {
+            let bytes = batch.seal(&stamp, PLACE).0.to_vec();
+            read(&bytes, PLACE, STAMP.before).unwrap_err()
         };
-        batch.seal(&stamp, PLACE).0.to_vec()
+        let more = |bytes: &[u8]| {
+            let mut batch = batch();
+            batch.bytes.extend_from_slice(bytes);
+            batch
+        };
+        assert_eq!(refused(more(&[1]), STAMP), Broken::Payload, "a byte in no record");
+        assert_eq!(refused(more(&[9, 0, 0, 0]), STAMP), Broken::Payload, "a record cut off");
+        assert_eq!(refused(more(&[0; 4]), STAMP), Broken::Payload, "a record too many");
+        let mark = FrameStamp { kind: Kind::Mark, ..STAMP };
+        assert_eq!(refused(batch(), mark), Broken::Payload, "a mark with records");
+        assert_eq!(refused(Batch::default(), STAMP), Broken::Payload, "no records and no mark");
+        let last = FrameStamp { first_lsn: Lsn(u64::MAX), ..STAMP };
+        assert_eq!(refused(batch(), last), Broken::Header, "no LSN comes after it");
+        let old = FrameStamp { epoch: u64::MAX, ..STAMP };
+        assert_eq!(refused(batch(), old), Broken::Header, "no epoch comes after it");
     }
 
     #[test]
