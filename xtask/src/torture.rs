@@ -43,7 +43,7 @@ const PARTS: [Part; 4] = [
         name: "laws",
         help: "random cases for each law of the log",
         test: "--test laws -- --nocapture",
-        usual: 100_000,
+        usual: 20_000,
         variable: "PROPTEST_CASES",
     },
 ];
