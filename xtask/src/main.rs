@@ -5,12 +5,14 @@
 mod bench;
 mod command;
 mod dev;
+mod fuzz;
 mod laws;
 mod proto;
 mod scripts;
 mod test;
 mod tidy;
 mod tools;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -47,8 +49,18 @@ const CHORES: &[Chore] = &[
         run: laws::run,
     },
     Chore {
+        usage: "torture [--count N] [PART…]",
+        help: "Crash, damage and fail the log for long: a million images and more unless told.",
+        run: torture::run,
+    },
+    Chore {
+        usage: "fuzz [--minutes N] [--target T]",
+        help: "Fuzz the decoders of the log, guided by coverage; --keep adds to the corpus.",
+        run: fuzz::run,
+    },
+    Chore {
         usage: "bench [core|wal|coordinator] [--instructions] [CASE…]",
-        help: "Measure core; --instructions counts them under valgrind instead of timing.",
+        help: "Measure a crate, core unless told; --instructions counts them under valgrind instead of timing.",
         run: bench::run,
     },
     Chore {

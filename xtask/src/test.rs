@@ -59,7 +59,9 @@ fn steps() -> Vec<Step> {
         // Bugs that are put in on purpose, each of which some test must catch.
         Step {
             name: "planted bugs",
-            work: Work::Cargo(cargo("test -p tenure-wal --features planted --test planted")),
+            work: Work::Cargo(cargo(
+                "test -p tenure-wal -p tenure-fuzz --features planted --test planted",
+            )),
         },
         Step { name: "docs", work: Work::Cargo(docs) },
     ]

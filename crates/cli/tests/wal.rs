@@ -98,6 +98,23 @@ fn a_dump_starts_and_stops_where_it_is_told() {
 }
 
 #[test]
+fn a_dump_with_a_limit_reads_no_further() {
+    let folder = Folder::new("limit");
+    let written = Story::lifecycle(&folder);
+    // The third record is damaged; nobody who wants less should hear of it.
+    let third = written.frames[2];
+    folder.flip_byte(third.segment, third.offset + 100);
+    for limit in ["1", "2"] {
+        let ran = wal("dump", &folder, &["--limit", limit]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "--limit {limit}");
+        assert_eq!(json_lines(&ran).len().to_string(), limit);
+    }
+    let ran = wal("dump", &folder, &["--limit", "3"]);
+    assert_eq!((ran.code, json_lines(&ran).len()), (65, 2), "{}", ran.stderr);
+    assert_eq!(wal("dump", &folder, &["--from", "3", "--limit", "1"]).code, 65);
+}
+
+#[test]
 fn the_numbers_of_stat_add_up() {
     let folder = Folder::new("stat");
     let written = Story::lifecycle(&folder);

@@ -29,10 +29,12 @@ pub(crate) const ALIGNMENT: u64 = 8;
 /// The largest payload.
 pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
 
-const MAGIC: [u8; 4] = *b"TnrF";
-const CRC_FROM: usize = 8;
-const CHAIN_FROM: usize = 56;
+pub(crate) const MAGIC: [u8; 4] = *b"TnrF";
+pub(crate) const CRC_FROM: usize = 8;
+pub(crate) const CHAIN_FROM: usize = 56;
 const RECORD_PREFIX: usize = 4;
+/// LSNs, epochs and segment numbers are below this: far enough from the end that nothing overflows.
+pub(crate) const COUNTS_END: u64 = 1 << 63;
 
 /// A hash over everything written before.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -107,7 +109,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn crc(self, bytes: &[u8]) -> u32 {
+    pub(crate) fn crc(self, bytes: &[u8]) -> u32 {
         let mut start = [0; 16];
         let salt = if planted::has(Bug::CrcWithoutSalt) { 0 } else { self.salt };
         start[..8].copy_from_slice(&salt.to_le_bytes());
@@ -204,7 +206,7 @@ pub(crate) struct FrameStamp {
     pub before: Chain,
 }
 
-fn link(before: Chain, head: &[u8], payload: &[u8]) -> Chain {
+pub(crate) fn link(before: Chain, head: &[u8], payload: &[u8]) -> Chain {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&before.0).update(head).update(payload);
     Chain(*hasher.finalize().as_bytes())
@@ -225,7 +227,9 @@ pub(crate) fn read_header(bytes: &[u8], place: Place) -> Option<Header> {
         _ => return None,
     };
     let payload_bytes = word(12);
-    if payload_bytes as usize > PAYLOAD_BYTES_MAX {
+    // Whoever counts on from numbers that no log ever comes to would overflow.
+    let is_possible = long(16) < COUNTS_END && long(32) < COUNTS_END;
+    if payload_bytes as usize > PAYLOAD_BYTES_MAX || !is_possible {
         return None;
     }
     let mut chain = [0; 32];
@@ -302,10 +306,13 @@ pub(crate) fn read(bytes: &[u8], place: Place, before: Chain) -> Result<Frame<'_
     }
     let frame = Frame { header, payload };
     // The CRC says that these are the bytes that were written; this, that they make sense.
-    match frame.records().count() == header.records as usize {
-        true => Ok(frame),
-        false => Err(Broken::Payload),
+    let (mut count, mut size) = (0, 0);
+    for (_, record) in frame.records() {
+        (count, size) = (count + 1, size + RECORD_PREFIX + record.len());
     }
+    let makes_sense = (count, size) == (header.records, payload.len())
+        && (count > 0) == (header.kind == Kind::Records);
+    if makes_sense { Ok(frame) } else { Err(Broken::Payload) }
 }
 
 /// The bytes between a frame at the front of `bytes` and where the next one may begin.
@@ -327,20 +334,48 @@ mod tests {
 
     const PLACE: Place = Place { salt: 77, offset: 8_192 };
 
-    fn frame() -> Vec<u8> {
+    const STAMP: FrameStamp = FrameStamp {
+        kind: Kind::Records,
+        first_lsn: Lsn(5),
+        epoch: 2,
+        durable: Lsn(4),
+        at_ms: 1_000,
+        before: Chain([9; 32]),
+    };
+
+    fn batch() -> Batch {
         let mut batch = Batch::default();
         batch.push(|out| out.extend_from_slice(b"one"));
         batch.push(|_| {});
         batch.push(|out| out.extend_from_slice(&[7; 300]));
-        let stamp = FrameStamp {
-            kind: Kind::Records,
-            first_lsn: Lsn(5),
-            epoch: 2,
-            durable: Lsn(4),
-            at_ms: 1_000,
-            before: Chain([9; 32]),
+        batch
+    }
+
+    fn frame() -> Vec<u8> {
+        batch().seal(&STAMP, PLACE).0.to_vec()
+    }
+
+    #[test]
+    fn a_frame_that_nobody_writes_is_none_though_its_checksums_fit() {
+        let refused = |mut batch: Batch, stamp: FrameStamp| {
+            let bytes = batch.seal(&stamp, PLACE).0.to_vec();
+            read(&bytes, PLACE, STAMP.before).unwrap_err()
         };
-        batch.seal(&stamp, PLACE).0.to_vec()
+        let more = |bytes: &[u8]| {
+            let mut batch = batch();
+            batch.bytes.extend_from_slice(bytes);
+            batch
+        };
+        assert_eq!(refused(more(&[1]), STAMP), Broken::Payload, "a byte in no record");
+        assert_eq!(refused(more(&[9, 0, 0, 0]), STAMP), Broken::Payload, "a record cut off");
+        assert_eq!(refused(more(&[0; 4]), STAMP), Broken::Payload, "a record too many");
+        let mark = FrameStamp { kind: Kind::Mark, ..STAMP };
+        assert_eq!(refused(batch(), mark), Broken::Payload, "a mark with records");
+        assert_eq!(refused(Batch::default(), STAMP), Broken::Payload, "no records and no mark");
+        let last = FrameStamp { first_lsn: Lsn(u64::MAX), ..STAMP };
+        assert_eq!(refused(batch(), last), Broken::Header, "no LSN comes after it");
+        let old = FrameStamp { epoch: u64::MAX, ..STAMP };
+        assert_eq!(refused(batch(), old), Broken::Header, "no epoch comes after it");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! taken and nothing is mended, so a log that a server is writing may be looked at too; its end is
 //! then in motion.
 
+use std::ops::ControlFlow;
+
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
@@ -108,14 +110,31 @@ pub fn inspect<D: Disk>(
     disk: &D,
     mut visit: impl FnMut(&Located<'_>),
 ) -> Result<Inspection, Fault> {
+    inspect_until(disk, |at| {
+        visit(at);
+        ControlFlow::Continue(())
+    })
+}
+
+/// Like [`inspect`], until `visit` has enough. Then what it has seen is all that was checked and
+/// all that is told of; the segments behind it were not read.
+pub fn inspect_until<D: Disk>(
+    disk: &D,
+    mut visit: impl FnMut(&Located<'_>) -> ControlFlow<()>,
+) -> Result<Inspection, Fault> {
     let shared = Shared::default();
     let mut segments: Vec<SegmentSummary> = Vec::new();
+    let mut flow = ControlFlow::Continue(());
     let end = recover::recover(disk, None, &shared, &mut |frame| {
         note_segments(&shared, &mut segments);
         let Some(segment) = segments.last_mut() else { unreachable!("a frame is in a segment") };
-        visit(&Located { segment: &*segment, offset: segment.used_bytes, frame: *frame });
+        flow = visit(&Located { segment: &*segment, offset: segment.used_bytes, frame: *frame });
         segment.add(frame);
+        flow
     })?;
+    if flow.is_break() {
+        return Ok(Inspection { recovered: end.recovered, segments });
+    }
     // Segments without a frame were never told to the visitor.
     note_segments(&shared, &mut segments);
     let before_last = segments.len().saturating_sub(1);

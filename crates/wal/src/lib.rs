@@ -6,6 +6,8 @@
 
 pub mod disk;
 mod fault;
+#[cfg(feature = "model")]
+pub mod forge;
 mod frame;
 mod index;
 mod inspect;
@@ -23,7 +25,7 @@ mod writer;
 
 pub use fault::{Corruption, Fault};
 pub use frame::{Batch, Chain, Frame, Header, Kind, PAYLOAD_BYTES_MAX};
-pub use inspect::{Inspection, Located, SegmentState, SegmentSummary, inspect};
+pub use inspect::{Inspection, Located, SegmentState, SegmentSummary, inspect, inspect_until};
 pub use log::{Committed, Log, Place, ReadLog, WriteSnapshot};
 pub use reader::{Read, Reader};
 pub use recover::{Anchor, Note, Recovered};

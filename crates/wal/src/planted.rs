@@ -5,6 +5,7 @@
 use std::io;
 
 use crate::disk::{Disk, DiskFile};
+use crate::frame::HEADER_BYTES;
 
 /// A bug that a log could have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,10 @@ pub enum Bug {
     TailNotSynced,
     /// Recovery syncs its tail, but a failed sync before has made that do nothing.
     TailNotRewritten,
+    /// A header's worth of zeros is read as a frame without records.
+    ZerosParse,
+    /// A snapshot gets its name without having been read back.
+    SnapshotNotReadBack,
 }
 
 #[cfg(feature = "planted")]
@@ -80,4 +85,10 @@ pub(crate) fn sync<F: DiskFile>(file: &F) -> io::Result<()> {
 /// A sync of the folder after a rename.
 pub(crate) fn sync_folder<D: Disk>(disk: &D) -> io::Result<()> {
     if has(Bug::FolderSyncMissing) { Ok(()) } else { disk.sync_folder() }
+}
+
+/// Whether these bytes begin with zeros that would be taken for a frame.
+pub(crate) fn zeros_parse(bytes: &[u8]) -> bool {
+    has(Bug::ZerosParse)
+        && bytes.get(..HEADER_BYTES).is_some_and(|head| head.iter().all(|byte| *byte == 0))
 }

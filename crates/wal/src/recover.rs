@@ -2,11 +2,12 @@
 //! torn end that nobody was told of) is told apart from everything else, which is corruption.
 
 use std::fmt;
+use std::ops::ControlFlow;
 
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::{Corruption, Fault};
-use crate::frame::{self, ALIGNMENT, Broken, Chain, Frame};
+use crate::frame::{self, ALIGNMENT, Broken, COUNTS_END, Chain, Frame};
 use crate::index::{Entry, Shared};
 use crate::planted::{self, Bug};
 use crate::segment::{self, Copies, FRAMES_FROM, Found, SPARE, SegmentHeader};
@@ -86,8 +87,8 @@ pub struct Recovered {
     pub notes: Vec<Note>,
 }
 
-/// Where a segment can begin. Far enough from the end that nothing overflows.
-const LSNS: std::ops::Range<u64> = 1..1 << 63;
+/// Segments and records are counted from 1.
+const COUNTS: std::ops::Range<u64> = 1..COUNTS_END;
 
 const NOT_THE_SNAPSHOTS: &str =
     "the log up to this record is not the one that the snapshot was taken from";
@@ -140,12 +141,12 @@ pub(crate) enum Tail {
 }
 
 /// Reads the log, hands every frame after the anchor to `visit`, and finds its end. Changes
-/// nothing.
+/// nothing. If `visit` has enough, reading stops there, and nothing behind is judged.
 pub(crate) fn recover<D: Disk>(
     disk: &D,
     anchor: Option<Anchor>,
     shared: &Shared,
-    visit: &mut dyn FnMut(&Frame<'_>),
+    visit: &mut dyn FnMut(&Frame<'_>) -> ControlFlow<()>,
 ) -> Result<End<D>, Fault> {
     let found = find_segments(disk)?;
     let mut scan = Scan {
@@ -162,6 +163,7 @@ pub(crate) fn recover<D: Disk>(
         last: None,
         buffer: Vec::new(),
         meets_anchor: false,
+        flow: ControlFlow::Continue(()),
     };
     let headers: Vec<_> = found.segments.iter().map(|(header, _)| *header).collect();
     let first = first_to_read(&headers, anchor);
@@ -173,17 +175,33 @@ pub(crate) fn recover<D: Disk>(
             (header.first_lsn.before(), header.before);
     }
     let mut files = found.segments.into_iter().skip(first).peekable();
-    while let Some((header, file)) = files.next() {
+    while scan.flow.is_continue()
+        && let Some((header, file)) = files.next()
+    {
         let next = files.peek().map(|(next, _)| *next);
         scan.segment(file, header, next)?;
     }
     scan.check_anchor(&headers)?;
+    check_counts(&scan.recovered, headers.last())?;
     Ok(End { recovered: scan.recovered, last: scan.last, segments: headers })
 }
 
 struct Segments<D: Disk> {
     segments: Vec<(SegmentHeader, D::File)>,
     notes: Vec<Note>,
+}
+
+/// Whoever opens a log goes on counting. Where that would lead to numbers that a reader refuses,
+/// nothing is begun.
+fn check_counts(recovered: &Recovered, last: Option<&SegmentHeader>) -> Result<(), Fault> {
+    let Some(last) = last else { return Ok(()) };
+    let is_near_the_end = |count: u64| count >= COUNTS_END / 2;
+    if [recovered.last_lsn.0, recovered.epoch, last.number].into_iter().any(is_near_the_end) {
+        let file = segment::file_name(last.number);
+        let found = "its frames or its header say what no log ever comes to".to_owned();
+        return Err(Fault::Foreign { file, found });
+    }
+    Ok(())
 }
 
 /// Opens all segments and checks that they belong together.
@@ -233,8 +251,8 @@ fn check_header(
     if header.number != number {
         return Err(foreign(format!("its header says that it is segment {}", header.number)));
     }
-    if number == u64::MAX || header.file_bytes < FRAMES_FROM || !LSNS.contains(&header.first_lsn.0)
-    {
+    let is_possible = COUNTS.contains(&number) && COUNTS.contains(&header.first_lsn.0);
+    if header.file_bytes < FRAMES_FROM || !is_possible {
         return Err(foreign("its header says what no log ever comes to".to_owned()));
     }
     let Some(before) = before else { return Ok(()) };
@@ -275,13 +293,15 @@ fn check_beginning(first: &SegmentHeader, anchor: Option<Anchor>) -> Result<(), 
 struct Scan<'a, D: Disk> {
     anchor: Option<Anchor>,
     shared: &'a Shared,
-    visit: &'a mut dyn FnMut(&Frame<'_>),
+    visit: &'a mut dyn FnMut(&Frame<'_>) -> ControlFlow<()>,
     recovered: Recovered,
     last: Option<Last<D>>,
     buffer: Vec<u8>,
     /// Whether the chain at the anchor was found to be the anchor's. A mark moves the chain and
     /// not the LSN, so the snapshot may have been taken on either side of it.
     meets_anchor: bool,
+    /// Whether the visitor wants more.
+    flow: ControlFlow<()>,
 }
 
 impl<D: Disk> Scan<'_, D> {
@@ -313,9 +333,15 @@ impl<D: Disk> Scan<'_, D> {
                         doubtful_from = offset;
                     }
                     self.frame(&frame, header, offset)?;
+                    if self.flow.is_break() {
+                        return Ok(());
+                    }
                     offset += frame.header.frame_bytes();
                 }
                 Ok(_) => break Broken::Chain,
+                Err(Broken::Header) if planted::zeros_parse(rest) => {
+                    offset += frame::HEADER_BYTES as u64;
+                }
                 Err(broken) => break broken,
             }
         };
@@ -357,7 +383,7 @@ impl<D: Disk> Scan<'_, D> {
             return Err(self.corrupt(&segment, offset, NOT_THE_SNAPSHOTS.to_owned()));
         }
         if self.anchor.is_none_or(|anchor| header.first_lsn > anchor.lsn) {
-            (self.visit)(frame);
+            self.flow = (self.visit)(frame);
         }
         self.recovered.last_lsn = last_lsn;
         self.recovered.chain = header.chain;

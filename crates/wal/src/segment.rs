@@ -10,9 +10,9 @@ use crate::planted::{self, Bug};
 pub const FORMAT: u32 = 1;
 /// Where frames begin: after the two headers, each in a page of its own.
 pub(crate) const FRAMES_FROM: u64 = 8_192;
-const SECOND_HEADER_AT: u64 = 4_096;
-const HEADER_BYTES: usize = 104;
-const CRC_AT: usize = 96;
+pub(crate) const SECOND_HEADER_AT: u64 = 4_096;
+pub(crate) const HEADER_BYTES: usize = 104;
+pub(crate) const CRC_AT: usize = 96;
 const MAGIC: [u8; 8] = *b"TenureWL";
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: usize = 1 << 20;
@@ -57,7 +57,7 @@ impl SegmentHeader {
         bytes
     }
 
-    fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<(u32, Self)> {
+    pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<(u32, Self)> {
         let long = |at: usize| {
             let mut word = [0; 8];
             word.copy_from_slice(&bytes[at..at + 8]);

@@ -1,6 +1,7 @@
 //! Writing: one frame at a time, and only one that is not yet durable. The first write or sync
 //! that fails is the end of this writer.
 
+use std::ops::ControlFlow;
 use std::thread::JoinHandle;
 
 use crate::Lsn;
@@ -120,7 +121,10 @@ impl<D: Disk> Wal<D> {
         let lock = disk.lock().map_err(|cause| Fault::NoFolder { folder: folder(), cause })?;
         let lock = lock.ok_or_else(|| Fault::InUse { folder: folder() })?;
         let shared = Shared::default();
-        let end = recover::recover(disk, anchor, &shared, &mut visit)?;
+        let end = recover::recover(disk, anchor, &shared, &mut |frame| {
+            visit(frame);
+            ControlFlow::Continue(())
+        })?;
         recover::remove_leftovers(disk)?;
         let mut recovered = end.recovered;
         if end.segments.is_empty()

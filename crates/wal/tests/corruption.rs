@@ -7,7 +7,7 @@ mod support;
 use std::ops::Range;
 
 use support::image::{
-    HEADER_BYTES, Image, Lies, SECOND_HEADER_AT, image_of, layout, reseal_headers, segment_name,
+    HEADER_BYTES, Image, SECOND_HEADER_AT, image_of, layout, reseal_headers, segment_name,
 };
 use support::reference::{
     BATCHES, Ends, Outcome, Reference, file_of, open_image, reference, refused,
@@ -83,61 +83,7 @@ fn a_file_cut_at_any_byte_is_refused() {
     println!("{} cuts", cuts.len());
 }
 
-/// Which bytes of a file differ.
-fn changed(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
-    let from = before.iter().zip(after).position(|(one, other)| one != other)?;
-    let until = before.iter().zip(after).rposition(|(one, other)| one != other)?;
-    Some(from..until + 1)
-}
-
 impl Reference {
-    /// What must come of one or two changed sectors in a file. Returns whether the last frames
-    /// were lost because they lay in a changed sector, as a whole or with their only witness.
-    fn check_sectors(&self, file: &str, after: &[u8], what: &str) -> bool {
-        let before = &self.image[file];
-        if changed(before, after).is_none() {
-            return false;
-        }
-        let hit = |frame: &Lies| {
-            frame.file == file
-                && (frame.from..frame.next)
-                    .step_by(SECTOR_BYTES)
-                    .chain([frame.next - 1])
-                    .map(|at| at / SECTOR_BYTES * SECTOR_BYTES)
-                    .any(|at| {
-                        before[at..]
-                            .iter()
-                            .zip(&after[at..])
-                            .take(SECTOR_BYTES)
-                            .any(|(a, b)| a != b)
-                    })
-        };
-        let mut image = self.image.clone();
-        image.insert(file.to_owned(), after.to_vec());
-        match open_image(&image) {
-            Outcome::Refused(fault) => {
-                assert_eq!(file_of(&fault), file, "{what}: {fault}");
-                false
-            }
-            Outcome::Opened(records, notes) if records == self.records => {
-                // Its own header, its own end, or the mark: whatever it was, somebody says so,
-                // unless a mark was wiped out whole.
-                let mark = self.ends == Ends::WithMark && hit(self.frames.last().unwrap());
-                assert!(!notes.is_empty() || mark, "{what}: nobody says anything");
-                false
-            }
-            Outcome::Opened(records, _) => {
-                assert_eq!(file, self.last_file(), "{what}: lost {}", self.records.len());
-                assert!(records[..] == self.records[..records.len()], "{what}: records changed");
-                let lost = self.frames.iter().filter(|f| f.first_lsn > records.len() as u64);
-                for frame in lost {
-                    assert!(hit(frame), "{what}: {frame:?} was not hit and is lost");
-                }
-                true
-            }
-        }
-    }
-
     /// All ways to put one sector's content (or zeros) over another, for all pairs.
     fn sectors(&self) -> Vec<(&str, usize, Option<usize>)> {
         let mut ways = Vec::new();

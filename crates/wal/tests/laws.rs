@@ -163,8 +163,17 @@ fn a_log_goes_on_in_larger_segments_when_they_are_asked_for() {
     assert_eq!(again.last_lsn, recovered.last_lsn.next());
 }
 
+/// As many cases as `PROPTEST_CASES` says, which proptest reads itself; else as many as are usual.
+fn cases(usual: u32) -> ProptestConfig {
+    /// What proptest takes when nobody tells it.
+    const UNTOLD: u32 = 256;
+    let told = ProptestConfig::default();
+    let cases = if told.cases == UNTOLD { usual } else { told.cases };
+    ProptestConfig { cases, failure_persistence: None, ..told }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(500))]
 
     #[test]
     fn a_log_equals_a_list(steps in vec(step(), 1..40)) {

@@ -9,11 +9,11 @@ use std::panic::catch_unwind;
 
 use support::reference::{Ends, open_image, reference};
 use support::{BATCHES, Nothing, check_after_crash, crashes, open, write_all};
-use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
+use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault, SECTOR_BYTES};
 use tenure_wal::planted::{Bug, plant};
 use tenure_wal::{Fault, Lsn};
 
-const BUGS: [Bug; 11] = [
+const BUGS: [Bug; 13] = [
     Bug::SyncSkipped,
     Bug::SyncErrorIgnored,
     Bug::SyncErrorRetried,
@@ -25,15 +25,19 @@ const BUGS: [Bug; 11] = [
     Bug::LaterFramesIgnored,
     Bug::TailNotSynced,
     Bug::TailNotRewritten,
+    Bug::ZerosParse,
+    Bug::SnapshotNotReadBack,
 ];
 
 /// The checks of the other files, each small enough to run once for every bug.
-const CHECKS: [(&str, fn()); 5] = [
+const CHECKS: [(&str, fn()); 7] = [
     ("crash after a call", crash_after_every_call),
     ("one failing call", one_failing_call),
     ("killed process", killed_process),
     ("flipped bits", flipped_bits),
     ("another salt", another_salt),
+    ("lost sectors", lost_sectors),
+    ("silent disk", support::silent::check_snapshots),
 ];
 
 /// Writes with a call that fails, and then lets the power fail in every way.
@@ -87,6 +91,20 @@ fn flipped_bits() {
             image.get_mut(file).unwrap()[at] ^= 1 << (at % 8);
             reference.check_flip(file, at, &open_image(&image), file);
             image.get_mut(file).unwrap()[at] ^= 1 << (at % 8);
+        }
+    }
+}
+
+fn lost_sectors() {
+    let reference = reference(Ends::WithMark);
+    for (file, bytes) in &reference.image {
+        // One sector, and several in a row, as when a track is lost.
+        for count in [1, 2, 4] {
+            for at in 0..=bytes.len() / SECTOR_BYTES - count {
+                let mut after = bytes.clone();
+                after[at * SECTOR_BYTES..(at + count) * SECTOR_BYTES].fill(0);
+                reference.check_sectors(file, &after, &format!("{file}, {count} from {at}"));
+            }
         }
     }
 }

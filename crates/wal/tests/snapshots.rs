@@ -51,6 +51,11 @@ fn a_snapshot_reads_back_and_two_are_kept() {
 }
 
 #[test]
+fn a_write_that_the_disk_lost_or_changed_is_noticed_before_the_file_has_its_name() {
+    support::silent::check_snapshots();
+}
+
+#[test]
 fn no_crash_leaves_half_a_snapshot_or_takes_an_older_one() {
     for call in 1.. {
         let disk = ModelDisk::default();

@@ -15,6 +15,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tenure-sdk", &[]),
     ("tenure-cli", &["tenure-core", "tenure-wal", "tenure-server", "tenure-sdk"]),
     ("tenure-sim", &["tenure-core", "tenure-wal", "tenure-coordinator"]),
+    ("tenure-fuzz", &["tenure-core", "tenure-wal"]),
+    ("fuzz-guided", &["tenure-fuzz"]),
     ("xtask", &[]),
     ("proto-gen", &[]),
 ];

@@ -1,5 +1,7 @@
 //! `tenure wal dump`: every record as one line of JSON.
 
+use std::ops::ControlFlow;
+
 use clap::Args;
 
 use super::{Data, Seen, json, read, sentence};
@@ -7,8 +9,8 @@ use crate::failure::Failure;
 use crate::output::{Lines, complain};
 
 pub(super) const EXAMPLES: &str = "\
-The whole log is read and checked, however few records are printed. Torn ends and other news go to
-stderr, so stdout has nothing but records.
+The log is read and checked from its beginning to its end, or with --limit up to the last record
+that is printed. Torn ends and other news go to stderr, so stdout has nothing but records.
 
 Examples:
   tenure wal dump --data ./data
@@ -24,7 +26,7 @@ pub(super) struct Dump {
     #[arg(long, value_name = "LSN", default_value_t = 1)]
     from: u64,
 
-    /// Print at most so many records.
+    /// Print at most so many records, and read no further.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 }
@@ -37,6 +39,8 @@ pub(super) fn run(dump: &Dump) -> Result<(), Failure> {
             left -= 1;
             lines.print(json::record(&seen.record));
         }
+        // A log may be a thousand times longer than what is wanted of it.
+        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let outcome = read(&dump.data.folder, |_| {}, print);
     // What was read before a fault is good: it was checked frame by frame.

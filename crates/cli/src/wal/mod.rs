@@ -7,13 +7,14 @@ mod stat;
 mod time;
 
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use tenure_core::codec;
 use tenure_core::event::Record;
 use tenure_wal::disk::read_only::ReadOnlyDisk;
-use tenure_wal::{Fault, Inspection, Located, Lsn, Note, inspect};
+use tenure_wal::{Fault, Inspection, Located, Lsn, Note, inspect, inspect_until};
 
 use crate::Format;
 use crate::failure::Failure;
@@ -64,29 +65,33 @@ struct Seen<'a> {
     record: Record<'a>,
 }
 
-/// Reads the whole log. `frame` gets every frame, `record` every record, both in order.
+/// Reads the log. `frame` gets every frame, `record` every record, both in order, until `record`
+/// has enough.
 fn read(
     folder: &Path,
     mut frame: impl FnMut(&Located<'_>),
-    mut record: impl FnMut(&Seen<'_>),
+    mut record: impl FnMut(&Seen<'_>) -> ControlFlow<()>,
 ) -> Result<Inspection, Failure> {
     let disk = ReadOnlyDisk::open(folder)?;
     let mut unreadable = None;
-    let inspected = inspect(&disk, |at| {
+    let inspected = inspect_until(&disk, |at| {
+        // What follows a record that cannot be read is checked all the same: that a log is corrupt
+        // is worse news.
         if unreadable.is_some() {
-            return;
+            return ControlFlow::Continue(());
         }
         frame(at);
         for (lsn, bytes) in at.frame.records() {
             match decode(lsn, bytes) {
-                Ok(decoded) => record(&Seen { bytes: bytes.len(), record: decoded }),
+                Ok(decoded) => record(&Seen { bytes: bytes.len(), record: decoded })?,
                 Err(found) => {
                     let (file, offset) = (at.segment.file.clone(), at.offset);
                     unreadable = Some(Failure::Record { file, offset, lsn, found });
-                    return;
+                    break;
                 }
             }
         }
+        ControlFlow::Continue(())
     });
     match (inspected, unreadable) {
         // What is corrupt stays so. In a log that is being written, a page can be read before its

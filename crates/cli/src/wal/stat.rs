@@ -3,6 +3,7 @@
 mod picture;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -49,7 +50,14 @@ pub(super) fn run(stat: &Stat, format: Format) -> Result<(), Failure> {
 fn count(stat: &Stat) -> Result<Report, Failure> {
     let folder = &stat.data.folder;
     let (mut counts, mut marks) = (Counts::default(), Marks::default());
-    let inspection = read(folder, |at| marks.note(at), |seen| counts.add(seen))?;
+    let inspection = read(
+        folder,
+        |at| marks.note(at),
+        |seen| {
+            counts.add(seen);
+            ControlFlow::Continue(())
+        },
+    )?;
     Ok(Report { folder: folder.display().to_string(), inspection, counts, marks })
 }
 

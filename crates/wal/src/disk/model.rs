@@ -103,6 +103,19 @@ pub enum FaultKind {
     Eintr,
     /// A write takes only a part.
     Short,
+    /// A write is taken whole and never arrives, and nobody says so.
+    Lost,
+    /// A write arrives with one bit changed, and nobody says so.
+    Changed,
+}
+
+/// What becomes of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Whole,
+    Short,
+    Lost,
+    Changed,
 }
 
 /// Which unsynced sectors survive a crash: for each file and dirty sector, in order.
@@ -206,8 +219,9 @@ impl ModelDisk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call, and fails it if that was planned.
-    fn call(&self, does: Does) -> io::Result<(MutexGuard<'_, State>, bool)> {
+    /// Counts a call, and fails it if that was planned. What is given back with the state is what
+    /// becomes of a write.
+    fn call(&self, does: Does) -> io::Result<(MutexGuard<'_, State>, Fate)> {
         let mut state = self.state();
         state.calls += 1;
         let calls = state.calls;
@@ -215,17 +229,19 @@ impl ModelDisk {
             .fault
             .filter(|fault| calls == fault.at_call || (fault.lasting && calls > fault.at_call));
         match due.map(|fault| fault.kind) {
-            None => Ok((state, false)),
+            None => Ok((state, Fate::Whole)),
             Some(FaultKind::Eio) => Err(io::Error::from_raw_os_error(5)),
             Some(FaultKind::Enospc) if matches!(does, Does::Read | Does::Look) => {
-                Ok((state, false))
+                Ok((state, Fate::Whole))
             }
             Some(FaultKind::Enospc) => Err(io::Error::from_raw_os_error(28)),
             Some(FaultKind::Eintr) if matches!(does, Does::Read | Does::Write) => {
                 Err(io::ErrorKind::Interrupted.into())
             }
-            Some(FaultKind::Eintr) => Ok((state, false)),
-            Some(FaultKind::Short) => Ok((state, does == Does::Write)),
+            Some(FaultKind::Eintr) => Ok((state, Fate::Whole)),
+            Some(FaultKind::Short) => Ok((state, Fate::Short)),
+            Some(FaultKind::Lost) => Ok((state, Fate::Lost)),
+            Some(FaultKind::Changed) => Ok((state, Fate::Changed)),
         }
     }
 }
@@ -355,8 +371,12 @@ impl DiskFile for ModelFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        let (mut state, short) = self.disk.call(Does::Write)?;
-        let bytes = if short { &bytes[..bytes.len().div_ceil(2)] } else { bytes };
+        let (mut state, fate) = self.disk.call(Does::Write)?;
+        let bytes = match fate {
+            Fate::Lost => return Ok(bytes.len()),
+            Fate::Short => &bytes[..bytes.len().div_ceil(2)],
+            Fate::Whole | Fate::Changed => bytes,
+        };
         let end = offset as usize + bytes.len();
         let grows = end.saturating_sub(state.files[self.at].seen.len()) as u64;
         if let Some(room) = state.room_bytes {
@@ -370,6 +390,9 @@ impl DiskFile for ModelFile {
             file.seen.resize(end, 0);
         }
         file.seen[offset as usize..end].copy_from_slice(bytes);
+        if fate == Fate::Changed {
+            file.seen[offset as usize + bytes.len() / 2] ^= 1;
+        }
         for sector in offset as usize / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES) {
             if !file.dirty.contains(&sector) {
                 file.dirty.push(sector);

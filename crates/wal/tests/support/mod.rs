@@ -3,7 +3,10 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub(crate) mod image;
+pub(crate) mod progress;
 pub(crate) mod reference;
+pub(crate) mod script;
+pub(crate) mod silent;
 
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{ModelDisk, Survival};

@@ -1,6 +1,8 @@
 //! A sound log of which everything is known, and what must come of damage to it.
 
-use tenure_wal::disk::model::ModelDisk;
+use std::ops::Range;
+
+use tenure_wal::disk::model::{ModelDisk, SECTOR_BYTES};
 use tenure_wal::{Fault, Lsn, Note, Wal};
 
 use super::image::{
@@ -26,10 +28,15 @@ pub(crate) struct Reference {
 }
 
 pub(crate) fn reference(ends: Ends) -> Reference {
+    reference_of(ends, &BATCHES)
+}
+
+/// A log with frames of so many records each.
+pub(crate) fn reference_of(ends: Ends, batches: &[u64]) -> Reference {
     let disk = ModelDisk::default();
     let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
-    for count in BATCHES {
-        append(&mut wal, count).unwrap();
+    for count in batches {
+        append(&mut wal, *count).unwrap();
         wal.sync().unwrap();
     }
     if ends == Ends::WithMark {
@@ -39,7 +46,7 @@ pub(crate) fn reference(ends: Ends) -> Reference {
     let records = (1..=wal.written().0).map(record).collect();
     let frames = layout(&image);
     assert!(image.len() >= 3, "{} segments", image.len());
-    assert!(frames.len() >= BATCHES.len());
+    assert!(frames.len() >= batches.len());
     Reference { frames, image, records, ends }
 }
 
@@ -160,6 +167,62 @@ impl Reference {
                 assert!(matches!(notes[..], [Note::Torn { .. }]), "{name}: {notes:?}");
             } else {
                 assert_eq!(file_of(&refused(&image, name)), name);
+            }
+        }
+    }
+}
+
+/// Which bytes of a file differ.
+fn changed(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
+    let from = before.iter().zip(after).position(|(one, other)| one != other)?;
+    let until = before.iter().zip(after).rposition(|(one, other)| one != other)?;
+    Some(from..until + 1)
+}
+
+impl Reference {
+    /// What must come of one or two changed sectors in a file. Returns whether the last frames
+    /// were lost because they lay in a changed sector, as a whole or with their only witness.
+    pub(crate) fn check_sectors(&self, file: &str, after: &[u8], what: &str) -> bool {
+        let before = &self.image[file];
+        if changed(before, after).is_none() {
+            return false;
+        }
+        let hit = |frame: &Lies| {
+            frame.file == file
+                && (frame.from..frame.next)
+                    .step_by(SECTOR_BYTES)
+                    .chain([frame.next - 1])
+                    .map(|at| at / SECTOR_BYTES * SECTOR_BYTES)
+                    .any(|at| {
+                        before[at..]
+                            .iter()
+                            .zip(&after[at..])
+                            .take(SECTOR_BYTES)
+                            .any(|(a, b)| a != b)
+                    })
+        };
+        let mut image = self.image.clone();
+        image.insert(file.to_owned(), after.to_vec());
+        match open_image(&image) {
+            Outcome::Refused(fault) => {
+                assert_eq!(file_of(&fault), file, "{what}: {fault}");
+                false
+            }
+            Outcome::Opened(records, notes) if records == self.records => {
+                // Its own header, its own end, or the mark: whatever it was, somebody says so,
+                // unless a mark was wiped out whole.
+                let mark = self.ends == Ends::WithMark && hit(self.frames.last().unwrap());
+                assert!(!notes.is_empty() || mark, "{what}: nobody says anything");
+                false
+            }
+            Outcome::Opened(records, _) => {
+                assert_eq!(file, self.last_file(), "{what}: lost {}", self.records.len());
+                assert!(records[..] == self.records[..records.len()], "{what}: records changed");
+                let lost = self.frames.iter().filter(|f| f.first_lsn > records.len() as u64);
+                for frame in lost {
+                    assert!(hit(frame), "{what}: {frame:?} was not hit and is lost");
+                }
+                true
             }
         }
     }
