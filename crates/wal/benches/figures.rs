@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Batch, Durability, Options, Spares, Wal};
+use tenure_wal::{Batch, Options, Wal};
 
 const RECORD: [u8; 100] = [0x5a; 100];
 const ROUND: Duration = Duration::from_millis(700);
@@ -33,8 +33,7 @@ fn main() {
 }
 
 fn options() -> Options {
-    let (durability, spares) = (Durability::Sync, Spares::Background);
-    Options { durability, spares, segment_bytes: 64 << 20, new_log_id: 1, salt_seed: 2 }
+    Options::new(1, 2)
 }
 
 fn fresh_log(folder: &Path) -> Wal<RealDisk> {

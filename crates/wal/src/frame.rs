@@ -247,6 +247,11 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
+    /// The frame at the front of bytes that were checked before.
+    pub(crate) fn of_checked(header: Header, bytes: &'a [u8]) -> Self {
+        Self { header, payload: &bytes[HEADER_BYTES..HEADER_BYTES + header.payload_bytes as usize] }
+    }
+
     /// Its records, in order.
     pub fn records(&self) -> impl Iterator<Item = (Lsn, &'a [u8])> + use<'a> {
         let mut rest = self.payload;

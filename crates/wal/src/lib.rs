@@ -9,6 +9,7 @@ mod fault;
 mod frame;
 mod index;
 mod inspect;
+mod options;
 #[cfg(not(feature = "planted"))]
 mod planted;
 #[cfg(feature = "planted")]
@@ -17,17 +18,19 @@ mod reader;
 mod recover;
 mod segment;
 pub mod snapshot;
+mod spare;
 mod thread;
 mod writer;
 
 pub use fault::{Corruption, Fault};
 pub use frame::{Batch, Chain, Frame, Header, Kind, PAYLOAD_BYTES_MAX};
 pub use inspect::{Inspection, Located, SegmentState, SegmentSummary, inspect};
+pub use options::{Durability, Options, Spares};
 pub use reader::{Read, Reader};
 pub use recover::{Anchor, Note, Recovered};
 pub use segment::{FORMAT, SegmentHeader};
 pub use thread::LogThread;
-pub use writer::{Durability, Durable, Options, Released, Spares, Wal};
+pub use writer::{Durable, Released, Wal};
 
 use std::fmt;
 

@@ -31,6 +31,10 @@ pub enum Bug {
     TailNotSynced,
     /// Recovery syncs its tail, but a failed sync before has made that do nothing.
     TailNotRewritten,
+    /// A trimmed segment's file is used again as it is.
+    RecycledNotZeroed,
+    /// A trimmed segment's file is overwritten before its old name is durably gone.
+    RecycledTooEarly,
 }
 
 #[cfg(feature = "planted")]
@@ -80,4 +84,9 @@ pub(crate) fn sync<F: DiskFile>(file: &F) -> io::Result<()> {
 /// A sync of the folder after a rename.
 pub(crate) fn sync_folder<D: Disk>(disk: &D) -> io::Result<()> {
     if has(Bug::FolderSyncMissing) { Ok(()) } else { disk.sync_folder() }
+}
+
+/// A sync of the folder after segments were trimmed.
+pub(crate) fn sync_trimmed<D: Disk>(disk: &D) -> io::Result<()> {
+    if has(Bug::RecycledTooEarly) { Ok(()) } else { disk.sync_folder() }
 }

@@ -9,7 +9,7 @@ use crate::fault::{Corruption, Fault};
 use crate::frame::{self, ALIGNMENT, Broken, Chain, Frame};
 use crate::index::{Entry, Shared};
 use crate::planted::{self, Bug};
-use crate::segment::{self, Copies, FRAMES_FROM, Found, SPARE, SegmentHeader};
+use crate::segment::{self, Copies, FRAMES_FROM, Found, SegmentHeader};
 use crate::snapshot::TEMPORARY;
 
 /// What is known beforehand: the log contained this record, and this was its chain. From a
@@ -435,13 +435,11 @@ impl<D: Disk> Scan<'_, D> {
     }
 }
 
-/// Removes what a crash may have left of a segment or a snapshot in the making.
+/// Removes what a crash may have left of a snapshot in the making.
 pub(crate) fn remove_leftovers<D: Disk>(disk: &D) -> Result<(), Fault> {
     let names = disk.list().map_err(|e| Fault::io("list", &disk.name(), e))?;
-    for leftover in [SPARE, TEMPORARY] {
-        if names.iter().any(|name| name == leftover) {
-            disk.remove(leftover).map_err(|e| Fault::io("remove", leftover, e))?;
-        }
+    if names.iter().any(|name| name == TEMPORARY) {
+        disk.remove(TEMPORARY).map_err(|e| Fault::io("remove", TEMPORARY, e))?;
     }
     Ok(())
 }

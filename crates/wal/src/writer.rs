@@ -1,70 +1,30 @@
 //! Writing: one frame at a time, and only one that is not yet durable. The first write or sync
 //! that fails is the end of this writer.
 
-use std::thread::JoinHandle;
-
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
 use crate::frame::{Batch, Chain, Frame, FrameStamp, Kind, frame_bytes};
 use crate::index::{Entry, Shared};
+use crate::options::{Durability, Options};
 use crate::planted::{self, Bug};
 use crate::reader::Reader;
 use crate::recover::{self, Anchor, Last, Recovered, Tail};
 use crate::segment::{self, FRAMES_FROM, SegmentHeader};
-
-/// When somebody may be told of a record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// When it is durable. Nothing that was told can be lost.
-    #[default]
-    Sync,
-    /// When it is written; it is durable at most so many milliseconds later. A loss of power can
-    /// take back what was told in that time.
-    IntervalMs(u64),
-    /// When it is written; it is durable when the system pleases. A loss of power can take back
-    /// half a minute and more.
-    Os,
-}
-
-/// Who makes the next segment ready, which takes as long as a thousand syncs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Spares {
-    /// A thread for each, as soon as the one before is in use.
-    #[default]
-    Background,
-    /// Whoever calls [`Wal::prepare`]; for disks that must be called in a fixed order.
-    Caller,
-}
-
-/// How a log is kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// When somebody may be told of a record.
-    pub durability: Durability,
-    /// Who makes the next segment ready.
-    pub spares: Spares,
-    /// Bytes of a segment. At least twice the largest frame, so that each holds some.
-    pub segment_bytes: u64,
-    /// Names a log that is made; never used for one that exists. Any number that no other log has.
-    pub new_log_id: u128,
-    /// Where the salts of new segments come from. Different at every start.
-    pub salt_seed: u64,
-}
+use crate::spare::Stock;
 
 /// A log that is open for writing.
 #[derive(Debug)]
 pub struct Wal<D: Disk> {
     disk: D,
     options: Options,
-    _lock: D::Lock,
     shared: Shared,
     segments: Vec<SegmentHeader>,
     /// The segment that is being written.
     file: D::File,
     segment: SegmentHeader,
     offset: u64,
-    spare: Spare<D::File>,
+    stock: Stock<D>,
     chain: Chain,
     epoch: u64,
     written: Lsn,
@@ -72,14 +32,8 @@ pub struct Wal<D: Disk> {
     unsynced_since_ms: Option<u64>,
     salts: u64,
     health: Health,
-}
-
-/// The file that the next segment will be.
-#[derive(Debug)]
-enum Spare<F> {
-    None,
-    Making(JoinHandle<Result<F, Fault>>),
-    Ready(F),
+    /// The last to be dropped: the folder is not free for others while a spare is in the making.
+    _lock: D::Lock,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +58,7 @@ impl<D: Disk> Wal<D> {
         let shared = Shared::default();
         let end = recover::recover(disk, anchor, &shared, &mut visit)?;
         recover::remove_leftovers(disk)?;
+        let mut stock = Stock::open(disk, options)?;
         let mut recovered = end.recovered;
         if end.segments.is_empty()
             && let Some(anchor) = anchor
@@ -133,9 +88,8 @@ impl<D: Disk> Wal<D> {
                     salt: next_salt(&mut salts),
                     file_bytes: options.segment_bytes,
                 };
-                let file = segment::make_spare(disk, options.segment_bytes)?;
-                segment::name_spare(disk, &file, &header)?;
-                (file, header, FRAMES_FROM)
+                stock.prepare()?;
+                (stock.name(&header)?, header, FRAMES_FROM)
             }
         };
         let mut segments = end.segments;
@@ -146,22 +100,22 @@ impl<D: Disk> Wal<D> {
         let mut wal = Self {
             disk: disk.clone(),
             options,
-            _lock: lock,
             shared,
             segments,
             file,
             segment,
             offset,
-            spare: Spare::None,
+            stock,
             chain: recovered.chain,
             epoch: recovered.epoch + 1,
             written: recovered.last_lsn,
             unsynced_since_ms: None,
             salts,
             health: Health::Good,
+            _lock: lock,
         };
         wal.note_place();
-        wal.start_spare();
+        wal.stock.start();
         Ok((wal, recovered))
     }
 
@@ -253,44 +207,32 @@ impl<D: Disk> Wal<D> {
     /// "Disk full" happens here and not there: it is no end, and may be tried again.
     pub fn prepare(&mut self) -> Result<(), Fault> {
         self.expect_good();
-        let made = match std::mem::replace(&mut self.spare, Spare::None) {
-            Spare::Ready(file) => Ok(file),
-            Spare::Making(thread) => thread.join().expect("making a spare does not panic"),
-            Spare::None => segment::make_spare(&self.disk, self.options.segment_bytes),
-        };
-        match made {
-            Ok(file) => {
-                self.spare = Spare::Ready(file);
-                Ok(())
-            }
-            Err(Fault::Io { cause, .. }) if is_full(&cause) => {
-                // Give back what was taken; there may be better use for it.
-                match self.disk.remove(segment::SPARE) {
-                    Ok(()) => Err(Fault::Full),
-                    // There was not even room for its name.
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Fault::Full),
-                    Err(error) => Err(self.broken(Fault::io("remove", segment::SPARE, error))),
-                }
-            }
+        match self.stock.prepare() {
+            Ok(()) => Ok(()),
+            Err(Fault::Full) => Err(Fault::Full),
             Err(fault) => Err(self.broken(fault)),
         }
     }
 
-    /// Forgets segments that have only records before this one; the one being written stays.
+    /// Forgets segments that have only records before this one; the one being written stays. Some
+    /// of their files are kept, to be overwritten and used again.
     pub fn trim(&mut self, before: Lsn) -> Result<(), Fault> {
         self.expect_good();
+        let mut kept = Vec::new();
         while let [oldest, next, ..] = self.segments.as_slice()
             && next.first_lsn <= before
         {
-            let name = segment::file_name(oldest.number);
             // Readers hear of it first: they must not look for a file that is gone.
             self.shared.forget_before(next.number);
-            let removed = self.disk.remove(&name);
-            removed.map_err(|e| self.broken(Fault::io("remove", &name, e)))?;
+            let put_away = self.stock.put_away(oldest, &mut kept);
+            put_away.map_err(|fault| self.broken(fault))?;
             self.segments.remove(0);
         }
-        let synced = self.disk.sync_folder();
-        synced.map_err(|e| self.broken(Fault::io("sync", &self.disk.name(), e)))
+        // Only then may the files be overwritten: a crash must not bring back the old name of one.
+        let synced = planted::sync_trimmed(&self.disk);
+        synced.map_err(|e| self.broken(Fault::io("sync", &self.disk.name(), e)))?;
+        self.stock.keep(kept);
+        Ok(())
     }
 
     fn write(&mut self, kind: Kind, batch: &mut Batch, at_ms: u64) -> Result<(), Fault> {
@@ -337,9 +279,6 @@ impl<D: Disk> Wal<D> {
         if self.unsynced_since_ms.is_some() {
             self.sync()?;
         }
-        let Spare::Ready(file) = std::mem::replace(&mut self.spare, Spare::None) else {
-            unreachable!("it was prepared above");
-        };
         let header = SegmentHeader {
             log_id: self.segment.log_id,
             number: self.segment.number + 1,
@@ -348,23 +287,11 @@ impl<D: Disk> Wal<D> {
             salt: next_salt(&mut self.salts),
             file_bytes: self.options.segment_bytes,
         };
-        segment::name_spare(&self.disk, &file, &header).map_err(|fault| self.broken(fault))?;
+        let file = self.stock.name(&header).map_err(|fault| self.broken(fault))?;
         (self.file, self.segment, self.offset) = (file, header, FRAMES_FROM);
         self.segments.push(header);
-        self.start_spare();
+        self.stock.start();
         Ok(())
-    }
-
-    /// Begins to make the next spare beside everything else.
-    fn start_spare(&mut self) {
-        if self.options.spares == Spares::Background {
-            let (disk, bytes) = (self.disk.clone(), self.options.segment_bytes);
-            let thread = std::thread::Builder::new().name("spare segment".to_owned());
-            // Without a thread it is made when it is needed.
-            if let Ok(making) = thread.spawn(move || segment::make_spare(&disk, bytes)) {
-                self.spare = Spare::Making(making);
-            }
-        }
     }
 
     fn note_place(&self) {
@@ -383,15 +310,6 @@ impl<D: Disk> Wal<D> {
     fn broken(&mut self, fault: Fault) -> Fault {
         self.health = Health::Broken;
         fault
-    }
-}
-
-impl<D: Disk> Drop for Wal<D> {
-    fn drop(&mut self) {
-        // The folder is not free for others while a thread still writes to it.
-        if let Spare::Making(thread) = std::mem::replace(&mut self.spare, Spare::None) {
-            let _ = thread.join();
-        }
     }
 }
 
@@ -417,11 +335,6 @@ impl Released {
     pub fn lsn(self) -> Lsn {
         self.0
     }
-}
-
-fn is_full(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded)
 }
 
 /// The next number of splitmix64: salts need only differ.

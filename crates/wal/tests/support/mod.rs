@@ -4,22 +4,22 @@
 
 pub(crate) mod image;
 pub(crate) mod reference;
+pub(crate) mod trimming;
 
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{ModelDisk, Survival};
-use tenure_wal::{Batch, Durability, Fault, Lsn, Options, Read, Recovered, Spares, Wal};
+use tenure_wal::{Batch, Fault, Lsn, Options, Read, Recovered, Spares, Wal};
 
 /// Two headers and room for a few frames, so that a short run needs several segments.
 pub(crate) const SEGMENT_BYTES: u64 = 14 << 10;
 
 pub(crate) fn options() -> Options {
     Options {
-        durability: Durability::Sync,
         // The model's calls must come in the same order every time.
         spares: Spares::Caller,
         segment_bytes: SEGMENT_BYTES,
-        new_log_id: 0xabc,
-        salt_seed: 42,
+        recycled_max: 2,
+        ..Options::new(0xabc, 42)
     }
 }
 
