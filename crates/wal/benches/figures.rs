@@ -14,6 +14,8 @@ const ROUND: Duration = Duration::from_millis(700);
 const ROUNDS: usize = 5;
 /// How much of the disk is tried on its own.
 const PROBE_BYTES: usize = 256 << 20;
+/// Large frames for about four segments.
+const WARM_UP_FRAMES: usize = 60;
 /// What a frame adds to each record, and once.
 const RECORD_PREFIX: usize = 4;
 const FRAME_HEADER: usize = 88;
@@ -27,7 +29,8 @@ fn main() {
     for callers in [1, 16, 256, 4_096] {
         appends(&folder, callers);
     }
-    large_frames(&folder);
+    large_frames(&folder, Retention::Trims);
+    large_frames(&folder, Retention::Grows);
     scan(&folder);
     std::fs::remove_dir_all(&folder).expect("the bench folder can be removed");
 }
@@ -118,25 +121,46 @@ fn appends(folder: &Path, callers: usize) {
     );
 }
 
-fn large_frames(folder: &Path) {
+/// What becomes of old segments while large frames are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Retention {
+    /// Those that a snapshot has made needless go at once, and their files are used again.
+    Trims,
+    /// They all stay, and each new one takes new room.
+    Grows,
+}
+
+fn large_frames(folder: &Path, retention: Retention) {
     let records = 40_000;
     let payload = records * (RECORD_PREFIX + RECORD.len());
     let mut wal = fresh_log(folder);
     let bare = bare_file(folder, 64 << 20);
     let (mut batch, mut at, bytes) = (Batch::default(), 0, vec![1; payload]);
     let (mut log_rates, mut bare_rates) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
+    let mut commit = || {
         // The frame is filled outside the clock: that is the coordinator's work.
+        batch.clear();
+        for _ in 0..records {
+            batch.push(|out| out.extend_from_slice(&RECORD));
+        }
+        let start = Instant::now();
+        wal.commit(&mut batch, 1).expect("the disk works");
+        if retention == Retention::Trims {
+            wal.trim(wal.durable()).expect("the disk works");
+        }
+        start.elapsed()
+    };
+    if retention == Retention::Trims {
+        // A log in use has its files already.
+        for _ in 0..WARM_UP_FRAMES {
+            commit();
+        }
+    }
+    for _ in 0..ROUNDS {
         let mut spent = Duration::ZERO;
         let mut done = 0_u32;
         while spent < ROUND {
-            batch.clear();
-            for _ in 0..records {
-                batch.push(|out| out.extend_from_slice(&RECORD));
-            }
-            let start = Instant::now();
-            wal.commit(&mut batch, 1).expect("the disk works");
-            spent += start.elapsed();
+            spent += commit();
             done += 1;
         }
         log_rates.push(f64::from(done) / spent.as_secs_f64());
@@ -148,8 +172,12 @@ fn large_frames(folder: &Path) {
     }
     let (log, bare) = (median(log_rates), median(bare_rates));
     let megabytes = payload as f64 / 1e6;
+    let what = match retention {
+        Retention::Trims => "old segments trimmed",
+        Retention::Grows => "the log grows",
+    };
     println!(
-        "large frames: {:>7.1} MB/s {:>7.1} MB/s  {:.2}   {:>9.0} records/s",
+        "large frames, {what}: {:>7.1} MB/s {:>7.1} MB/s  {:.2}   {:>9.0} records/s",
         log * megabytes,
         bare * megabytes,
         log / bare,

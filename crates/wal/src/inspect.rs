@@ -7,6 +7,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
 use crate::frame::{Frame, Kind};
 use crate::index::Shared;
+use crate::load::is_zeros;
 use crate::recover::{self, Recovered, Tail};
 use crate::segment::{self, FRAMES_FROM, SegmentHeader};
 
@@ -151,7 +152,7 @@ fn rest_is_zeros<D: Disk>(disk: &D, segment: &SegmentSummary) -> Result<bool, Fa
     while offset < segment.header.file_bytes {
         piece.resize(PIECE_BYTES.min(segment.header.file_bytes - offset) as usize, 0);
         let read = file.read_full_at(&mut piece, offset).map_err(|e| Fault::io("read", name, e))?;
-        if piece[..read].iter().any(|byte| *byte != 0) {
+        if !is_zeros(&piece[..read]) {
             return Ok(false);
         }
         offset += piece.len() as u64;

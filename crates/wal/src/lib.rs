@@ -9,6 +9,7 @@ mod fault;
 mod frame;
 mod index;
 mod inspect;
+mod load;
 mod options;
 #[cfg(not(feature = "planted"))]
 mod planted;

@@ -6,8 +6,9 @@ use std::fmt;
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::{Corruption, Fault};
-use crate::frame::{self, ALIGNMENT, Broken, Chain, Frame};
+use crate::frame::{self, ALIGNMENT, Broken, Chain, Frame, HEADER_BYTES, Header};
 use crate::index::{Entry, Shared};
+use crate::load::{Loaded, is_zeros};
 use crate::planted::{self, Bug};
 use crate::segment::{self, Copies, FRAMES_FROM, Found, SegmentHeader};
 use crate::snapshot::TEMPORARY;
@@ -293,19 +294,17 @@ impl<D: Disk> Scan<'_, D> {
         next: Option<SegmentHeader>,
     ) -> Result<(), Fault> {
         let name = segment::file_name(header.number);
-        let mut bytes = std::mem::take(&mut self.buffer);
-        bytes.resize(header.file_bytes as usize, 0);
-        let read = file.read_full_at(&mut bytes, 0).map_err(|e| Fault::io("read", &name, e))?;
-        bytes.truncate(read);
+        let buffer = std::mem::take(&mut self.buffer);
+        let mut loaded = Loaded::<D>::new(&file, &name, header.file_bytes, buffer);
         let mut offset = FRAMES_FROM;
         let mut doubtful_from = offset;
         self.shared.note(self.entry(header, offset));
         let broken = loop {
-            let rest = bytes.get(offset as usize..).unwrap_or_default();
-            match frame::read(rest, header.place(offset), self.recovered.chain) {
-                Ok(frame) if frame.header.first_lsn == self.recovered.last_lsn.next() => {
+            match self.next_frame(&mut loaded, &header, offset)? {
+                Ok(checked) => {
+                    let frame = Frame::of_checked(checked, loaded.from(offset));
                     // Nothing is ever written between two frames, so no crash leaves anything there.
-                    if frame::gap(rest, &frame.header).iter().any(|byte| *byte != 0) {
+                    if !is_zeros(frame::gap(loaded.from(offset), &frame.header)) {
                         let found = "the gap between this frame and the next is not empty";
                         return Err(self.corrupt(&header, offset, found.to_owned()));
                     }
@@ -315,10 +314,11 @@ impl<D: Disk> Scan<'_, D> {
                     self.frame(&frame, header, offset)?;
                     offset += frame.header.frame_bytes();
                 }
-                Ok(_) => break Broken::Chain,
                 Err(broken) => break broken,
             }
         };
+        loaded.reach(header.file_bytes)?;
+        let bytes = loaded.into_bytes();
         let tail = self.judge(&bytes, offset, &header, next.as_ref(), broken)?;
         if tail == Tail::Torn {
             let lsn = self.recovered.last_lsn.next();
@@ -334,6 +334,26 @@ impl<D: Disk> Scan<'_, D> {
         }
         self.buffer = bytes;
         Ok(())
+    }
+
+    /// The frame at an offset, if it follows the one before.
+    fn next_frame(
+        &self,
+        loaded: &mut Loaded<'_, D>,
+        segment: &SegmentHeader,
+        offset: u64,
+    ) -> Result<Result<Header, Broken>, Fault> {
+        let place = segment.place(offset);
+        loaded.reach(offset + HEADER_BYTES as u64)?;
+        let Some(header) = frame::read_header(loaded.from(offset), place) else {
+            return Ok(Err(Broken::Header));
+        };
+        loaded.reach(offset + header.frame_bytes())?;
+        if header.first_lsn != self.recovered.last_lsn.next() {
+            return Ok(Err(Broken::Chain));
+        }
+        let frame = frame::read(loaded.from(offset), place, self.recovered.chain);
+        Ok(frame.map(|frame| frame.header))
     }
 
     fn entry(&self, segment: SegmentHeader, offset: u64) -> Entry {
@@ -380,7 +400,7 @@ impl<D: Disk> Scan<'_, D> {
     ) -> Result<Tail, Fault> {
         let expected = self.recovered.last_lsn.next();
         let rest = bytes.get(offset as usize..).unwrap_or_default();
-        let is_empty = rest.iter().all(|byte| *byte == 0);
+        let is_empty = is_zeros(rest);
         let tail = match is_empty || planted::has(Bug::AppendAfterTornTail) {
             true => Tail::Clean,
             false => Tail::Torn,

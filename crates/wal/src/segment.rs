@@ -11,7 +11,9 @@ use crate::spare::SPARE;
 pub const FORMAT: u32 = 1;
 /// Where frames begin: after the two headers, each in a page of its own.
 pub(crate) const FRAMES_FROM: u64 = 8_192;
-const SECOND_HEADER_AT: u64 = 4_096;
+/// What a disk or the system loses at once, if it loses anything.
+pub(crate) const PAGE_BYTES: u64 = 4_096;
+const SECOND_HEADER_AT: u64 = PAGE_BYTES;
 const HEADER_BYTES: usize = 104;
 const CRC_AT: usize = 96;
 const MAGIC: [u8; 8] = *b"TenureWL";

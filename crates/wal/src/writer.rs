@@ -4,14 +4,18 @@
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
-use crate::frame::{Batch, Chain, Frame, FrameStamp, Kind, frame_bytes};
+use crate::frame::{Batch, Chain, Digest, Frame, FrameStamp, HEADER_BYTES, Kind, frame_bytes};
 use crate::index::{Entry, Shared};
 use crate::options::{Durability, Options};
 use crate::planted::{self, Bug};
 use crate::reader::Reader;
 use crate::recover::{self, Anchor, Last, Recovered, Tail};
-use crate::segment::{self, FRAMES_FROM, SegmentHeader};
+use crate::segment::{self, FRAMES_FROM, PAGE_BYTES, SegmentHeader};
 use crate::spare::Stock;
+
+/// From this size on the checksums of a frame take longer than one more sync, and are worked out
+/// while the disk is busy with it.
+const LARGE_BYTES: usize = 1 << 20;
 
 /// A log that is open for writing.
 #[derive(Debug)]
@@ -218,6 +222,9 @@ impl<D: Disk> Wal<D> {
     /// of their files are kept, to be overwritten and used again.
     pub fn trim(&mut self, before: Lsn) -> Result<(), Fault> {
         self.expect_good();
+        if self.segments.get(1).is_none_or(|second| second.first_lsn > before) {
+            return Ok(());
+        }
         let mut kept = Vec::new();
         while let [oldest, next, ..] = self.segments.as_slice()
             && next.first_lsn <= before
@@ -260,15 +267,37 @@ impl<D: Disk> Wal<D> {
         let one_at_a_time = self.options.durability == Durability::Sync;
         assert!(!one_at_a_time || self.unsynced_since_ms.is_none(), "one frame may be unsynced");
         self.note_place();
-        let (bytes, chain) = batch.seal(&stamp, self.segment.place(self.offset));
-        if let Err(error) = self.file.write_all_at(bytes, self.offset) {
-            return Err(self.broke("write", error));
-        }
+        let written = self.write_frame(&stamp, batch);
+        let chain = written.map_err(|error| self.broke("write", error))?;
         self.offset += size;
         self.chain = chain;
         self.unsynced_since_ms.get_or_insert(at_ms);
         self.written = Lsn(self.written.0 + u64::from(batch.records()));
         Ok(())
+    }
+
+    fn write_frame(&self, stamp: &FrameStamp, batch: &mut Batch) -> std::io::Result<Chain> {
+        let place = self.segment.place(self.offset);
+        // A log that does not wait for its syncs has no use for an early one.
+        let is_large = batch.payload_bytes() >= LARGE_BYTES;
+        if !is_large || self.options.durability != Durability::Sync {
+            let digest = Digest::of(batch.payload(), place);
+            let (bytes, chain) = batch.seal(stamp, place, &digest);
+            self.file.write_all_at(bytes, self.offset)?;
+            return Ok(chain);
+        }
+        // The first page has the header and comes last; the rest is on its way meanwhile.
+        let page_end = (self.offset + HEADER_BYTES as u64).next_multiple_of(PAGE_BYTES);
+        let first = (page_end - self.offset) as usize;
+        let mut digest = None;
+        let rest = &batch.unsealed()[first..];
+        self.file.write_beside(rest, page_end, &mut || {
+            digest = Some(Digest::of(batch.payload(), place));
+        })?;
+        let digest = digest.expect("what is done beside a write is done");
+        let (bytes, chain) = batch.seal(stamp, place, &digest);
+        self.file.write_all_at(&bytes[..first], self.offset)?;
+        Ok(chain)
     }
 
     /// Goes on in a new segment.
