@@ -3,10 +3,10 @@
 //! ```text
 //! 0   magic         4   "TnrF"
 //! 4   header CRC    4   over the rest of the header: the length is trusted before it is used
-//! 8   kind          1   records, or a mark
+//! 8   kind          1   records, a mark, or the last word of a segment
 //! 9   zeros         3
 //! 12  payload size  4
-//! 16  first LSN     8   of the first record; for a mark, of the next one
+//! 16  first LSN     8   of the first record; without records, of the next one
 //! 24  records       4
 //! 28  payload CRC   4
 //! 32  epoch         8
@@ -16,6 +16,9 @@
 //!                       BLAKE3 of the payload
 //! 88  payload           each record: its size in 4 bytes, then its bytes
 //! ```
+//!
+//! A frame with records begins where the one before ends. One without begins with the next page,
+//! with zeros between: what damages the last records must not take the word for them along.
 //!
 //! Both CRCs start from the segment's salt and the frame's offset, so a frame that is stale,
 //! moved or from another log fails, and a region of zeros is no frame.
@@ -60,6 +63,9 @@ pub enum Kind {
     Records = 1,
     /// It only says what is durable: after a pause, and at an orderly end.
     Mark = 2,
+    /// The last word of a segment: the log goes on in the next one, which is there already. It is
+    /// in no chain but ends one: the next segment follows the frame before it.
+    GoesOn = 3,
 }
 
 /// What a header says.
@@ -260,6 +266,7 @@ pub(crate) fn read_header(bytes: &[u8], place: Place) -> Option<Header> {
     let kind = match head[8] {
         1 => Kind::Records,
         2 => Kind::Mark,
+        3 => Kind::GoesOn,
         _ => return None,
     };
     let payload_bytes = word(12);

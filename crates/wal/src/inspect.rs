@@ -30,7 +30,7 @@ pub struct SegmentSummary {
     pub header: SegmentHeader,
     /// Its file's name.
     pub file: String,
-    /// Its frames, marks included.
+    /// Its frames, with marks and its last word that the log goes on.
     pub frames: u64,
     /// Those that only say what is durable.
     pub marks: u64,
@@ -61,11 +61,11 @@ impl SegmentSummary {
         (self.records > 0).then(|| Lsn(self.header.first_lsn.0 + self.records - 1))
     }
 
-    fn add(&mut self, frame: &Frame<'_>) {
+    fn add(&mut self, frame: &Frame<'_>, offset: u64) {
         self.frames += 1;
         self.marks += u64::from(frame.header.kind == Kind::Mark);
         self.records += u64::from(frame.header.records);
-        self.used_bytes += frame.header.frame_bytes();
+        self.used_bytes = offset + frame.header.frame_bytes();
     }
 }
 
@@ -111,11 +111,11 @@ pub fn inspect<D: Disk>(
 ) -> Result<Inspection, Fault> {
     let shared = Shared::default();
     let mut segments: Vec<SegmentSummary> = Vec::new();
-    let end = recover::recover(disk, None, &shared, &mut |frame| {
+    let end = recover::recover(disk, None, &shared, &mut |frame, offset| {
         note_segments(&shared, &mut segments);
         let Some(segment) = segments.last_mut() else { unreachable!("a frame is in a segment") };
-        visit(&Located { segment: &*segment, offset: segment.used_bytes, frame: *frame });
-        segment.add(frame);
+        visit(&Located { segment: &*segment, offset, frame: *frame });
+        segment.add(frame, offset);
     })?;
     // Segments without a frame were never told to the visitor.
     note_segments(&shared, &mut segments);

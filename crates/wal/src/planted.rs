@@ -35,6 +35,8 @@ pub enum Bug {
     RecycledNotZeroed,
     /// A trimmed segment's file is overwritten before its old name is durably gone.
     RecycledTooEarly,
+    /// A segment says that the log goes on in the next one before that is durable.
+    GoesOnTooEarly,
 }
 
 #[cfg(feature = "planted")]

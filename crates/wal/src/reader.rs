@@ -3,9 +3,9 @@
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::{Corruption, Fault};
-use crate::frame::{self, Frame, HEADER_BYTES, Header};
+use crate::frame::{self, Frame, HEADER_BYTES, Header, Kind};
 use crate::index::{Entry, Shared};
-use crate::segment;
+use crate::segment::{self, PAGE_BYTES};
 
 /// Reads frames in order.
 #[derive(Debug)]
@@ -103,15 +103,24 @@ impl<D: Disk> Reader<D> {
             return Ok(None);
         }
         let name = segment::file_name(next.segment.number);
-        let place = next.segment.place(next.offset);
-        self.buffer.resize(HEADER_BYTES, 0);
-        let read = file.read_full_at(&mut self.buffer, next.offset);
-        read.map_err(|e| Fault::io("read", &name, e))?;
-        let header =
-            frame::read_header(&self.buffer, place).filter(|header| header.first_lsn == next.lsn);
+        let mut read_header = |offset: u64| {
+            self.buffer.resize(HEADER_BYTES, 0);
+            let read = file.read_full_at(&mut self.buffer, offset);
+            read.map_err(|e| Fault::io("read", &name, e))?;
+            let header = frame::read_header(&self.buffer, next.segment.place(offset));
+            Ok(header.filter(|header| header.first_lsn == next.lsn))
+        };
+        let mut header = read_header(next.offset)?;
+        if header.is_none() {
+            // A mark begins with a page of its own.
+            let page = next.offset.next_multiple_of(PAGE_BYTES);
+            header = read_header(page)?.filter(|header| header.kind != Kind::Records);
+            next.offset = if header.is_some() { page } else { next.offset };
+        }
         let Some(header) = header else {
             return Err(corrupt(next, "the frame with this durable record cannot be read"));
         };
+        let place = next.segment.place(next.offset);
         self.buffer.resize(HEADER_BYTES + header.payload_bytes as usize, 0);
         let read =
             file.read_full_at(&mut self.buffer[HEADER_BYTES..], next.offset + HEADER_BYTES as u64);

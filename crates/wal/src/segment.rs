@@ -3,7 +3,7 @@
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
-use crate::frame::{Chain, Place};
+use crate::frame::{self, Chain, Place};
 use crate::planted::{self, Bug};
 use crate::spare::SPARE;
 
@@ -17,6 +17,12 @@ const SECOND_HEADER_AT: u64 = PAGE_BYTES;
 const HEADER_BYTES: usize = 104;
 const CRC_AT: usize = 96;
 const MAGIC: [u8; 8] = *b"TenureWL";
+
+/// Where the last record or mark of a segment must end: a page behind it belongs to the word that
+/// the log goes on elsewhere.
+pub(crate) fn frames_until(file_bytes: u64) -> u64 {
+    file_bytes.saturating_sub(frame::HEADER_BYTES as u64) / PAGE_BYTES * PAGE_BYTES
+}
 
 /// What a segment's header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -60,7 +60,12 @@ impl<D: Disk> Wal<D> {
         let lock = disk.lock().map_err(|cause| Fault::NoFolder { folder: folder(), cause })?;
         let lock = lock.ok_or_else(|| Fault::InUse { folder: folder() })?;
         let shared = Shared::default();
-        let end = recover::recover(disk, anchor, &shared, &mut visit)?;
+        let end = recover::recover(disk, anchor, &shared, &mut |frame, _| {
+            // The last word of a segment is none of the log's frames.
+            if frame.header.kind != Kind::GoesOn {
+                visit(frame);
+            }
+        })?;
         recover::remove_leftovers(disk)?;
         let mut stock = Stock::open(disk, options)?;
         let mut recovered = end.recovered;
@@ -246,24 +251,18 @@ impl<D: Disk> Wal<D> {
         self.expect_good();
         assert_eq!(
             batch.is_empty(),
-            kind == Kind::Mark,
+            kind != Kind::Records,
             "a frame has records, and a mark has none"
         );
         let size = frame_bytes(batch.payload_bytes());
-        if self.offset + size > self.segment.file_bytes {
+        if self.start_of(kind) + size > segment::frames_until(self.segment.file_bytes) {
             // The next segment counts, which need not be as large as this one.
-            let room = self.options.segment_bytes - FRAMES_FROM;
+            let room = segment::frames_until(self.options.segment_bytes) - FRAMES_FROM;
             assert!(size <= room, "a frame of {size} bytes does not fit a segment with {room}");
-            self.rotate()?;
+            self.rotate(at_ms)?;
         }
-        let stamp = FrameStamp {
-            kind,
-            first_lsn: self.written.next(),
-            epoch: self.epoch,
-            durable: self.shared.durable(),
-            at_ms,
-            before: self.chain,
-        };
+        self.offset = self.start_of(kind);
+        let stamp = self.stamp(kind, at_ms);
         let one_at_a_time = self.options.durability == Durability::Sync;
         assert!(!one_at_a_time || self.unsynced_since_ms.is_none(), "one frame may be unsynced");
         self.note_place();
@@ -300,8 +299,28 @@ impl<D: Disk> Wal<D> {
         Ok(chain)
     }
 
+    /// Where the next frame begins: one without records with a page of its own, so that one bad
+    /// page cannot take both the last records and the word for them.
+    fn start_of(&self, kind: Kind) -> u64 {
+        match kind {
+            Kind::Records => self.offset,
+            Kind::Mark | Kind::GoesOn => self.offset.next_multiple_of(PAGE_BYTES),
+        }
+    }
+
+    fn stamp(&self, kind: Kind, at_ms: u64) -> FrameStamp {
+        FrameStamp {
+            kind,
+            first_lsn: self.written.next(),
+            epoch: self.epoch,
+            durable: self.shared.durable(),
+            at_ms,
+            before: self.chain,
+        }
+    }
+
     /// Goes on in a new segment.
-    fn rotate(&mut self) -> Result<(), Fault> {
+    fn rotate(&mut self, at_ms: u64) -> Result<(), Fault> {
         self.prepare()?;
         // A segment that others follow must be durable as a whole, or its lost end would look
         // like corruption.
@@ -316,11 +335,27 @@ impl<D: Disk> Wal<D> {
             salt: next_salt(&mut self.salts),
             file_bytes: self.options.segment_bytes,
         };
+        if planted::has(Bug::GoesOnTooEarly) {
+            self.say_it_goes_on(at_ms)?;
+        }
         let file = self.stock.name(&header).map_err(|fault| self.broken(fault))?;
+        // Not before the next segment is durable, or a crash would leave a promise without it; and
+        // before anything is in that, or it could get lost unnoticed.
+        if !planted::has(Bug::GoesOnTooEarly) {
+            self.say_it_goes_on(at_ms)?;
+        }
         (self.file, self.segment, self.offset) = (file, header, FRAMES_FROM);
         self.segments.push(header);
         self.stock.start();
         Ok(())
+    }
+
+    fn say_it_goes_on(&mut self, at_ms: u64) -> Result<(), Fault> {
+        self.offset = self.start_of(Kind::GoesOn);
+        let stamp = self.stamp(Kind::GoesOn, at_ms);
+        let written = self.write_frame(&stamp, &mut Batch::default());
+        written.map_err(|error| self.broke("write", error))?;
+        self.file.sync().map_err(|error| self.broke("sync", error))
     }
 
     fn note_place(&self) {

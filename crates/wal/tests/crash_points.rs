@@ -46,7 +46,7 @@ fn no_crash_inside_recovery_loses_anything_either() {
     for call in 1.. {
         let (disk, acknowledged, ended) = died_at(call);
         // The edges of the first crash; every point and many ways of the second.
-        for mut first in crashes(&disk).into_iter().step_by(5) {
+        for mut first in crashes(&disk).into_iter().step_by(3) {
             let once = disk.crashed(&mut first);
             for again in 1.. {
                 let twice = once.killed();

@@ -14,7 +14,7 @@ use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
 use tenure_wal::planted::{Bug, plant};
 use tenure_wal::{Fault, Lsn};
 
-const BUGS: [Bug; 13] = [
+const BUGS: [Bug; 14] = [
     Bug::SyncSkipped,
     Bug::SyncErrorIgnored,
     Bug::SyncErrorRetried,
@@ -28,6 +28,7 @@ const BUGS: [Bug; 13] = [
     Bug::TailNotRewritten,
     Bug::RecycledNotZeroed,
     Bug::RecycledTooEarly,
+    Bug::GoesOnTooEarly,
 ];
 
 /// The checks of the other files, each small enough to run once for every bug.

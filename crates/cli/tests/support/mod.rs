@@ -20,8 +20,9 @@ use tenure_wal::disk::read_only::ReadOnlyDisk;
 use tenure_wal::disk::real::RealDisk;
 use tenure_wal::{Batch, Options, Spares, Wal, inspect};
 
-/// Small, so that a story of seven records goes over more than one segment.
-pub(crate) const SEGMENT_BYTES: u64 = 8_192 + 640;
+/// Small, so that a story of seven records and a mark goes over more than one segment: the mark
+/// has no room in the first one, whose last page is for the word that the log goes on.
+pub(crate) const SEGMENT_BYTES: u64 = 8_192 + 4_096 + 88;
 
 /// What came of a call.
 #[derive(Debug)]

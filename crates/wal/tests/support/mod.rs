@@ -10,8 +10,9 @@ use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{ModelDisk, Survival};
 use tenure_wal::{Batch, Fault, Lsn, Options, Read, Recovered, Spares, Wal};
 
-/// Two headers and room for a few frames, so that a short run needs several segments.
-pub(crate) const SEGMENT_BYTES: u64 = 14 << 10;
+/// Two headers, two pages for a few frames, and one for the word that the log goes on, so that a
+/// short run needs several segments.
+pub(crate) const SEGMENT_BYTES: u64 = 17 << 10;
 
 pub(crate) fn options() -> Options {
     Options {
@@ -27,7 +28,7 @@ pub(crate) fn options() -> Options {
 pub(crate) fn record(lsn: u64) -> Vec<u8> {
     let size = match lsn % 7 {
         0 => 0,
-        1 => 700,
+        1 => 3_400,
         2 => 3_000,
         _ => 20 + (lsn % 50) as usize,
     };

@@ -1,15 +1,16 @@
 //! A sound log of which everything is known, and what must come of damage to it.
 
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Fault, Lsn, Note, Wal};
+use tenure_wal::{Fault, Lsn, Note, Options, Wal};
 
 use super::image::{
-    FRAMES_FROM, Image, Lies, SECOND_HEADER_AT, disk_of, image_of, layout, reseal_headers,
+    FRAME_HEADER_BYTES, FRAMES_FROM, Image, Lies, PAGE_BYTES, SECOND_HEADER_AT, What, disk_of,
+    image_of, layout, reseal_headers,
 };
 use super::{append, open, options, record};
 
 /// Small frames and large ones, with zeros at the end of each segment.
-pub(crate) const BATCHES: [u64; 9] = [1, 3, 2, 5, 1, 4, 2, 1, 1];
+pub(crate) const BATCHES: [u64; 6] = [1, 3, 2, 5, 1, 3];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
@@ -26,10 +27,18 @@ pub(crate) struct Reference {
 }
 
 pub(crate) fn reference(ends: Ends) -> Reference {
+    let reference = reference_of(&BATCHES, ends, options());
+    assert!(reference.image.len() >= 3, "{} segments", reference.image.len());
+    assert!(reference.frames.len() >= BATCHES.len());
+    reference
+}
+
+/// The log of some batches.
+pub(crate) fn reference_of(batches: &[u64], ends: Ends, options: Options) -> Reference {
     let disk = ModelDisk::default();
-    let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
-    for count in BATCHES {
-        append(&mut wal, count).unwrap();
+    let (mut wal, _) = Wal::open(&disk, options, None, |_| {}).unwrap();
+    for count in batches {
+        append(&mut wal, *count).unwrap();
         wal.sync().unwrap();
     }
     if ends == Ends::WithMark {
@@ -38,8 +47,6 @@ pub(crate) fn reference(ends: Ends) -> Reference {
     let image = image_of(&disk);
     let records = (1..=wal.written().0).map(record).collect();
     let frames = layout(&image);
-    assert!(image.len() >= 3, "{} segments", image.len());
-    assert!(frames.len() >= BATCHES.len());
     Reference { frames, image, records, ends }
 }
 
@@ -99,13 +106,22 @@ impl Reference {
         }
         let Some(frame) = self.frame_at(file, at) else {
             let of_file = self.frames.iter().rfind(|frame| frame.file == file);
-            let offset = of_file.map_or(FRAMES_FROM, |frame| frame.next) as u64;
+            let end = of_file.map_or(FRAMES_FROM, |frame| frame.next);
+            // Where a mark could begin, it is a mark that is broken.
+            let page = end.next_multiple_of(PAGE_BYTES);
+            let is_mark = (page..page + FRAME_HEADER_BYTES).contains(&at)
+                && of_file.is_none_or(|frame| frame.what != What::GoesOn);
+            let offset = if is_mark { page } else { end } as u64;
             let lsn = Lsn(of_file.unwrap().first_lsn + of_file.unwrap().records);
             return only_note(&match file == self.last_file() {
                 true => Note::Torn { file: file.to_owned(), offset, lsn },
                 false => Note::Scar { file: file.to_owned(), offset },
             });
         };
+        if frame.what == What::GoesOn {
+            // The next segment is there and says the same.
+            return only_note(&Note::Scar { file: file.to_owned(), offset: frame.from as u64 });
+        }
         if frame == self.frames.last().unwrap() && at < frame.until {
             // With nothing behind it that says it was durable it looks torn. If it is a mark,
             // nothing is lost with it.
