@@ -31,6 +31,7 @@ pub use options::{Durability, Options, Spares};
 pub use reader::{Read, Reader};
 pub use recovered::{Anchor, Note, Recovered};
 pub use segment::{FORMAT, SegmentHeader};
+pub use spare::Room;
 pub use thread::LogThread;
 pub use writer::{Durable, Released, Wal};
 

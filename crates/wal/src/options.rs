@@ -5,6 +5,8 @@ const SEGMENT_BYTES: u64 = 64 << 20;
 /// Trimmed segments that are kept as room for new ones. Writing over a file that is there is ten
 /// times as fast as making one on a disk that hands out its blocks late.
 const RECYCLED_MAX: usize = 4;
+/// Free bytes below which new work should be refused: two segments.
+const LOW_WATER_BYTES: u64 = 2 * SEGMENT_BYTES;
 
 /// When somebody may be told of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub struct Options {
     pub segment_bytes: u64,
     /// How many files of trimmed segments are kept, to be overwritten and used again.
     pub recycled_max: usize,
+    /// With fewer free bytes than this on the disk, [`Wal::room`](crate::Wal::room) says so.
+    pub low_water_bytes: u64,
     /// Names a log that is made; never used for one that exists. Any number that no other log has.
     pub new_log_id: u128,
     /// Where the salts of new segments come from. Different at every start.
@@ -57,6 +61,7 @@ impl Options {
             spares: Spares::default(),
             segment_bytes: SEGMENT_BYTES,
             recycled_max: RECYCLED_MAX,
+            low_water_bytes: LOW_WATER_BYTES,
             new_log_id,
             salt_seed,
         }

@@ -15,6 +15,16 @@ pub(crate) const SPARE: &str = "spare.tmp";
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: usize = 1 << 20;
 
+/// How much room there is for new work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// Enough.
+    Plenty,
+    /// Little: new work should be refused while it still can be. What is left, the rest of the
+    /// segment and the spare if there is one, is for what was accepted before.
+    Low,
+}
+
 /// The spare, and what the next ones can be made of.
 #[derive(Debug)]
 pub(crate) struct Stock<D: Disk> {
@@ -23,6 +33,8 @@ pub(crate) struct Stock<D: Disk> {
     spare: Spare<D::File>,
     /// Files that nobody wants to read any more, by name; the last is taken first.
     used: Vec<String>,
+    /// The last try to make a spare found no room, and none was made since.
+    is_refused: bool,
 }
 
 #[derive(Debug)]
@@ -30,6 +42,8 @@ enum Spare<F> {
     None,
     Making(JoinHandle<Result<F, Fault>>),
     Ready(F),
+    /// It could not be made, and not for want of room; whoever needs it is told.
+    Failed(Fault),
 }
 
 impl<D: Disk> Stock<D> {
@@ -43,7 +57,8 @@ impl<D: Disk> Stock<D> {
         for name in names.drain(..too_many) {
             disk.remove(&name).map_err(|e| Fault::io("remove", &name, e))?;
         }
-        Ok(Self { disk: disk.clone(), options, spare: Spare::None, used: names })
+        let (spare, used) = (Spare::None, names);
+        Ok(Self { disk: disk.clone(), options, spare, used, is_refused: false })
     }
 
     /// Begins to make a spare beside everything else, if that is how spares are made.
@@ -65,23 +80,50 @@ impl<D: Disk> Stock<D> {
             Spare::Ready(file) => Ok(file),
             Spare::Making(thread) => thread.join().expect("making a spare does not panic"),
             Spare::None => make(&self.disk, self.options.segment_bytes, self.used.pop().as_deref()),
+            Spare::Failed(fault) => Err(fault),
         };
-        match made {
-            Ok(file) => {
-                self.spare = Spare::Ready(file);
-                Ok(())
+        self.is_refused = matches!(made, Err(Fault::Full));
+        self.spare = Spare::Ready(made?);
+        Ok(())
+    }
+
+    /// How much room there is. If a spare was refused for want of it and it is back, another one
+    /// is begun.
+    pub(crate) fn room(&mut self) -> Room {
+        self.settle();
+        let free_bytes = self.free_bytes();
+        // A little more than it takes, or a nearly full disk would be filled up again and again.
+        let enough = self.options.segment_bytes + self.options.segment_bytes / 8;
+        if self.is_refused && (free_bytes >= enough || !self.used.is_empty()) {
+            match self.options.spares {
+                Spares::Background => self.start(),
+                Spares::Caller => self.prepare_for_later(),
             }
-            Err(Fault::Io { cause, .. }) if is_full(&cause) => {
-                // Give back what was taken; there may be better use for it.
-                match self.disk.remove(SPARE) {
-                    Ok(()) => Err(Fault::Full),
-                    // There was not even room for its name.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Fault::Full),
-                    Err(error) => Err(Fault::io("remove", SPARE, error)),
-                }
-            }
-            Err(fault) => Err(fault),
         }
+        match self.is_refused || free_bytes < self.options.low_water_bytes {
+            true => Room::Low,
+            false => Room::Plenty,
+        }
+    }
+
+    /// Notices that the thread has ended.
+    fn settle(&mut self) {
+        if matches!(&self.spare, Spare::Making(thread) if thread.is_finished()) {
+            self.prepare_for_later();
+        }
+    }
+
+    /// What goes wrong is kept for whoever needs the spare.
+    fn prepare_for_later(&mut self) {
+        match self.prepare() {
+            Ok(()) | Err(Fault::Full) => {}
+            Err(fault) => self.spare = Spare::Failed(fault),
+        }
+    }
+
+    /// A disk that cannot say how much is free is taken for a full one.
+    fn free_bytes(&self) -> u64 {
+        self.disk.free_bytes().unwrap_or(0)
     }
 
     /// Makes the spare the next segment. When this returns, that is durable.
@@ -102,7 +144,12 @@ impl<D: Disk> Stock<D> {
     ) -> Result<(), Fault> {
         let name = segment::file_name(trimmed.number);
         let fits = trimmed.file_bytes == self.options.segment_bytes;
-        if fits && self.used.len() + kept.len() < self.options.recycled_max {
+        // On a full disk others need the room more than the log does, once it has a spare.
+        let wanted = match self.free_bytes() < self.options.low_water_bytes {
+            true => usize::from(self.is_refused),
+            false => self.options.recycled_max,
+        };
+        if fits && self.used.len() + kept.len() < wanted {
             let used = used_name(trimmed.number);
             self.disk.rename(&name, &used).map_err(|e| Fault::io("rename", &name, e))?;
             kept.push(used);
@@ -127,9 +174,25 @@ impl<D: Disk> Drop for Stock<D> {
     }
 }
 
-/// Makes the spare: its room is taken and zeros are written, because a write into room that was
-/// never written costs an fsync twice as long.
+/// Makes the spare. If there is no room for it, nothing of it is left.
 fn make<D: Disk>(disk: &D, segment_bytes: u64, used: Option<&str>) -> Result<D::File, Fault> {
+    match fill(disk, segment_bytes, used) {
+        Err(Fault::Io { cause, .. }) if is_full(&cause) => {
+            // Give back what was taken; there may be better use for it.
+            match disk.remove(SPARE) {
+                Ok(()) => Err(Fault::Full),
+                // There was not even room for its name.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Fault::Full),
+                Err(error) => Err(Fault::io("remove", SPARE, error)),
+            }
+        }
+        made => made,
+    }
+}
+
+/// Takes the room of a spare and writes zeros, because a write into room that was never written
+/// costs an fsync twice as long.
+fn fill<D: Disk>(disk: &D, segment_bytes: u64, used: Option<&str>) -> Result<D::File, Fault> {
     let file = match used {
         Some(used) => take_over(disk, segment_bytes, used)?,
         None => disk.create(SPARE).map_err(|e| Fault::io("create", SPARE, e))?,

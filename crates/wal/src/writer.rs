@@ -11,7 +11,7 @@ use crate::planted::{self, Bug};
 use crate::reader::Reader;
 use crate::recover::{self, Anchor, Last, Recovered, Tail};
 use crate::segment::{self, FRAMES_FROM, PAGE_BYTES, SegmentHeader};
-use crate::spare::Stock;
+use crate::spare::{Room, Stock};
 
 /// From this size on the checksums of a frame take longer than one more sync, and are worked out
 /// while the disk is busy with it.
@@ -221,6 +221,13 @@ impl<D: Disk> Wal<D> {
             Err(Fault::Full) => Err(Fault::Full),
             Err(fault) => Err(self.broken(fault)),
         }
+    }
+
+    /// How much room there is for new work. Cheap: for about once a second. When room has come back,
+    /// the log notices here, and makes ready what it could not make before.
+    pub fn room(&mut self) -> Room {
+        self.expect_good();
+        self.stock.room()
     }
 
     /// Forgets segments that have only records before this one; the one being written stays. Some

@@ -20,6 +20,7 @@ pub(crate) fn options() -> Options {
         spares: Spares::Caller,
         segment_bytes: SEGMENT_BYTES,
         recycled_max: 2,
+        low_water_bytes: 2 * SEGMENT_BYTES,
         ..Options::new(0xabc, 42)
     }
 }
