@@ -243,7 +243,8 @@ impl<D: Disk> Scan<'_, D> {
                     }
                     self.frame(&frame, header, at)?;
                     offset = at + frame.header.frame_bytes();
-                    if frame.header.kind == Kind::GoesOn {
+                    loaded.keep_from(doubtful_from);
+                    if checked.kind == Kind::GoesOn {
                         says_it_goes_on = true;
                         break (offset, Broken::Header);
                     }
@@ -255,21 +256,23 @@ impl<D: Disk> Scan<'_, D> {
             return Err(self.lost_next(&header));
         }
         loaded.reach(header.file_bytes)?;
-        let bytes = loaded.into_bytes();
-        let tail = self.judge(&bytes, broken_at, &header, next.as_ref(), broken)?;
+        let tail = self.judge(loaded.from(broken_at), broken_at, &header, next.as_ref(), broken)?;
         if tail == Tail::Torn {
             let lsn = self.recovered.last_lsn.next();
             self.recovered.notes.push(match next {
-                Some(_) => Note::Scar { file: name, offset: broken_at },
-                None => Note::Torn { file: name, offset: broken_at, lsn },
+                Some(_) => Note::Scar { file: name.clone(), offset: broken_at },
+                None => Note::Torn { file: name.clone(), offset: broken_at, lsn },
             });
         }
-        if next.is_none() {
-            let unsure = bytes.get(doubtful_from as usize..offset as usize).unwrap_or_default();
-            let doubtful = Doubtful { from: doubtful_from, bytes: unsure.to_vec() };
+        let doubtful = next.is_none().then(|| {
+            let rest = loaded.from(doubtful_from);
+            let unsure = rest.len().min((offset - doubtful_from) as usize);
+            Doubtful { from: doubtful_from, bytes: rest[..unsure].to_vec() }
+        });
+        self.buffer = loaded.into_buffer();
+        if let Some(doubtful) = doubtful {
             self.last = Some(Last { file, header, offset, doubtful, tail });
         }
-        self.buffer = bytes;
         Ok(())
     }
 
@@ -361,18 +364,17 @@ impl<D: Disk> Scan<'_, D> {
         Ok(())
     }
 
-    /// What a place means where no good frame is: the clean end of a segment, a torn end, or
+    /// What a place means where no good frame is, and what follows it: the clean end of a segment, a torn end, or
     /// corruption.
     fn judge(
         &self,
-        bytes: &[u8],
+        rest: &[u8],
         offset: u64,
         header: &SegmentHeader,
         next: Option<&SegmentHeader>,
         broken: Broken,
     ) -> Result<Tail, Fault> {
         let expected = self.recovered.last_lsn.next();
-        let rest = bytes.get(offset as usize..).unwrap_or_default();
         let is_empty = is_zeros(rest);
         let tail = match is_empty || planted::has(Bug::AppendAfterTornTail) {
             true => Tail::Clean,
@@ -391,8 +393,8 @@ impl<D: Disk> Scan<'_, D> {
             return Ok(tail);
         }
         let mut at = offset + ALIGNMENT;
-        while at < bytes.len() as u64 {
-            if let Some(later) = frame::read_unchained(&bytes[at as usize..], header.place(at))
+        while let Some(bytes) = rest.get((at - offset) as usize..).filter(|b| !b.is_empty()) {
+            if let Some(later) = frame::read_unchained(bytes, header.place(at))
                 && later.durable >= expected
             {
                 let found = format!(
