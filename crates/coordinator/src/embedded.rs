@@ -127,8 +127,8 @@ impl Opening {
         let disk =
             RealDisk::open(folder).map_err(|cause| Fault::NoFolder { folder: name(), cause })?;
         let seed = fresh_seed();
-        let options =
-            Options::new(self.durability, u128::from(seed) << 64 | u128::from(fresh_seed()));
+        let entropy = u128::from(seed) << 64 | u128::from(fresh_seed());
+        let options = Options { durability: self.durability, ..Options::new(entropy) };
         let recovery =
             recover(|anchor, visit| Wal::open(&disk, options, anchor, visit), seed, progress)?;
         let inbox = Inbox::default();

@@ -5,23 +5,17 @@ use std::sync::OnceLock;
 
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{ModelDisk, Survival};
-use tenure_wal::{Anchor, Batch, Durability, Note, Options, Spares, Wal, inspect};
+use tenure_wal::{Anchor, Batch, Kind, Note, Options, Spares, Wal, inspect};
 
 use crate::damage::{Image, Landmark};
 
 /// Two headers and room for a few frames.
-const SEGMENT_BYTES: u64 = 14 << 10;
+const SEGMENT_BYTES: u64 = 17 << 10;
 /// Records in each frame; together they fill more than two segments.
 const BATCHES: [u64; 9] = [1, 3, 2, 5, 1, 4, 2, 1, 1];
 
 pub(crate) fn options() -> Options {
-    Options {
-        durability: Durability::Sync,
-        spares: Spares::Caller,
-        segment_bytes: SEGMENT_BYTES,
-        new_log_id: 0xabc,
-        salt_seed: 42,
-    }
+    Options { spares: Spares::Caller, segment_bytes: SEGMENT_BYTES, ..Options::new(0xabc) }
 }
 
 /// A frame where it lies.
@@ -125,9 +119,14 @@ fn make(ends: Ends) -> Reference {
 }
 
 fn describe(disk: &ModelDisk) -> Reference {
-    let (mut frames, mut records) = (Vec::new(), Vec::new());
+    let (mut frames, mut records, mut words) = (Vec::new(), Vec::new(), Vec::new());
     let inspected = inspect(disk, |at| {
         let header = at.frame.header;
+        if header.kind == Kind::GoesOn {
+            // It is no part of the chain; the next segment is where the log goes on.
+            words.push((at.segment.file.clone(), at.offset as usize));
+            return;
+        }
         let next = (at.offset + header.frame_bytes()) as usize;
         let end_lsn = header.end_lsn();
         frames.push(Lies {
@@ -145,8 +144,8 @@ fn describe(disk: &ModelDisk) -> Reference {
     let notes = inspected.expect("a sound log is read").recovered.notes;
     let image = image_of(disk);
     let headers = image.keys().flat_map(|file| [0, 4_096].map(|at| (file.clone(), at)));
-    let landmarks =
-        headers.chain(frames.iter().map(|frame| (frame.file.clone(), frame.from))).collect();
+    let begins = frames.iter().map(|frame| (frame.file.clone(), frame.from));
+    let landmarks = headers.chain(begins).chain(words).collect();
     Reference { image, frames, records, notes, landmarks }
 }
 

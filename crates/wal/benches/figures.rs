@@ -7,11 +7,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Batch, Durability, Options, Spares, Wal};
+use tenure_wal::{Batch, Options, Wal};
 
 const RECORD: [u8; 100] = [0x5a; 100];
 const ROUND: Duration = Duration::from_millis(700);
 const ROUNDS: usize = 5;
+/// How much of the disk is tried on its own.
+const PROBE_BYTES: usize = 256 << 20;
+/// Large frames for about four segments.
+const WARM_UP_FRAMES: usize = 60;
 /// What a frame adds to each record, and once.
 const RECORD_PREFIX: usize = 4;
 const FRAME_HEADER: usize = 88;
@@ -20,18 +24,19 @@ fn main() {
     let base = std::env::var_os("TENURE_BENCH_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
     let folder = base.join(format!("tenure-wal-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the bench folder can be made");
+    probe(&folder);
     println!("each line: the log, the bare disk, and their ratio; medians of {ROUNDS} rounds");
     for callers in [1, 16, 256, 4_096] {
         appends(&folder, callers);
     }
-    large_frames(&folder);
+    large_frames(&folder, Retention::Trims);
+    large_frames(&folder, Retention::Grows);
     scan(&folder);
     std::fs::remove_dir_all(&folder).expect("the bench folder can be removed");
 }
 
 fn options() -> Options {
-    let (durability, spares) = (Durability::Sync, Spares::Background);
-    Options { durability, spares, segment_bytes: 64 << 20, new_log_id: 1, salt_seed: 2 }
+    Options::new(1)
 }
 
 fn fresh_log(folder: &Path) -> Wal<RealDisk> {
@@ -48,12 +53,40 @@ fn bare_file(folder: &Path, bytes: usize) -> File {
     let path = folder.join("bare");
     let file = OpenOptions::new().create(true).write(true).truncate(true).open(path);
     let file = file.expect("the bare file can be made");
+    fill_with_zeros(&file, bytes);
+    file
+}
+
+fn fill_with_zeros(file: &File, bytes: usize) {
     let zeros = vec![0; 1 << 20];
     for at in 0..bytes.div_ceil(zeros.len()) {
         file.write_all_at(&zeros, (at * zeros.len()) as u64).expect("there is room");
     }
     file.sync_all().expect("it syncs");
-    file
+}
+
+/// What the disk itself does, without which the other figures say little.
+fn probe(folder: &Path) {
+    let start = Instant::now();
+    let file = bare_file(folder, PROBE_BYTES);
+    let fill = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    fill_with_zeros(&file, PROBE_BYTES);
+    let refill = start.elapsed().as_secs_f64();
+    let (page, mut at) = ([1; 4_096], 0);
+    let syncs = median((0..ROUNDS).map(|_| {
+        rate(|| {
+            file.write_all_at(&page, at % PROBE_BYTES as u64).expect("the disk works");
+            file.sync_data().expect("the disk works");
+            at += page.len() as u64;
+        })
+    }));
+    let megabytes = PROBE_BYTES as f64 / 1e6;
+    println!(
+        "the bare disk: {syncs:.0} writes of 4 KiB + fdatasync/s, zeros into a new file {:.0} MB/s, in place {:.0} MB/s",
+        megabytes / fill,
+        megabytes / refill
+    );
 }
 
 /// Each caller has one record on its way, so a frame has one from each.
@@ -88,25 +121,46 @@ fn appends(folder: &Path, callers: usize) {
     );
 }
 
-fn large_frames(folder: &Path) {
+/// What becomes of old segments while large frames are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Retention {
+    /// Those that a snapshot has made needless go at once, and their files are used again.
+    Trims,
+    /// They all stay, and each new one takes new room.
+    Grows,
+}
+
+fn large_frames(folder: &Path, retention: Retention) {
     let records = 40_000;
     let payload = records * (RECORD_PREFIX + RECORD.len());
     let mut wal = fresh_log(folder);
     let bare = bare_file(folder, 64 << 20);
     let (mut batch, mut at, bytes) = (Batch::default(), 0, vec![1; payload]);
     let (mut log_rates, mut bare_rates) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
+    let mut commit = || {
         // The frame is filled outside the clock: that is the coordinator's work.
+        batch.clear();
+        for _ in 0..records {
+            batch.push(|out| out.extend_from_slice(&RECORD));
+        }
+        let start = Instant::now();
+        wal.commit(&mut batch, 1).expect("the disk works");
+        if retention == Retention::Trims {
+            wal.trim(wal.durable()).expect("the disk works");
+        }
+        start.elapsed()
+    };
+    if retention == Retention::Trims {
+        // A log in use has its files already.
+        for _ in 0..WARM_UP_FRAMES {
+            commit();
+        }
+    }
+    for _ in 0..ROUNDS {
         let mut spent = Duration::ZERO;
         let mut done = 0_u32;
         while spent < ROUND {
-            batch.clear();
-            for _ in 0..records {
-                batch.push(|out| out.extend_from_slice(&RECORD));
-            }
-            let start = Instant::now();
-            wal.commit(&mut batch, 1).expect("the disk works");
-            spent += start.elapsed();
+            spent += commit();
             done += 1;
         }
         log_rates.push(f64::from(done) / spent.as_secs_f64());
@@ -118,8 +172,12 @@ fn large_frames(folder: &Path) {
     }
     let (log, bare) = (median(log_rates), median(bare_rates));
     let megabytes = payload as f64 / 1e6;
+    let what = match retention {
+        Retention::Trims => "old segments trimmed",
+        Retention::Grows => "the log grows",
+    };
     println!(
-        "large frames: {:>7.1} MB/s {:>7.1} MB/s  {:.2}   {:>9.0} records/s",
+        "large frames, {what}: {:>7.1} MB/s {:>7.1} MB/s  {:.2}   {:>9.0} records/s",
         log * megabytes,
         bare * megabytes,
         log / bare,
@@ -151,8 +209,11 @@ fn scan(folder: &Path) {
                 bytes += frame.header.frame_bytes();
                 records += u64::from(frame.header.records);
             };
-            Wal::open(&disk, options(), None, visit).expect("it is sound");
-            rates.push(bytes as f64 / start.elapsed().as_secs_f64() / 1e9);
+            let opened = Wal::open(&disk, options(), None, visit).expect("it is sound");
+            // Closing waits for the spare segment in the making: that is no part of a scan.
+            let spent = start.elapsed();
+            drop(opened);
+            rates.push(bytes as f64 / spent.as_secs_f64() / 1e9);
             assert_eq!(records, callers as u64 * frames);
         }
         println!("scan, {callers} records a frame: {:.2} GB/s", median(rates));
@@ -169,7 +230,8 @@ fn rate(mut work: impl FnMut()) -> f64 {
     f64::from(done) / start.elapsed().as_secs_f64()
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

@@ -74,6 +74,14 @@ pub trait DiskFile: std::fmt::Debug + Send + 'static {
         Ok(())
     }
 
+    /// Writes everything while `beside` runs, and makes it durable meanwhile if that helps: most of
+    /// the sync that follows is done by then. A disk that is called in a fixed order does one
+    /// after the other.
+    fn write_beside(&self, bytes: &[u8], offset: u64, beside: &mut dyn FnMut()) -> io::Result<()> {
+        beside();
+        self.write_all_at(bytes, offset)
+    }
+
     /// Reads until the slice is full or the file ends; says how many bytes were read.
     fn read_full_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut filled = 0;

@@ -2,7 +2,7 @@
 //! them and reach what is behind: sizes, counts, kinds and numbers that nobody ever wrote.
 
 use crate::Lsn;
-use crate::frame::{self, Chain, Place};
+use crate::frame::{self, Chain, Digest, Place};
 use crate::segment::{self, FRAMES_FROM, SegmentHeader};
 use crate::snapshot;
 
@@ -44,8 +44,9 @@ fn reseal_frame(bytes: &mut [u8], place: Place, before: Chain) -> Option<(u64, C
     if head[..4] != frame::MAGIC {
         return None;
     }
-    head[28..32].copy_from_slice(&place.crc(payload).to_le_bytes());
-    let chain = frame::link(before, &head[frame::CRC_FROM..frame::CHAIN_FROM], payload);
+    let digest = Digest::of(payload, place);
+    head[28..32].copy_from_slice(&digest.crc.to_le_bytes());
+    let chain = frame::link(before, &head[frame::CRC_FROM..frame::CHAIN_FROM], &digest);
     head[frame::CHAIN_FROM..].copy_from_slice(&chain.0);
     let crc = place.crc(&head[frame::CRC_FROM..]);
     head[4..8].copy_from_slice(&crc.to_le_bytes());

@@ -3,18 +3,22 @@
 //! ```text
 //! 0   magic         4   "TnrF"
 //! 4   header CRC    4   over the rest of the header: the length is trusted before it is used
-//! 8   kind          1   records, or a mark
+//! 8   kind          1   records, a mark, or the last word of a segment
 //! 9   zeros         3
 //! 12  payload size  4
-//! 16  first LSN     8   of the first record; for a mark, of the next one
+//! 16  first LSN     8   of the first record; without records, of the next one
 //! 24  records       4
 //! 28  payload CRC   4
 //! 32  epoch         8
 //! 40  durable LSN   8   what was durable when this was written
 //! 48  log time      8
-//! 56  chain        32   BLAKE3 over the chain before, the header up to here, and the payload
+//! 56  chain        32   BLAKE3 over the chain before, the header from 8 up to here, and the
+//!                       BLAKE3 of the payload
 //! 88  payload           each record: its size in 4 bytes, then its bytes
 //! ```
+//!
+//! A frame with records begins where the one before ends. One without begins with the next page,
+//! with zeros between: what damages the last records must not take the word for them along.
 //!
 //! Both CRCs start from the segment's salt and the frame's offset, so a frame that is stale,
 //! moved or from another log fails, and a region of zeros is no frame.
@@ -35,6 +39,9 @@ pub(crate) const CHAIN_FROM: usize = 56;
 const RECORD_PREFIX: usize = 4;
 /// LSNs, epochs and segment numbers are below this: far enough from the end that nothing overflows.
 pub(crate) const COUNTS_END: u64 = 1 << 63;
+/// Both checksums of a payload are made piece by piece, so that its bytes come near the processor
+/// once.
+const PIECE_BYTES: usize = 128 << 10;
 
 /// A hash over everything written before.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,6 +65,9 @@ pub enum Kind {
     Records = 1,
     /// It only says what is durable: after a pause, and at an orderly end.
     Mark = 2,
+    /// The last word of a segment: the log goes on in the next one, which is there already. It is
+    /// in no chain but ends one: the next segment follows the frame before it.
+    GoesOn = 3,
 }
 
 /// What a header says.
@@ -110,11 +120,35 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn crc(self, bytes: &[u8]) -> u32 {
+        crc32c::crc32c_append(self.crc_start(), bytes)
+    }
+
+    fn crc_start(self) -> u32 {
         let mut start = [0; 16];
         let salt = if planted::has(Bug::CrcWithoutSalt) { 0 } else { self.salt };
         start[..8].copy_from_slice(&salt.to_le_bytes());
         start[8..].copy_from_slice(&self.offset.to_le_bytes());
-        crc32c::crc32c_append(crc32c::crc32c(&start), bytes)
+        crc32c::crc32c(&start)
+    }
+}
+
+/// What a payload comes to. It does not need the header, so it can be worked out while the payload
+/// is already on its way to the disk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Digest {
+    pub crc: u32,
+    hash: [u8; 32],
+}
+
+impl Digest {
+    pub(crate) fn of(payload: &[u8], place: Place) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        let mut crc = place.crc_start();
+        for piece in payload.chunks(PIECE_BYTES) {
+            crc = crc32c::crc32c_append(crc, piece);
+            hasher.update(piece);
+        }
+        Self { crc, hash: *hasher.finalize().as_bytes() }
     }
 }
 
@@ -172,22 +206,37 @@ impl Batch {
         self.records = 0;
     }
 
+    /// The records as they are written; the header is not in it.
+    pub(crate) fn payload(&self) -> &[u8] {
+        &self.bytes[HEADER_BYTES..]
+    }
+
+    /// The frame as it will be, but for its header.
+    pub(crate) fn unsealed(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Writes the header and gives the whole frame, and the chain with it.
-    pub(crate) fn seal(&mut self, stamp: &FrameStamp, place: Place) -> (&[u8], Chain) {
+    pub(crate) fn seal(
+        &mut self,
+        stamp: &FrameStamp,
+        place: Place,
+        digest: &Digest,
+    ) -> (&[u8], Chain) {
         let payload_bytes = self.payload_bytes();
         assert!(payload_bytes <= PAYLOAD_BYTES_MAX, "a batch is closed before it is too large");
-        let (head, payload) = self.bytes.split_at_mut(HEADER_BYTES);
+        let head = &mut self.bytes[..HEADER_BYTES];
         head.fill(0);
         head[..4].copy_from_slice(&MAGIC);
         head[8] = stamp.kind as u8;
         head[12..16].copy_from_slice(&(payload_bytes as u32).to_le_bytes());
         head[16..24].copy_from_slice(&stamp.first_lsn.0.to_le_bytes());
         head[24..28].copy_from_slice(&self.records.to_le_bytes());
-        head[28..32].copy_from_slice(&place.crc(payload).to_le_bytes());
+        head[28..32].copy_from_slice(&digest.crc.to_le_bytes());
         head[32..40].copy_from_slice(&stamp.epoch.to_le_bytes());
         head[40..48].copy_from_slice(&stamp.durable.0.to_le_bytes());
         head[48..56].copy_from_slice(&stamp.at_ms.to_le_bytes());
-        let chain = link(stamp.before, &head[CRC_FROM..CHAIN_FROM], payload);
+        let chain = link(stamp.before, &head[CRC_FROM..CHAIN_FROM], digest);
         head[CHAIN_FROM..].copy_from_slice(&chain.0);
         let crc = place.crc(&head[CRC_FROM..]);
         head[4..8].copy_from_slice(&crc.to_le_bytes());
@@ -206,9 +255,9 @@ pub(crate) struct FrameStamp {
     pub before: Chain,
 }
 
-pub(crate) fn link(before: Chain, head: &[u8], payload: &[u8]) -> Chain {
+pub(crate) fn link(before: Chain, head: &[u8], payload: &Digest) -> Chain {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&before.0).update(head).update(payload);
+    hasher.update(&before.0).update(head).update(&payload.hash);
     Chain(*hasher.finalize().as_bytes())
 }
 
@@ -224,6 +273,7 @@ pub(crate) fn read_header(bytes: &[u8], place: Place) -> Option<Header> {
     let kind = match head[8] {
         1 => Kind::Records,
         2 => Kind::Mark,
+        3 => Kind::GoesOn,
         _ => return None,
     };
     let payload_bytes = word(12);
@@ -256,6 +306,11 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
+    /// The frame at the front of bytes that were checked before.
+    pub(crate) fn of_checked(header: Header, bytes: &'a [u8]) -> Self {
+        Self { header, payload: &bytes[HEADER_BYTES..HEADER_BYTES + header.payload_bytes as usize] }
+    }
+
     /// Its records, in order.
     pub fn records(&self) -> impl Iterator<Item = (Lsn, &'a [u8])> + use<'a> {
         records_in(self.payload, self.header.first_lsn)
@@ -298,10 +353,11 @@ pub(crate) fn read(bytes: &[u8], place: Place, before: Chain) -> Result<Frame<'_
     let header = read_header(bytes, place).ok_or(Broken::Header)?;
     let end = HEADER_BYTES + header.payload_bytes as usize;
     let payload = bytes.get(HEADER_BYTES..end).ok_or(Broken::Payload)?;
-    if place.crc(payload) != header.payload_crc {
+    let digest = Digest::of(payload, place);
+    if digest.crc != header.payload_crc {
         return Err(Broken::Payload);
     }
-    if link(before, &bytes[CRC_FROM..CHAIN_FROM], payload) != header.chain {
+    if link(before, &bytes[CRC_FROM..CHAIN_FROM], &digest) != header.chain {
         return Err(Broken::Chain);
     }
     let frame = Frame { header, payload };
@@ -352,13 +408,18 @@ mod tests {
     }
 
     fn frame() -> Vec<u8> {
-        batch().seal(&STAMP, PLACE).0.to_vec()
+        sealed(batch(), &STAMP)
+    }
+
+    fn sealed(mut batch: Batch, stamp: &FrameStamp) -> Vec<u8> {
+        let digest = Digest::of(batch.payload(), PLACE);
+        batch.seal(stamp, PLACE, &digest).0.to_vec()
     }
 
     #[test]
     fn a_frame_that_nobody_writes_is_none_though_its_checksums_fit() {
-        let refused = |mut batch: Batch, stamp: FrameStamp| {
-            let bytes = batch.seal(&stamp, PLACE).0.to_vec();
+        let refused = |batch: Batch, stamp: FrameStamp| {
+            let bytes = sealed(batch, &stamp);
             read(&bytes, PLACE, STAMP.before).unwrap_err()
         };
         let more = |bytes: &[u8]| {

@@ -71,6 +71,12 @@ impl Shared {
         entries.retain(|entry| entry.segment.number >= number);
     }
 
+    /// Whether this segment was there and is forgotten.
+    pub(crate) fn forgot(&self, number: u64) -> bool {
+        let entries = self.0.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries.first().is_some_and(|oldest| number < oldest.segment.number)
+    }
+
     pub(crate) fn durable(&self) -> Lsn {
         Lsn(self.0.durable.load(Ordering::Acquire))
     }

@@ -9,6 +9,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
 use crate::frame::{Frame, Kind};
 use crate::index::Shared;
+use crate::load::is_zeros;
 use crate::recover::{self, Recovered, Tail};
 use crate::segment::{self, FRAMES_FROM, SegmentHeader};
 
@@ -31,7 +32,7 @@ pub struct SegmentSummary {
     pub header: SegmentHeader,
     /// Its file's name.
     pub file: String,
-    /// Its frames, marks included.
+    /// Its frames, with marks and its last word that the log goes on.
     pub frames: u64,
     /// Those that only say what is durable.
     pub marks: u64,
@@ -62,11 +63,11 @@ impl SegmentSummary {
         (self.records > 0).then(|| Lsn(self.header.first_lsn.0 + self.records - 1))
     }
 
-    fn add(&mut self, frame: &Frame<'_>) {
+    fn add(&mut self, frame: &Frame<'_>, offset: u64) {
         self.frames += 1;
         self.marks += u64::from(frame.header.kind == Kind::Mark);
         self.records += u64::from(frame.header.records);
-        self.used_bytes += frame.header.frame_bytes();
+        self.used_bytes = offset + frame.header.frame_bytes();
     }
 }
 
@@ -125,11 +126,11 @@ pub fn inspect_until<D: Disk>(
     let shared = Shared::default();
     let mut segments: Vec<SegmentSummary> = Vec::new();
     let mut flow = ControlFlow::Continue(());
-    let end = recover::recover(disk, None, &shared, &mut |frame| {
+    let end = recover::recover(disk, None, &shared, &mut |frame, offset| {
         note_segments(&shared, &mut segments);
         let Some(segment) = segments.last_mut() else { unreachable!("a frame is in a segment") };
-        flow = visit(&Located { segment: &*segment, offset: segment.used_bytes, frame: *frame });
-        segment.add(frame);
+        flow = visit(&Located { segment: &*segment, offset, frame: *frame });
+        segment.add(frame, offset);
         flow
     })?;
     if flow.is_break() {
@@ -170,7 +171,7 @@ fn rest_is_zeros<D: Disk>(disk: &D, segment: &SegmentSummary) -> Result<bool, Fa
     while offset < segment.header.file_bytes {
         piece.resize(PIECE_BYTES.min(segment.header.file_bytes - offset) as usize, 0);
         let read = file.read_full_at(&mut piece, offset).map_err(|e| Fault::io("read", name, e))?;
-        if piece[..read].iter().any(|byte| *byte != 0) {
+        if !is_zeros(&piece[..read]) {
             return Ok(false);
         }
         offset += piece.len() as u64;

@@ -11,15 +11,19 @@ pub mod forge;
 mod frame;
 mod index;
 mod inspect;
+mod load;
 mod log;
+mod options;
 #[cfg(not(feature = "planted"))]
 mod planted;
 #[cfg(feature = "planted")]
 pub mod planted;
 mod reader;
 mod recover;
+mod recovered;
 mod segment;
 pub mod snapshot;
+mod spare;
 mod thread;
 mod writer;
 
@@ -27,11 +31,13 @@ pub use fault::{Corruption, Fault};
 pub use frame::{Batch, Chain, Frame, Header, Kind, PAYLOAD_BYTES_MAX};
 pub use inspect::{Inspection, Located, SegmentState, SegmentSummary, inspect, inspect_until};
 pub use log::{Committed, Log, Place, ReadLog, WriteSnapshot};
+pub use options::{Durability, Options, Spares};
 pub use reader::{Read, Reader};
-pub use recover::{Anchor, Note, Recovered};
+pub use recovered::{Anchor, Note, Recovered};
 pub use segment::{FORMAT, SegmentHeader};
+pub use spare::Room;
 pub use thread::LogThread;
-pub use writer::{Durability, Durable, Options, Released, Spares, Wal};
+pub use writer::{Durable, Released, Wal};
 
 use std::fmt;
 

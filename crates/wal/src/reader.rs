@@ -3,9 +3,9 @@
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::{Corruption, Fault};
-use crate::frame::{self, Frame, HEADER_BYTES};
+use crate::frame::{self, Frame, HEADER_BYTES, Header, Kind};
 use crate::index::{Entry, Shared};
-use crate::segment;
+use crate::segment::{self, PAGE_BYTES};
 
 /// Reads frames in order.
 #[derive(Debug)]
@@ -55,9 +55,12 @@ impl<D: Disk> Reader<D> {
 
     /// Reads the frame that has the record that comes next.
     pub fn read(&mut self) -> Result<Read<'_>, Fault> {
-        loop {
+        let header = loop {
             if self.wanted > self.shared.durable() {
                 return Ok(Read::UpToDate);
+            }
+            if self.is_forgotten() {
+                self.place = None;
             }
             if self.place.is_none() {
                 match self.shared.find(self.wanted) {
@@ -65,35 +68,38 @@ impl<D: Disk> Reader<D> {
                     None => return Ok(Read::Trimmed(self.shared.oldest().unwrap_or_default())),
                 }
             }
-            let Some(end) = self.load()? else { continue };
-            if end > self.wanted {
-                self.wanted = end;
-                break;
+            match self.load() {
+                Ok(Some(header)) => break header,
+                Ok(None) => {}
+                // It was trimmed meanwhile, and its file is being overwritten: that is no damage.
+                Err(_) if self.is_forgotten() => {}
+                Err(fault) => return Err(fault),
             }
-        }
-        // Borrowed anew: what was loaded last is the frame that is wanted.
-        let Some(Place { next, .. }) = &mut self.place else {
-            unreachable!("a frame is loaded from a place");
         };
-        let place = next.segment.place(next.offset);
-        let frame = match frame::read(&self.buffer, place, next.before) {
-            Ok(frame) => frame,
-            Err(broken) => return Err(corrupt(next, broken.found())),
-        };
-        step(next, &frame);
-        Ok(Read::Frame(frame))
+        self.wanted = header.end_lsn();
+        Ok(Read::Frame(Frame::of_checked(header, &self.buffer)))
+    }
+
+    /// Whether the segment that is being read was trimmed.
+    fn is_forgotten(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| self.shared.forgot(place.next.segment.number))
     }
 
     fn enter(&mut self, entry: Entry) -> Result<(), Fault> {
-        let name = segment::file_name(entry.segment.number);
-        let file = self.disk.open(&name).map_err(|e| Fault::io("open", &name, e))?;
-        self.place = Some(Place { file, next: entry });
+        let number = entry.segment.number;
+        let name = segment::file_name(number);
+        self.place = match self.disk.open(&name) {
+            Ok(file) => Some(Place { file, next: entry }),
+            // It was trimmed since it was found.
+            Err(_) if self.shared.forgot(number) => None,
+            Err(error) => return Err(Fault::io("open", &name, error)),
+        };
         Ok(())
     }
 
-    /// Brings the bytes of the next frame into the buffer and says which record comes after it.
-    /// A frame that is not wanted is passed; at the end of a segment the next one is entered.
-    fn load(&mut self) -> Result<Option<Lsn>, Fault> {
+    /// Brings the next frame into the buffer, checks it, and gives its header. A frame that is not
+    /// wanted is passed; at the end of a segment the next one is entered.
+    fn load(&mut self) -> Result<Option<Header>, Fault> {
         let Some(Place { file, next }) = &mut self.place else { return Ok(None) };
         // Where the next segment begins with what is wanted, this one ends: what follows here, if
         // anything, was torn, and may even look like a frame.
@@ -103,35 +109,35 @@ impl<D: Disk> Reader<D> {
             return Ok(None);
         }
         let name = segment::file_name(next.segment.number);
-        let place = next.segment.place(next.offset);
-        self.buffer.resize(HEADER_BYTES, 0);
-        let read = file.read_full_at(&mut self.buffer, next.offset);
-        read.map_err(|e| Fault::io("read", &name, e))?;
-        let header =
-            frame::read_header(&self.buffer, place).filter(|header| header.first_lsn == next.lsn);
+        let mut read_header = |offset: u64| {
+            self.buffer.resize(HEADER_BYTES, 0);
+            let read = file.read_full_at(&mut self.buffer, offset);
+            read.map_err(|e| Fault::io("read", &name, e))?;
+            let header = frame::read_header(&self.buffer, next.segment.place(offset));
+            Ok(header.filter(|header| header.first_lsn == next.lsn))
+        };
+        let mut header = read_header(next.offset)?;
+        if header.is_none() {
+            // A mark begins with a page of its own.
+            let page = next.offset.next_multiple_of(PAGE_BYTES);
+            header = read_header(page)?.filter(|header| header.kind != Kind::Records);
+            next.offset = if header.is_some() { page } else { next.offset };
+        }
         let Some(header) = header else {
             return Err(corrupt(next, "the frame with this durable record cannot be read"));
         };
+        let place = next.segment.place(next.offset);
         self.buffer.resize(HEADER_BYTES + header.payload_bytes as usize, 0);
         let read =
             file.read_full_at(&mut self.buffer[HEADER_BYTES..], next.offset + HEADER_BYTES as u64);
         read.map_err(|e| Fault::io("read", &name, e))?;
-        if header.end_lsn() > self.wanted {
-            return Ok(Some(header.end_lsn()));
-        }
-        match frame::read(&self.buffer, place, next.before) {
-            Ok(frame) => step(next, &frame),
-            Err(broken) => return Err(corrupt(next, broken.found())),
-        }
-        Ok(None)
+        let checked = frame::read(&self.buffer, place, next.before);
+        let header = checked.map_err(|broken| corrupt(next, broken.found()))?.header;
+        next.lsn = header.end_lsn();
+        next.offset += header.frame_bytes();
+        next.before = header.chain;
+        Ok((header.end_lsn() > self.wanted).then_some(header))
     }
-}
-
-/// The place after a frame.
-fn step(next: &mut Entry, frame: &Frame<'_>) {
-    next.lsn = frame.header.end_lsn();
-    next.offset += frame.header.frame_bytes();
-    next.before = frame.header.chain;
 }
 
 fn corrupt(at: &Entry, found: &str) -> Fault {

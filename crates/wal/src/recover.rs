@@ -1,91 +1,18 @@
 //! Opening a log: everything is read and checked, and the one thing that a crash may leave (a
 //! torn end that nobody was told of) is told apart from everything else, which is corruption.
 
-use std::fmt;
 use std::ops::ControlFlow;
 
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::{Corruption, Fault};
-use crate::frame::{self, ALIGNMENT, Broken, COUNTS_END, Chain, Frame};
+use crate::frame::{self, ALIGNMENT, Broken, COUNTS_END, Chain, Frame, HEADER_BYTES, Header, Kind};
 use crate::index::{Entry, Shared};
+use crate::load::{Loaded, is_zeros};
 use crate::planted::{self, Bug};
-use crate::segment::{self, Copies, FRAMES_FROM, Found, SPARE, SegmentHeader};
+pub(crate) use crate::recovered::{Anchor, Note, Recovered};
+use crate::segment::{self, Copies, FRAMES_FROM, Found, PAGE_BYTES, SegmentHeader};
 use crate::snapshot::TEMPORARY;
-
-/// What is known beforehand: the log contained this record, and this was its chain. From a
-/// snapshot; records up to it need not be replayed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Anchor {
-    /// The last record of the snapshot.
-    pub lsn: Lsn,
-    /// The chain up to and with the frame that ended with it.
-    pub chain: Chain,
-}
-
-/// Something that people should hear of, though the log is sound.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// The end was half-written when the last process ended. Nobody was told of what is lost.
-    Torn {
-        /// Which file.
-        file: String,
-        /// From where on.
-        offset: u64,
-        /// The record that would have come.
-        lsn: Lsn,
-    },
-    /// Bytes behind the end of an older segment: an end that was torn and reported once, or a
-    /// disk that has begun to change what nobody writes.
-    Scar {
-        /// Which file.
-        file: String,
-        /// From where on.
-        offset: u64,
-    },
-    /// One of a segment's two headers cannot be read; the other one could.
-    OneHeader {
-        /// Which file.
-        file: String,
-    },
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Note::Torn { file, offset, lsn } => write!(
-                f,
-                "{file} ends in a torn frame at offset {offset}, LSN {lsn}: it was never \
-                 acknowledged and is left out; its bytes stay in the file"
-            ),
-            Note::Scar { file, offset } => write!(
-                f,
-                "something follows the end of {file} at offset {offset}: an end that was torn once \
-                 and was left out then; if none was ever reported, the disk may be failing"
-            ),
-            Note::OneHeader { file } => write!(
-                f,
-                "one of the two headers of {file} cannot be read; the other is good, but the disk \
-                 may be failing"
-            ),
-        }
-    }
-}
-
-/// What a log turned out to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recovered {
-    /// The last record.
-    pub last_lsn: Lsn,
-    /// The chain up to and with it.
-    pub chain: Chain,
-    /// Log time of the last frame.
-    pub at_ms: u64,
-    /// The last writer's time in office.
-    pub epoch: u64,
-    /// What people should hear of.
-    pub notes: Vec<Note>,
-}
 
 /// Segments and records are counted from 1.
 const COUNTS: std::ops::Range<u64> = 1..COUNTS_END;
@@ -140,13 +67,13 @@ pub(crate) enum Tail {
     Torn,
 }
 
-/// Reads the log, hands every frame after the anchor to `visit`, and finds its end. Changes
-/// nothing. If `visit` has enough, reading stops there, and nothing behind is judged.
+/// Reads the log, hands every frame after the anchor and its offset to `visit`, and finds its end.
+/// Changes nothing. If `visit` has enough, reading stops there, and nothing behind is judged.
 pub(crate) fn recover<D: Disk>(
     disk: &D,
     anchor: Option<Anchor>,
     shared: &Shared,
-    visit: &mut dyn FnMut(&Frame<'_>) -> ControlFlow<()>,
+    visit: &mut dyn FnMut(&Frame<'_>, u64) -> ControlFlow<()>,
 ) -> Result<End<D>, Fault> {
     let found = find_segments(disk)?;
     let mut scan = Scan {
@@ -290,10 +217,13 @@ fn check_beginning(first: &SegmentHeader, anchor: Option<Anchor>) -> Result<(), 
     Err(Fault::Corrupt(Corruption { file, offset: 0, lsn, found }))
 }
 
+/// A frame that follows and where it begins, or where there should be one and why there is none.
+type Following = Result<(u64, Header), (u64, Broken)>;
+
 struct Scan<'a, D: Disk> {
     anchor: Option<Anchor>,
     shared: &'a Shared,
-    visit: &'a mut dyn FnMut(&Frame<'_>) -> ControlFlow<()>,
+    visit: &'a mut dyn FnMut(&Frame<'_>, u64) -> ControlFlow<()>,
     recovered: Recovered,
     last: Option<Last<D>>,
     buffer: Vec<u8>,
@@ -313,53 +243,116 @@ impl<D: Disk> Scan<'_, D> {
         next: Option<SegmentHeader>,
     ) -> Result<(), Fault> {
         let name = segment::file_name(header.number);
-        let mut bytes = std::mem::take(&mut self.buffer);
-        bytes.resize(header.file_bytes as usize, 0);
-        let read = file.read_full_at(&mut bytes, 0).map_err(|e| Fault::io("read", &name, e))?;
-        bytes.truncate(read);
+        let buffer = std::mem::take(&mut self.buffer);
+        let mut loaded = Loaded::<D>::new(&file, &name, header.file_bytes, buffer);
         let mut offset = FRAMES_FROM;
         let mut doubtful_from = offset;
         self.shared.note(self.entry(header, offset));
-        let broken = loop {
-            let rest = bytes.get(offset as usize..).unwrap_or_default();
-            match frame::read(rest, header.place(offset), self.recovered.chain) {
-                Ok(frame) if frame.header.first_lsn == self.recovered.last_lsn.next() => {
+        let mut says_it_goes_on = false;
+        let (broken_at, broken) = loop {
+            match self.next_frame(&mut loaded, &header, offset)? {
+                Ok((at, checked)) => {
+                    let frame = Frame::of_checked(checked, loaded.from(at));
                     // Nothing is ever written between two frames, so no crash leaves anything there.
-                    if frame::gap(rest, &frame.header).iter().any(|byte| *byte != 0) {
+                    let before = &loaded.from(offset)[..(at - offset) as usize];
+                    if !is_zeros(before) || !is_zeros(frame::gap(loaded.from(at), &frame.header)) {
                         let found = "the gap between this frame and the next is not empty";
                         return Err(self.corrupt(&header, offset, found.to_owned()));
                     }
                     if frame.header.durable >= self.recovered.last_lsn {
-                        doubtful_from = offset;
+                        doubtful_from = at;
                     }
-                    self.frame(&frame, header, offset)?;
+                    self.frame(&frame, header, at)?;
                     if self.flow.is_break() {
                         return Ok(());
                     }
-                    offset += frame.header.frame_bytes();
+                    offset = at + frame.header.frame_bytes();
+                    loaded.keep_from(doubtful_from);
+                    if checked.kind == Kind::GoesOn {
+                        says_it_goes_on = true;
+                        break (offset, Broken::Header);
+                    }
                 }
-                Ok(_) => break Broken::Chain,
-                Err(Broken::Header) if planted::zeros_parse(rest) => {
-                    offset += frame::HEADER_BYTES as u64;
+                Err((at, Broken::Header)) if planted::zeros_parse(loaded.from(at)) => {
+                    offset = at + HEADER_BYTES as u64;
                 }
                 Err(broken) => break broken,
             }
         };
-        let tail = self.judge(&bytes, offset, &header, next.as_ref(), broken)?;
+        if says_it_goes_on && next.is_none() {
+            return Err(self.lost_next(&header));
+        }
+        loaded.reach(header.file_bytes)?;
+        let tail = self.judge(loaded.from(broken_at), broken_at, &header, next.as_ref(), broken)?;
         if tail == Tail::Torn {
             let lsn = self.recovered.last_lsn.next();
             self.recovered.notes.push(match next {
-                Some(_) => Note::Scar { file: name, offset },
-                None => Note::Torn { file: name, offset, lsn },
+                Some(_) => Note::Scar { file: name.clone(), offset: broken_at },
+                None => Note::Torn { file: name.clone(), offset: broken_at, lsn },
             });
         }
-        if next.is_none() {
-            let unsure = bytes.get(doubtful_from as usize..offset as usize).unwrap_or_default();
-            let doubtful = Doubtful { from: doubtful_from, bytes: unsure.to_vec() };
+        let doubtful = next.is_none().then(|| {
+            let rest = loaded.from(doubtful_from);
+            let unsure = rest.len().min((offset - doubtful_from) as usize);
+            Doubtful { from: doubtful_from, bytes: rest[..unsure].to_vec() }
+        });
+        self.buffer = loaded.into_buffer();
+        if let Some(doubtful) = doubtful {
             self.last = Some(Last { file, header, offset, doubtful, tail });
         }
-        self.buffer = bytes;
         Ok(())
+    }
+
+    /// The frame that follows the one that ends at an offset, and where it begins: right there, or,
+    /// without records, with the next page. If there is none, where it is broken.
+    fn next_frame(
+        &self,
+        loaded: &mut Loaded<'_, D>,
+        segment: &SegmentHeader,
+        offset: u64,
+    ) -> Result<Following, Fault> {
+        let broken = match self.frame_at(loaded, segment, offset)? {
+            Ok(header) => return Ok(Ok((offset, header))),
+            Err(broken) => broken,
+        };
+        let page = offset.next_multiple_of(PAGE_BYTES);
+        if page == offset {
+            return Ok(Err((offset, broken)));
+        }
+        let broken_there = match self.frame_at(loaded, segment, page)? {
+            Ok(header) if header.kind != Kind::Records => return Ok(Ok((page, header))),
+            Ok(_) => Broken::Chain,
+            Err(broken) => broken,
+        };
+        let (gap, there) = match loaded.from(offset).split_at_checked((page - offset) as usize) {
+            Some((gap, there)) => (gap, &there[..HEADER_BYTES.min(there.len())]),
+            None => (loaded.from(offset), &[][..]),
+        };
+        // Behind nothing but zeros, it is the other one that is broken.
+        match is_zeros(gap) && !is_zeros(there) {
+            true => Ok(Err((page, broken_there))),
+            false => Ok(Err((offset, broken))),
+        }
+    }
+
+    /// The frame at an offset, if it follows the one before.
+    fn frame_at(
+        &self,
+        loaded: &mut Loaded<'_, D>,
+        segment: &SegmentHeader,
+        offset: u64,
+    ) -> Result<Result<Header, Broken>, Fault> {
+        let place = segment.place(offset);
+        loaded.reach(offset + HEADER_BYTES as u64)?;
+        let Some(header) = frame::read_header(loaded.from(offset), place) else {
+            return Ok(Err(Broken::Header));
+        };
+        loaded.reach(offset + header.frame_bytes())?;
+        if header.first_lsn != self.recovered.last_lsn.next() {
+            return Ok(Err(Broken::Chain));
+        }
+        let frame = frame::read(loaded.from(offset), place, self.recovered.chain);
+        Ok(frame.map(|frame| frame.header))
     }
 
     fn entry(&self, segment: SegmentHeader, offset: u64) -> Entry {
@@ -373,8 +366,12 @@ impl<D: Disk> Scan<'_, D> {
         segment: SegmentHeader,
         offset: u64,
     ) -> Result<(), Fault> {
-        self.shared.note(self.entry(segment, offset));
         let header = frame.header;
+        if header.kind == Kind::GoesOn {
+            self.flow = (self.visit)(frame, offset);
+            return Ok(());
+        }
+        self.shared.note(self.entry(segment, offset));
         let last_lsn = header.end_lsn().before();
         if let Some(anchor) = self.anchor
             && last_lsn > anchor.lsn
@@ -383,7 +380,7 @@ impl<D: Disk> Scan<'_, D> {
             return Err(self.corrupt(&segment, offset, NOT_THE_SNAPSHOTS.to_owned()));
         }
         if self.anchor.is_none_or(|anchor| header.first_lsn > anchor.lsn) {
-            self.flow = (self.visit)(frame);
+            self.flow = (self.visit)(frame, offset);
         }
         self.recovered.last_lsn = last_lsn;
         self.recovered.chain = header.chain;
@@ -394,19 +391,18 @@ impl<D: Disk> Scan<'_, D> {
         Ok(())
     }
 
-    /// What a place means where no good frame is: the clean end of a segment, a torn end, or
+    /// What a place means where no good frame is, and what follows it: the clean end of a segment, a torn end, or
     /// corruption.
     fn judge(
         &self,
-        bytes: &[u8],
+        rest: &[u8],
         offset: u64,
         header: &SegmentHeader,
         next: Option<&SegmentHeader>,
         broken: Broken,
     ) -> Result<Tail, Fault> {
         let expected = self.recovered.last_lsn.next();
-        let rest = bytes.get(offset as usize..).unwrap_or_default();
-        let is_empty = rest.iter().all(|byte| *byte == 0);
+        let is_empty = is_zeros(rest);
         let tail = match is_empty || planted::has(Bug::AppendAfterTornTail) {
             true => Tail::Clean,
             false => Tail::Torn,
@@ -424,8 +420,8 @@ impl<D: Disk> Scan<'_, D> {
             return Ok(tail);
         }
         let mut at = offset + ALIGNMENT;
-        while at < bytes.len() as u64 {
-            if let Some(later) = frame::read_unchained(&bytes[at as usize..], header.place(at))
+        while let Some(bytes) = rest.get((at - offset) as usize..).filter(|b| !b.is_empty()) {
+            if let Some(later) = frame::read_unchained(bytes, header.place(at))
                 && later.durable >= expected
             {
                 let found = format!(
@@ -454,6 +450,16 @@ impl<D: Disk> Scan<'_, D> {
         Err(self.corrupt(header, offset, found))
     }
 
+    fn lost_next(&self, segment: &SegmentHeader) -> Fault {
+        let file = segment::file_name(segment.number + 1);
+        let found = format!(
+            "the segment is missing: {} says that the log goes on in it",
+            segment::file_name(segment.number)
+        );
+        let lsn = self.recovered.last_lsn.next();
+        Fault::Corrupt(Corruption { file, offset: 0, lsn, found })
+    }
+
     fn corrupt(&self, segment: &SegmentHeader, offset: u64, found: String) -> Fault {
         let file = segment::file_name(segment.number);
         let lsn = self.recovered.last_lsn.next();
@@ -461,13 +467,11 @@ impl<D: Disk> Scan<'_, D> {
     }
 }
 
-/// Removes what a crash may have left of a segment or a snapshot in the making.
+/// Removes what a crash may have left of a snapshot in the making.
 pub(crate) fn remove_leftovers<D: Disk>(disk: &D) -> Result<(), Fault> {
     let names = disk.list().map_err(|e| Fault::io("list", &disk.name(), e))?;
-    for leftover in [SPARE, TEMPORARY] {
-        if names.iter().any(|name| name == leftover) {
-            disk.remove(leftover).map_err(|e| Fault::io("remove", leftover, e))?;
-        }
+    if names.iter().any(|name| name == TEMPORARY) {
+        disk.remove(TEMPORARY).map_err(|e| Fault::io("remove", TEMPORARY, e))?;
     }
     Ok(())
 }

@@ -3,22 +3,26 @@
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
-use crate::frame::{Chain, Place};
+use crate::frame::{self, Chain, Place};
 use crate::planted::{self, Bug};
+use crate::spare::SPARE;
 
 /// The format that is written today.
 pub const FORMAT: u32 = 1;
 /// Where frames begin: after the two headers, each in a page of its own.
 pub(crate) const FRAMES_FROM: u64 = 8_192;
-pub(crate) const SECOND_HEADER_AT: u64 = 4_096;
+/// What a disk or the system loses at once, if it loses anything.
+pub(crate) const PAGE_BYTES: u64 = 4_096;
+pub(crate) const SECOND_HEADER_AT: u64 = PAGE_BYTES;
 pub(crate) const HEADER_BYTES: usize = 104;
 pub(crate) const CRC_AT: usize = 96;
 const MAGIC: [u8; 8] = *b"TenureWL";
-/// Zeros are written in pieces of this size.
-const ZEROS_BYTES: usize = 1 << 20;
 
-/// A segment that is made but not yet named: header unknown, zeros written.
-pub(crate) const SPARE: &str = "spare.tmp";
+/// Where the last record or mark of a segment must end: a page behind it belongs to the word that
+/// the log goes on elsewhere.
+pub(crate) fn frames_until(file_bytes: u64) -> u64 {
+    file_bytes.saturating_sub(frame::HEADER_BYTES as u64) / PAGE_BYTES * PAGE_BYTES
+}
 
 /// What a segment's header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,21 +108,6 @@ pub(crate) fn file_name(number: u64) -> String {
 pub(crate) fn number_in(name: &str) -> Option<u64> {
     let number = name.strip_prefix("segment-")?.strip_suffix(".wal")?;
     (number.len() == 16).then(|| u64::from_str_radix(number, 16).ok()).flatten()
-}
-
-/// Makes the file that the next segment will be: its room is taken and zeros are written, because
-/// a write into room that was never written costs an fsync twice as long.
-pub(crate) fn make_spare<D: Disk>(disk: &D, segment_bytes: u64) -> Result<D::File, Fault> {
-    let file = disk.create(SPARE).map_err(|e| Fault::io("create", SPARE, e))?;
-    let zeros = vec![0; ZEROS_BYTES.min(segment_bytes as usize)];
-    let mut offset = 0;
-    while offset < segment_bytes {
-        let piece = zeros.len().min((segment_bytes - offset) as usize);
-        file.write_all_at(&zeros[..piece], offset).map_err(|e| Fault::io("fill", SPARE, e))?;
-        offset += piece as u64;
-    }
-    file.sync().map_err(|e| Fault::io("sync", SPARE, e))?;
-    Ok(file)
 }
 
 /// Turns the spare into a segment. When this returns, its header and its name are durable.

@@ -2,88 +2,36 @@
 //! that fails is the end of this writer.
 
 use std::ops::ControlFlow;
-use std::thread::JoinHandle;
 
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
-use crate::frame::{Batch, Chain, Frame, FrameStamp, Kind, frame_bytes};
+use crate::frame::{Batch, Chain, Digest, Frame, FrameStamp, HEADER_BYTES, Kind, frame_bytes};
 use crate::index::{Entry, Shared};
 use crate::log::{Committed, Place};
+use crate::options::{Durability, Options};
 use crate::planted::{self, Bug};
 use crate::reader::Reader;
 use crate::recover::{self, Anchor, Last, Recovered, Tail};
-use crate::segment::{self, FRAMES_FROM, SegmentHeader};
+use crate::segment::{self, FRAMES_FROM, PAGE_BYTES, SegmentHeader};
+use crate::spare::{Room, Stock};
 
-/// When somebody may be told of a record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// When it is durable. Nothing that was told can be lost.
-    #[default]
-    Sync,
-    /// When it is written; it is durable at most so many milliseconds later. A loss of power can
-    /// take back what was told in that time.
-    IntervalMs(u64),
-    /// When it is written; it is durable when the system pleases. A loss of power can take back
-    /// half a minute and more.
-    Os,
-}
-
-/// Who makes the next segment ready, which takes as long as a thousand syncs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Spares {
-    /// A thread for each, as soon as the one before is in use.
-    #[default]
-    Background,
-    /// Whoever calls [`Wal::prepare`]; for disks that must be called in a fixed order.
-    Caller,
-}
-
-/// How a log is kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// When somebody may be told of a record.
-    pub durability: Durability,
-    /// Who makes the next segment ready.
-    pub spares: Spares,
-    /// Bytes of a segment. At least twice the largest frame, so that each holds some.
-    pub segment_bytes: u64,
-    /// Names a log that is made; never used for one that exists. Any number that no other log has.
-    pub new_log_id: u128,
-    /// Where the salts of new segments come from. Different at every start.
-    pub salt_seed: u64,
-}
-
-impl Options {
-    /// Bytes of a segment unless somebody wants another size.
-    pub const SEGMENT_BYTES: u64 = 64 << 20;
-
-    /// The usual. `entropy` is any number that no other start has.
-    #[must_use]
-    pub fn new(durability: Durability, entropy: u128) -> Self {
-        Self {
-            durability,
-            spares: Spares::Background,
-            segment_bytes: Self::SEGMENT_BYTES,
-            new_log_id: entropy,
-            salt_seed: (entropy >> 64) as u64 ^ entropy as u64,
-        }
-    }
-}
+/// From this size on the checksums of a frame take longer than one more sync, and are worked out
+/// while the disk is busy with it.
+const LARGE_BYTES: usize = 1 << 20;
 
 /// A log that is open for writing.
 #[derive(Debug)]
 pub struct Wal<D: Disk> {
     disk: D,
     options: Options,
-    _lock: D::Lock,
     shared: Shared,
     segments: Vec<SegmentHeader>,
     /// The segment that is being written.
     file: D::File,
     segment: SegmentHeader,
     offset: u64,
-    spare: Spare<D::File>,
+    stock: Stock<D>,
     chain: Chain,
     epoch: u64,
     written: Lsn,
@@ -91,14 +39,8 @@ pub struct Wal<D: Disk> {
     unsynced_since_ms: Option<u64>,
     salts: u64,
     health: Health,
-}
-
-/// The file that the next segment will be.
-#[derive(Debug)]
-enum Spare<F> {
-    None,
-    Making(JoinHandle<Result<F, Fault>>),
-    Ready(F),
+    /// The last to be dropped: the folder is not free for others while a spare is in the making.
+    _lock: D::Lock,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,11 +63,15 @@ impl<D: Disk> Wal<D> {
         let lock = disk.lock().map_err(|cause| Fault::NoFolder { folder: folder(), cause })?;
         let lock = lock.ok_or_else(|| Fault::InUse { folder: folder() })?;
         let shared = Shared::default();
-        let end = recover::recover(disk, anchor, &shared, &mut |frame| {
-            visit(frame);
+        let end = recover::recover(disk, anchor, &shared, &mut |frame, _| {
+            // The last word of a segment is none of the log's frames.
+            if frame.header.kind != Kind::GoesOn {
+                visit(frame);
+            }
             ControlFlow::Continue(())
         })?;
         recover::remove_leftovers(disk)?;
+        let mut stock = Stock::open(disk, options)?;
         let mut recovered = end.recovered;
         if end.segments.is_empty()
             && let Some(anchor) = anchor
@@ -155,9 +101,8 @@ impl<D: Disk> Wal<D> {
                     salt: next_salt(&mut salts),
                     file_bytes: options.segment_bytes,
                 };
-                let file = segment::make_spare(disk, options.segment_bytes)?;
-                segment::name_spare(disk, &file, &header)?;
-                (file, header, FRAMES_FROM)
+                stock.prepare()?;
+                (stock.name(&header)?, header, FRAMES_FROM)
             }
         };
         let mut segments = end.segments;
@@ -168,22 +113,22 @@ impl<D: Disk> Wal<D> {
         let mut wal = Self {
             disk: disk.clone(),
             options,
-            _lock: lock,
             shared,
             segments,
             file,
             segment,
             offset,
-            spare: Spare::None,
+            stock,
             chain: recovered.chain,
             epoch: recovered.epoch + 1,
             written: recovered.last_lsn,
             unsynced_since_ms: None,
             salts,
             health: Health::Good,
+            _lock: lock,
         };
         wal.note_place();
-        wal.start_spare();
+        wal.stock.start();
         Ok((wal, recovered))
     }
 
@@ -291,75 +236,65 @@ impl<D: Disk> Wal<D> {
     /// "Disk full" happens here and not there: it is no end, and may be tried again.
     pub fn prepare(&mut self) -> Result<(), Fault> {
         self.expect_good();
-        let made = match std::mem::replace(&mut self.spare, Spare::None) {
-            Spare::Ready(file) => Ok(file),
-            Spare::Making(thread) => thread.join().expect("making a spare does not panic"),
-            Spare::None => segment::make_spare(&self.disk, self.options.segment_bytes),
-        };
-        match made {
-            Ok(file) => {
-                self.spare = Spare::Ready(file);
-                Ok(())
-            }
-            Err(Fault::Io { cause, .. }) if is_full(&cause) => {
-                // Give back what was taken; there may be better use for it.
-                match self.disk.remove(segment::SPARE) {
-                    Ok(()) => Err(Fault::Full),
-                    // There was not even room for its name.
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Fault::Full),
-                    Err(error) => Err(self.broken(Fault::io("remove", segment::SPARE, error))),
-                }
-            }
+        match self.stock.prepare() {
+            Ok(()) => Ok(()),
+            Err(Fault::Full) => Err(Fault::Full),
             Err(fault) => Err(self.broken(fault)),
         }
     }
 
-    /// Forgets segments that have only records before this one; the one being written stays.
+    /// How much room there is for new work. Cheap: for about once a second. When room has come back,
+    /// the log notices here, and makes ready what it could not make before.
+    pub fn room(&mut self) -> Room {
+        self.expect_good();
+        self.stock.room()
+    }
+
+    /// Forgets segments that have only records before this one; the one being written stays. Some
+    /// of their files are kept, to be overwritten and used again.
     pub fn trim(&mut self, before: Lsn) -> Result<(), Fault> {
         self.expect_good();
+        if self.segments.get(1).is_none_or(|second| second.first_lsn > before) {
+            return Ok(());
+        }
+        let mut kept = Vec::new();
         while let [oldest, next, ..] = self.segments.as_slice()
             && next.first_lsn <= before
         {
-            let name = segment::file_name(oldest.number);
             // Readers hear of it first: they must not look for a file that is gone.
             self.shared.forget_before(next.number);
-            let removed = self.disk.remove(&name);
-            removed.map_err(|e| self.broken(Fault::io("remove", &name, e)))?;
+            let put_away = self.stock.put_away(oldest, &mut kept);
+            put_away.map_err(|fault| self.broken(fault))?;
             self.segments.remove(0);
         }
-        let synced = self.disk.sync_folder();
-        synced.map_err(|e| self.broken(Fault::io("sync", &self.disk.name(), e)))
+        // Only then may the files be overwritten: a crash must not bring back the old name of one.
+        let synced = planted::sync_trimmed(&self.disk);
+        synced.map_err(|e| self.broken(Fault::io("sync", &self.disk.name(), e)))?;
+        self.stock.keep(kept);
+        Ok(())
     }
 
     fn write(&mut self, kind: Kind, batch: &mut Batch, at_ms: u64) -> Result<(), Fault> {
         self.expect_good();
         assert_eq!(
             batch.is_empty(),
-            kind == Kind::Mark,
+            kind != Kind::Records,
             "a frame has records, and a mark has none"
         );
         let size = frame_bytes(batch.payload_bytes());
-        if self.offset + size > self.segment.file_bytes {
+        if self.start_of(kind) + size > segment::frames_until(self.segment.file_bytes) {
             // The next segment counts, which need not be as large as this one.
-            let room = self.options.segment_bytes - FRAMES_FROM;
+            let room = segment::frames_until(self.options.segment_bytes) - FRAMES_FROM;
             assert!(size <= room, "a frame of {size} bytes does not fit a segment with {room}");
-            self.rotate()?;
+            self.rotate(at_ms)?;
         }
-        let stamp = FrameStamp {
-            kind,
-            first_lsn: self.written.next(),
-            epoch: self.epoch,
-            durable: self.shared.durable(),
-            at_ms,
-            before: self.chain,
-        };
+        self.offset = self.start_of(kind);
+        let stamp = self.stamp(kind, at_ms);
         let one_at_a_time = self.options.durability == Durability::Sync;
         assert!(!one_at_a_time || self.unsynced_since_ms.is_none(), "one frame may be unsynced");
         self.note_place();
-        let (bytes, chain) = batch.seal(&stamp, self.segment.place(self.offset));
-        if let Err(error) = self.file.write_all_at(bytes, self.offset) {
-            return Err(self.broke("write", error));
-        }
+        let written = self.write_frame(&stamp, batch);
+        let chain = written.map_err(|error| self.broke("write", error))?;
         self.offset += size;
         self.chain = chain;
         self.unsynced_since_ms.get_or_insert(at_ms);
@@ -367,17 +302,58 @@ impl<D: Disk> Wal<D> {
         Ok(())
     }
 
+    fn write_frame(&self, stamp: &FrameStamp, batch: &mut Batch) -> std::io::Result<Chain> {
+        let place = self.segment.place(self.offset);
+        // A log that does not wait for its syncs has no use for an early one.
+        let is_large = batch.payload_bytes() >= LARGE_BYTES;
+        if !is_large || self.options.durability != Durability::Sync {
+            let digest = Digest::of(batch.payload(), place);
+            let (bytes, chain) = batch.seal(stamp, place, &digest);
+            self.file.write_all_at(bytes, self.offset)?;
+            return Ok(chain);
+        }
+        // The first page has the header and comes last; the rest is on its way meanwhile.
+        let page_end = (self.offset + HEADER_BYTES as u64).next_multiple_of(PAGE_BYTES);
+        let first = (page_end - self.offset) as usize;
+        let mut digest = None;
+        let rest = &batch.unsealed()[first..];
+        self.file.write_beside(rest, page_end, &mut || {
+            digest = Some(Digest::of(batch.payload(), place));
+        })?;
+        let digest = digest.expect("what is done beside a write is done");
+        let (bytes, chain) = batch.seal(stamp, place, &digest);
+        self.file.write_all_at(&bytes[..first], self.offset)?;
+        Ok(chain)
+    }
+
+    /// Where the next frame begins: one without records with a page of its own, so that one bad
+    /// page cannot take both the last records and the word for them.
+    fn start_of(&self, kind: Kind) -> u64 {
+        match kind {
+            Kind::Records => self.offset,
+            Kind::Mark | Kind::GoesOn => self.offset.next_multiple_of(PAGE_BYTES),
+        }
+    }
+
+    fn stamp(&self, kind: Kind, at_ms: u64) -> FrameStamp {
+        FrameStamp {
+            kind,
+            first_lsn: self.written.next(),
+            epoch: self.epoch,
+            durable: self.shared.durable(),
+            at_ms,
+            before: self.chain,
+        }
+    }
+
     /// Goes on in a new segment.
-    fn rotate(&mut self) -> Result<(), Fault> {
+    fn rotate(&mut self, at_ms: u64) -> Result<(), Fault> {
         self.prepare()?;
         // A segment that others follow must be durable as a whole, or its lost end would look
         // like corruption.
         if self.unsynced_since_ms.is_some() {
             self.sync()?;
         }
-        let Spare::Ready(file) = std::mem::replace(&mut self.spare, Spare::None) else {
-            unreachable!("it was prepared above");
-        };
         let header = SegmentHeader {
             log_id: self.segment.log_id,
             number: self.segment.number + 1,
@@ -386,23 +362,27 @@ impl<D: Disk> Wal<D> {
             salt: next_salt(&mut self.salts),
             file_bytes: self.options.segment_bytes,
         };
-        segment::name_spare(&self.disk, &file, &header).map_err(|fault| self.broken(fault))?;
+        if planted::has(Bug::GoesOnTooEarly) {
+            self.say_it_goes_on(at_ms)?;
+        }
+        let file = self.stock.name(&header).map_err(|fault| self.broken(fault))?;
+        // Not before the next segment is durable, or a crash would leave a promise without it; and
+        // before anything is in that, or it could get lost unnoticed.
+        if !planted::has(Bug::GoesOnTooEarly) {
+            self.say_it_goes_on(at_ms)?;
+        }
         (self.file, self.segment, self.offset) = (file, header, FRAMES_FROM);
         self.segments.push(header);
-        self.start_spare();
+        self.stock.start();
         Ok(())
     }
 
-    /// Begins to make the next spare beside everything else.
-    fn start_spare(&mut self) {
-        if self.options.spares == Spares::Background {
-            let (disk, bytes) = (self.disk.clone(), self.options.segment_bytes);
-            let thread = std::thread::Builder::new().name("spare segment".to_owned());
-            // Without a thread it is made when it is needed.
-            if let Ok(making) = thread.spawn(move || segment::make_spare(&disk, bytes)) {
-                self.spare = Spare::Making(making);
-            }
-        }
+    fn say_it_goes_on(&mut self, at_ms: u64) -> Result<(), Fault> {
+        self.offset = self.start_of(Kind::GoesOn);
+        let stamp = self.stamp(Kind::GoesOn, at_ms);
+        let written = self.write_frame(&stamp, &mut Batch::default());
+        written.map_err(|error| self.broke("write", error))?;
+        self.file.sync().map_err(|error| self.broke("sync", error))
     }
 
     fn note_place(&self) {
@@ -421,15 +401,6 @@ impl<D: Disk> Wal<D> {
     fn broken(&mut self, fault: Fault) -> Fault {
         self.health = Health::Broken;
         fault
-    }
-}
-
-impl<D: Disk> Drop for Wal<D> {
-    fn drop(&mut self) {
-        // The folder is not free for others while a thread still writes to it.
-        if let Spare::Making(thread) = std::mem::replace(&mut self.spare, Spare::None) {
-            let _ = thread.join();
-        }
     }
 }
 
@@ -455,11 +426,6 @@ impl Released {
     pub fn lsn(self) -> Lsn {
         self.0
     }
-}
-
-fn is_full(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded)
 }
 
 /// The next number of splitmix64: salts need only differ.

@@ -7,10 +7,11 @@ mod support;
 use std::ops::Range;
 
 use support::image::{
-    HEADER_BYTES, Image, SECOND_HEADER_AT, image_of, layout, reseal_headers, segment_name,
+    HEADER_BYTES, Image, Lies, SECOND_HEADER_AT, What, image_of, layout, reseal_headers,
+    segment_name,
 };
 use support::reference::{
-    BATCHES, Ends, Outcome, Reference, file_of, open_image, reference, refused,
+    BATCHES, Ends, Outcome, Reference, file_of, open_image, reference, reference_of, refused,
 };
 use support::{append, open, options};
 use tenure_wal::disk::model::{ModelDisk, SECTOR_BYTES};
@@ -146,7 +147,7 @@ fn lost_and_misplaced_sectors_are_noticed_before_a_mark() {
 fn a_missing_segment_is_noticed() {
     let reference = reference(Ends::WithRecords);
     let names: Vec<_> = reference.image.keys().cloned().collect();
-    for name in &names[..names.len() - 1] {
+    for name in &names {
         let mut image = reference.image.clone();
         image.remove(name);
         let fault = refused(&image, name);
@@ -285,10 +286,60 @@ fn a_newer_format_is_left_alone() {
     }
 }
 
-/// The limit of what a log alone can know: its last segment is gone whole, with its name. A
-/// snapshot that goes further notices; so does whoever remembers an LSN.
+/// The sectors of what lies at the end of a file.
+fn sectors_of(frame: &Lies) -> Range<usize> {
+    frame.from / SECTOR_BYTES..frame.until.div_ceil(SECTOR_BYTES)
+}
+
 #[test]
-fn a_missing_last_segment_is_noticed_only_with_a_snapshot() {
+fn damage_to_the_last_page_of_records_is_noticed_by_the_mark_behind_it() {
+    // Several small frames share the last page of records.
+    let larger = Options { segment_bytes: 25 << 10, ..options() };
+    let reference = reference_of(&[1, 1, 1, 2, 1], Ends::WithMark, larger);
+    let [.., records, gap, mark] = &reference.frames[..] else { unreachable!("there are more") };
+    assert_eq!(
+        (records.what, gap.what, mark.what),
+        (What::Records, What::Gap, What::Mark),
+        "{records:?}, {mark:?}"
+    );
+    let page = records.from / SECOND_HEADER_AT * SECOND_HEADER_AT;
+    assert!(mark.from >= page + SECOND_HEADER_AT, "the mark is in a page of its own");
+    // Every run of changed bytes in that page that touches a frame: random, inverted and zeros.
+    for from in (page..gap.from).step_by(61) {
+        for length in [1, 7, 88, 512, 4_096] {
+            let until = (from + length).min(page + SECOND_HEADER_AT);
+            for change in [|_: u8| 0, |byte: u8| !byte, |byte: u8| byte.wrapping_mul(37) ^ 0x5a] {
+                let mut image = reference.image.clone();
+                let bytes = image.get_mut(&mark.file).unwrap();
+                bytes[from..until].iter_mut().for_each(|byte| *byte = change(*byte));
+                if *bytes == reference.image[&mark.file] {
+                    continue;
+                }
+                let what = format!("bytes {from} to {until}");
+                let fault = refused(&image, &what);
+                assert!(matches!(fault, Fault::Corrupt(_)), "{what}: {fault}");
+                assert_eq!(file_of(&fault), mark.file, "{what}: {fault}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_missing_last_segment_is_noticed() {
+    let reference = reference(Ends::WithRecords);
+    let last = reference.last_file().to_owned();
+    let first = reference.frames.iter().find(|frame| frame.file == last).unwrap();
+    let mut image = reference.image.clone();
+    image.remove(&last);
+    let fault = refused(&image, &last);
+    let Fault::Corrupt(corruption) = fault else { unreachable!("{fault}") };
+    assert_eq!((corruption.file, corruption.lsn.0), (last, first.first_lsn));
+}
+
+/// The limit of what a log alone can know: its last segment is gone whole, with its name, and so is
+/// the word of the one before. A snapshot that goes further notices.
+#[test]
+fn without_the_word_of_the_one_before_a_missing_segment_is_noticed_only_with_a_snapshot() {
     let disk = ModelDisk::default();
     let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
     for count in BATCHES {
@@ -297,8 +348,15 @@ fn a_missing_last_segment_is_noticed_only_with_a_snapshot() {
     }
     let anchor = Anchor { lsn: wal.written(), chain: wal.chain() };
     drop(wal);
-    let last = image_of(&disk).into_keys().next_back().unwrap();
-    disk.take(&last);
+    let image = image_of(&disk);
+    let frames = layout(&image);
+    let word = frames.iter().rfind(|frame| frame.what == What::GoesOn).unwrap();
+    let mut bytes = image[&word.file].clone();
+    for at in sectors_of(word) {
+        bytes[sector(at)].fill(0);
+    }
+    disk.put(&word.file, bytes);
+    disk.take(image.keys().next_back().unwrap());
     let opened = Wal::open(&disk, options(), Some(anchor), |_| {});
     assert!(matches!(opened, Err(Fault::Corrupt(_))));
     let (_, recovered, records) = open(&disk).unwrap();

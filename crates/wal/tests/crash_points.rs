@@ -4,9 +4,10 @@
 
 mod support;
 
-use support::{BATCHES, Nothing, check_after_crash, crashes, open, write_all};
-use tenure_wal::Lsn;
+use support::trimming::{self, Told, check_trimmed, open_trimmed, write_and_trim};
+use support::{BATCHES, Nothing, check_after_crash, crashes, open, options, write_all};
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
+use tenure_wal::{Lsn, Wal};
 
 /// The disk as it is when the process dies in that call, and what it had acknowledged.
 fn died_at(call: u64) -> (ModelDisk, Lsn, bool) {
@@ -45,7 +46,7 @@ fn no_crash_inside_recovery_loses_anything_either() {
     for call in 1.. {
         let (disk, acknowledged, ended) = died_at(call);
         // The edges of the first crash; every point and many ways of the second.
-        for mut first in crashes(&disk).into_iter().step_by(5) {
+        for mut first in crashes(&disk).into_iter().step_by(3) {
             let once = disk.crashed(&mut first);
             for again in 1.. {
                 let twice = once.killed();
@@ -89,4 +90,69 @@ fn what_a_killed_process_left_in_the_page_cache_is_durable_once_it_is_served() {
             break;
         }
     }
+}
+
+/// The same for a log that is trimmed, and whose old files become new segments.
+fn died_trimming_at(call: u64) -> (ModelDisk, Told, bool) {
+    let (disk, mut told) = (ModelDisk::default(), Told::default());
+    disk.plan(Some(PlannedFault { at_call: call, kind: FaultKind::Eio, lasting: true }));
+    let ended = write_and_trim(&disk, &mut told).is_ok();
+    (disk, told, ended)
+}
+
+#[test]
+fn a_file_that_is_used_again_is_as_good_as_a_new_one() {
+    trimming::check_orderly_run();
+}
+
+#[test]
+fn no_crash_while_old_files_become_new_segments_loses_anything() {
+    let mut images = 0;
+    for call in 1.. {
+        let (disk, told, ended) = died_trimming_at(call);
+        for mut crash in crashes(&disk) {
+            images += 1;
+            let what = format!("call {call}, sectors {:b}, names {}", crash.bits, crash.names);
+            check_trimmed(&disk.crashed(&mut crash), &told, &what);
+        }
+        if ended {
+            break;
+        }
+    }
+    println!("{images} crash images");
+    assert!(images > 1_000);
+}
+
+#[test]
+fn no_crash_inside_recovery_loses_anything_of_a_trimmed_log_either() {
+    let mut images = 0;
+    for call in (1..).step_by(3) {
+        let (disk, told, ended) = died_trimming_at(call);
+        for mut first in crashes(&disk).into_iter().step_by(9) {
+            let once = disk.crashed(&mut first);
+            for again in 1.. {
+                let twice = once.killed();
+                let fault = PlannedFault { at_call: again, kind: FaultKind::Eio, lasting: true };
+                twice.plan(Some(fault));
+                let opened = Wal::open(&twice, options(), told.anchor, |_| {})
+                    .and_then(|(mut wal, _)| wal.prepare());
+                twice.plan(None);
+                for mut second in crashes(&twice).into_iter().step_by(5) {
+                    images += 1;
+                    let what = format!("call {call}, {:b}; then {again}", first.bits);
+                    let image = twice.crashed(&mut second);
+                    let (_, recovered) = open_trimmed(&image, told.anchor, &what);
+                    assert!(recovered.last_lsn >= told.acknowledged, "{what}");
+                }
+                if opened.is_ok() {
+                    break;
+                }
+            }
+        }
+        if ended {
+            break;
+        }
+    }
+    println!("{images} crash images");
+    assert!(images > 3_000);
 }

@@ -6,6 +6,7 @@ mod support;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
+use support::trimming::{Told, check_trimmed, write_and_trim};
 use support::{BATCHES, Nothing, append, check_after_crash, crashes, open, options, write_all};
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
 use tenure_wal::{Batch, Fault, Lsn, Wal};
@@ -83,6 +84,7 @@ fn check_dead(disk: &ModelDisk, wal: &mut Wal<ModelDisk>, what: &str) {
     ask("sync", &mut |wal| drop(wal.sync()));
     ask("mark", &mut |wal| drop(wal.mark(1)));
     ask("prepare", &mut |wal| drop(wal.prepare()));
+    ask("room", &mut |wal| _ = wal.room());
     ask("trim", &mut |wal| drop(wal.trim(Lsn(1))));
     assert_eq!(disk.calls(), calls, "{what}: a log that failed touched the disk");
 }
@@ -113,6 +115,7 @@ fn fail_every_call(kind: FaultKind, lasting: bool) {
         match ended {
             Ended::Whole => {}
             Ended::AtOpen(Fault::Io { .. }) => {}
+            Ended::AtOpen(Fault::Full) if kind == FaultKind::Enospc => {}
             Ended::AtOpen(fault) => unreachable!("{what}: {fault}"),
             Ended::Full(mut wal) => {
                 assert!(kind == FaultKind::Enospc && lasting, "{what}: room came back unnoticed");
@@ -205,7 +208,8 @@ fn an_opening_that_fails_loses_nothing() {
                     let opened = open(&disk);
                     let done = opened.is_ok();
                     if let Err(fault) = &opened {
-                        assert!(matches!(fault, Fault::Io { .. }), "{what}: {fault}");
+                        let full = kind == FaultKind::Enospc && matches!(fault, Fault::Full);
+                        assert!(full || matches!(fault, Fault::Io { .. }), "{what}: {fault}");
                     }
                     drop(opened);
                     disk.plan(None);
@@ -223,13 +227,38 @@ fn an_opening_that_fails_loses_nothing() {
 
 #[test]
 fn a_trim_that_fails_ends_the_log() {
-    for at in 1..=2 {
+    for at in 1..=3 {
         let disk = ModelDisk::default();
         write_all(&disk, &BATCHES, |_| {}).unwrap();
         let (mut wal, _, _) = open(&disk).unwrap();
         let at_call = disk.calls() + at;
-        disk.plan(Some(PlannedFault { at_call, kind: FaultKind::Eio, lasting: false }));
+        disk.plan(Some(PlannedFault { at_call, kind: FaultKind::Eio, lasting: true }));
         assert!(matches!(wal.trim(Lsn(15)), Err(Fault::Io { .. })));
         check_dead(&disk, &mut wal, "trim");
+    }
+}
+
+#[test]
+fn no_failing_call_loses_anything_while_old_files_become_new_segments() {
+    for (kind, lasting) in
+        [(FaultKind::Eio, false), (FaultKind::Enospc, false), (FaultKind::Enospc, true)]
+    {
+        for at_call in 1.. {
+            let (disk, mut told) = (ModelDisk::default(), Told::default());
+            disk.plan(Some(PlannedFault { at_call, kind, lasting }));
+            let what = format!("{kind:?} at call {at_call}, lasting: {lasting}");
+            let ended = write_and_trim(&disk, &mut told);
+            let passed = disk.calls() < at_call;
+            disk.plan(None);
+            check_trimmed(&disk.killed(), &told, &format!("{what}, killed"));
+            for mut crash in crashes(&disk).into_iter().step_by(3) {
+                let what = format!("{what}, sectors {:b}, names {}", crash.bits, crash.names);
+                check_trimmed(&disk.crashed(&mut crash), &told, &what);
+            }
+            if passed {
+                assert!(ended.is_ok(), "{what}");
+                break;
+            }
+        }
     }
 }

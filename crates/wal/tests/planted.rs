@@ -8,12 +8,13 @@ mod support;
 use std::panic::catch_unwind;
 
 use support::reference::{Ends, open_image, reference};
+use support::trimming::{Told, check_orderly_run, check_trimmed, write_and_trim};
 use support::{BATCHES, Nothing, check_after_crash, crashes, open, write_all};
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault, SECTOR_BYTES};
 use tenure_wal::planted::{Bug, plant};
 use tenure_wal::{Fault, Lsn};
 
-const BUGS: [Bug; 13] = [
+const BUGS: [Bug; 16] = [
     Bug::SyncSkipped,
     Bug::SyncErrorIgnored,
     Bug::SyncErrorRetried,
@@ -27,10 +28,13 @@ const BUGS: [Bug; 13] = [
     Bug::TailNotRewritten,
     Bug::ZerosParse,
     Bug::SnapshotNotReadBack,
+    Bug::RecycledNotZeroed,
+    Bug::RecycledTooEarly,
+    Bug::GoesOnTooEarly,
 ];
 
 /// The checks of the other files, each small enough to run once for every bug.
-const CHECKS: [(&str, fn()); 7] = [
+const CHECKS: [(&str, fn()); 9] = [
     ("crash after a call", crash_after_every_call),
     ("one failing call", one_failing_call),
     ("killed process", killed_process),
@@ -38,6 +42,8 @@ const CHECKS: [(&str, fn()); 7] = [
     ("another salt", another_salt),
     ("lost sectors", lost_sectors),
     ("silent disk", support::silent::check_snapshots),
+    ("files used again", check_orderly_run),
+    ("crash while files are used again", crash_while_recycling),
 ];
 
 /// Writes with a call that fails, and then lets the power fail in every way.
@@ -66,6 +72,20 @@ fn crash_after_every_call() {
 
 fn one_failing_call() {
     fail_every_call(false);
+}
+
+fn crash_while_recycling() {
+    for at_call in 1.. {
+        let (disk, mut told) = (ModelDisk::default(), Told::default());
+        disk.plan(Some(PlannedFault { at_call, kind: FaultKind::Eio, lasting: true }));
+        let ended = write_and_trim(&disk, &mut told).is_ok();
+        for mut crash in crashes(&disk) {
+            check_trimmed(&disk.crashed(&mut crash), &told, "planted");
+        }
+        if ended {
+            break;
+        }
+    }
 }
 
 fn killed_process() {

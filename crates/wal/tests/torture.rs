@@ -102,7 +102,7 @@ fn damage_to_larger_logs() {
     let logs = [Ends::WithRecords, Ends::WithMark].map(|ends| {
         let mut random = Random(ends as u64);
         let batches: Vec<u64> = (0..28).map(|_| 1 + random.below(4)).collect();
-        reference_of(ends, &batches)
+        reference_of(&batches, ends, support::options())
     });
     let ways: Vec<_> = logs
         .iter()

@@ -18,10 +18,11 @@ use tenure_core::time::{Now, Timestamp};
 use tenure_core::{Draft, State, Verdict, apply, decide};
 use tenure_wal::disk::read_only::ReadOnlyDisk;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Batch, Durability, Options, Spares, Wal, inspect};
+use tenure_wal::{Batch, Options, Spares, Wal, inspect};
 
-/// Small, so that a story of seven records goes over more than one segment.
-pub(crate) const SEGMENT_BYTES: u64 = 8_192 + 640;
+/// Small, so that a story of seven records and a mark goes over more than one segment: the mark
+/// has no room in the first one, whose last page is for the word that the log goes on.
+pub(crate) const SEGMENT_BYTES: u64 = 8_192 + 4_096 + 88;
 
 /// What came of a call.
 #[derive(Debug)]
@@ -75,14 +76,8 @@ impl Folder {
 
     fn open_with(&self, segment_bytes: u64) -> Wal<RealDisk> {
         let disk = RealDisk::open(&self.0).unwrap();
-        let options = Options {
-            durability: Durability::Sync,
-            // Nothing but the caller may change a folder that is compared before and after.
-            spares: Spares::Caller,
-            segment_bytes,
-            new_log_id: 7,
-            salt_seed: 11,
-        };
+        // Nothing but the caller may change a folder that is compared before and after.
+        let options = Options { spares: Spares::Caller, segment_bytes, ..Options::new(7) };
         Wal::open(&disk, options, None, |_| {}).unwrap().0
     }
 

@@ -11,7 +11,7 @@ use tenure_core::command::{Command, LeaseTasks, SubmitTasks};
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::terms::LeaseMs;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Durability, LogThread, Options, Wal};
+use tenure_wal::{LogThread, Options, Wal};
 
 use crate::disk::Folder;
 
@@ -36,7 +36,7 @@ pub(crate) fn expiry() {
     let disk = RealDisk::open(folder.path().join("data")).expect("a folder can be made");
     let inbox: Inbox<Quiet> = Inbox::default();
     let bell = inbox.clone();
-    let options = Options::new(Durability::Sync, 7);
+    let options = Options::new(7);
     let recovery = recover(|anchor, visit| Wal::open(&disk, options, anchor, visit), 1, |_| {})
         .expect("a new log opens")
         .map_log(|wal| LogThread::start(wal, move || bell.ring()))

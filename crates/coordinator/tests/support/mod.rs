@@ -14,7 +14,7 @@ use tenure_coordinator::{
 };
 use tenure_core::id::Lsn;
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Durability, Fault, Options, Spares, Wal};
+use tenure_wal::{Fault, Options, Spares, Wal};
 
 use self::log::{Gate, SteppedLog};
 
@@ -90,7 +90,7 @@ pub(crate) fn options() -> Options {
         // The model's calls must come in the same order every time.
         spares: Spares::Caller,
         segment_bytes: 1 << 20,
-        ..Options::new(Durability::Sync, 7)
+        ..Options::new(7)
     }
 }
 

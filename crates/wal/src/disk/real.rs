@@ -120,4 +120,18 @@ impl DiskFile for File {
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
     }
+
+    fn write_beside(&self, bytes: &[u8], offset: u64, beside: &mut dyn FnMut()) -> io::Result<()> {
+        let write = || DiskFile::write_all_at(self, bytes, offset).and_then(|()| self.sync());
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("large frame".to_owned());
+            let writing = thread.spawn_scoped(scope, write);
+            beside();
+            match writing {
+                Ok(writing) => writing.join().expect("a write does not panic"),
+                // Without a thread it is written when the other work is done.
+                Err(_) => write(),
+            }
+        })
+    }
 }

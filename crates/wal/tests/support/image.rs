@@ -10,6 +10,9 @@ pub(crate) const FRAMES_FROM: usize = 8_192;
 /// Bytes of a segment's header, and where its second copy is.
 pub(crate) const HEADER_BYTES: usize = 104;
 pub(crate) const SECOND_HEADER_AT: usize = 4_096;
+/// Where marks begin.
+pub(crate) const PAGE_BYTES: usize = 4_096;
+pub(crate) const FRAME_HEADER_BYTES: usize = 88;
 
 /// All files, by name.
 pub(crate) type Image = BTreeMap<String, Vec<u8>>;
@@ -33,9 +36,19 @@ pub(crate) fn segment_name(number: u64) -> String {
     format!("segment-{number:016x}.wal")
 }
 
+/// What the header of a frame says it is; and zeros between a frame and one that begins a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Records,
+    Mark,
+    GoesOn,
+    Gap,
+}
+
 /// A frame where it lies, found without the code that is tested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lies {
+    pub what: What,
     pub file: String,
     pub from: usize,
     /// Where header and payload end.
@@ -51,13 +64,23 @@ pub(crate) fn layout(image: &Image) -> Vec<Lies> {
     let mut frames = Vec::new();
     for (file, bytes) in image {
         let mut from = FRAMES_FROM;
-        while bytes.get(from..from + 4) == Some(b"TnrF") {
+        let mut lsn = frames.last().map_or(1, |last: &Lies| last.first_lsn + last.records);
+        let is_frame = |at: usize| bytes.get(at..at + 4) == Some(b"TnrF");
+        while is_frame(from) || is_frame(from.next_multiple_of(PAGE_BYTES)) {
+            let page = from.next_multiple_of(PAGE_BYTES);
+            if !is_frame(from) {
+                let (what, file) = (What::Gap, file.clone());
+                let (until, next, first_lsn, records) = (from, page, lsn, 0);
+                frames.push(Lies { what, file, from, until, next, first_lsn, records });
+                from = page;
+            }
             let word = |at| u32::from_le_bytes(bytes[from + at..from + at + 4].try_into().unwrap());
+            let what = [What::Records, What::Mark, What::GoesOn][usize::from(bytes[from + 8]) - 1];
             let until = from + 88 + word(12) as usize;
             let next = until.next_multiple_of(8);
             let (first_lsn, records) = (u64::from(word(16)), u64::from(word(24)));
-            frames.push(Lies { file: file.clone(), from, until, next, first_lsn, records });
-            from = next;
+            frames.push(Lies { what, file: file.clone(), from, until, next, first_lsn, records });
+            (from, lsn) = (next, first_lsn + records);
         }
     }
     frames

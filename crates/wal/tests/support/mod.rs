@@ -7,22 +7,24 @@ pub(crate) mod progress;
 pub(crate) mod reference;
 pub(crate) mod script;
 pub(crate) mod silent;
+pub(crate) mod trimming;
 
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{ModelDisk, Survival};
-use tenure_wal::{Batch, Durability, Fault, Lsn, Options, Read, Recovered, Spares, Wal};
+use tenure_wal::{Batch, Fault, Lsn, Options, Read, Recovered, Spares, Wal};
 
-/// Two headers and room for a few frames, so that a short run needs several segments.
-pub(crate) const SEGMENT_BYTES: u64 = 14 << 10;
+/// Two headers, two pages for a few frames, and one for the word that the log goes on, so that a
+/// short run needs several segments.
+pub(crate) const SEGMENT_BYTES: u64 = 17 << 10;
 
 pub(crate) fn options() -> Options {
     Options {
-        durability: Durability::Sync,
         // The model's calls must come in the same order every time.
         spares: Spares::Caller,
         segment_bytes: SEGMENT_BYTES,
-        new_log_id: 0xabc,
-        salt_seed: 42,
+        recycled_max: 2,
+        low_water_bytes: 2 * SEGMENT_BYTES,
+        ..Options::new(0xabc)
     }
 }
 
@@ -30,7 +32,7 @@ pub(crate) fn options() -> Options {
 pub(crate) fn record(lsn: u64) -> Vec<u8> {
     let size = match lsn % 7 {
         0 => 0,
-        1 => 700,
+        1 => 3_400,
         2 => 3_000,
         _ => 20 + (lsn % 50) as usize,
     };

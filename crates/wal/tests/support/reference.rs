@@ -3,15 +3,16 @@
 use std::ops::Range;
 
 use tenure_wal::disk::model::{ModelDisk, SECTOR_BYTES};
-use tenure_wal::{Fault, Lsn, Note, Wal};
+use tenure_wal::{Fault, Lsn, Note, Options, Wal};
 
 use super::image::{
-    FRAMES_FROM, Image, Lies, SECOND_HEADER_AT, disk_of, image_of, layout, reseal_headers,
+    FRAME_HEADER_BYTES, FRAMES_FROM, Image, Lies, PAGE_BYTES, SECOND_HEADER_AT, What, disk_of,
+    image_of, layout, reseal_headers,
 };
 use super::{append, open, options, record};
 
 /// Small frames and large ones, with zeros at the end of each segment.
-pub(crate) const BATCHES: [u64; 9] = [1, 3, 2, 5, 1, 4, 2, 1, 1];
+pub(crate) const BATCHES: [u64; 6] = [1, 3, 2, 5, 1, 3];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
@@ -28,13 +29,16 @@ pub(crate) struct Reference {
 }
 
 pub(crate) fn reference(ends: Ends) -> Reference {
-    reference_of(ends, &BATCHES)
+    let reference = reference_of(&BATCHES, ends, options());
+    assert!(reference.image.len() >= 3, "{} segments", reference.image.len());
+    assert!(reference.frames.len() >= BATCHES.len());
+    reference
 }
 
-/// A log with frames of so many records each.
-pub(crate) fn reference_of(ends: Ends, batches: &[u64]) -> Reference {
+/// The log of some batches.
+pub(crate) fn reference_of(batches: &[u64], ends: Ends, options: Options) -> Reference {
     let disk = ModelDisk::default();
-    let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
+    let (mut wal, _) = Wal::open(&disk, options, None, |_| {}).unwrap();
     for count in batches {
         append(&mut wal, *count).unwrap();
         wal.sync().unwrap();
@@ -45,8 +49,6 @@ pub(crate) fn reference_of(ends: Ends, batches: &[u64]) -> Reference {
     let image = image_of(&disk);
     let records = (1..=wal.written().0).map(record).collect();
     let frames = layout(&image);
-    assert!(image.len() >= 3, "{} segments", image.len());
-    assert!(frames.len() >= batches.len());
     Reference { frames, image, records, ends }
 }
 
@@ -110,13 +112,22 @@ impl Reference {
         }
         let Some(frame) = self.frame_at(file, at) else {
             let of_file = self.frames.iter().rfind(|frame| frame.file == file);
-            let offset = of_file.map_or(FRAMES_FROM, |frame| frame.next) as u64;
+            let end = of_file.map_or(FRAMES_FROM, |frame| frame.next);
+            // Where a mark could begin, it is a mark that is broken.
+            let page = end.next_multiple_of(PAGE_BYTES);
+            let is_mark = (page..page + FRAME_HEADER_BYTES).contains(&at)
+                && of_file.is_none_or(|frame| frame.what != What::GoesOn);
+            let offset = if is_mark { page } else { end } as u64;
             let lsn = Lsn(of_file.unwrap().first_lsn + of_file.unwrap().records);
             return only_note(&match file == self.last_file() {
                 true => Note::Torn { file: file.to_owned(), offset, lsn },
                 false => Note::Scar { file: file.to_owned(), offset },
             });
         };
+        if frame.what == What::GoesOn {
+            // The next segment is there and says the same.
+            return only_note(&Note::Scar { file: file.to_owned(), offset: frame.from as u64 });
+        }
         if frame == self.frames.last().unwrap() && at < frame.until {
             // With nothing behind it that says it was durable it looks torn. If it is a mark,
             // nothing is lost with it.
@@ -209,16 +220,22 @@ impl Reference {
                 false
             }
             Outcome::Opened(records, notes) if records == self.records => {
-                // Its own header, its own end, or the mark: whatever it was, somebody says so,
-                // unless a mark was wiped out whole.
-                let mark = self.ends == Ends::WithMark && hit(self.frames.last().unwrap());
-                assert!(!notes.is_empty() || mark, "{what}: nobody says anything");
+                // Its own header, its own end, or a word about others: whatever it was, somebody
+                // says so, unless such a word was wiped out whole.
+                let word = self
+                    .frames
+                    .iter()
+                    .any(|frame| matches!(frame.what, What::Mark | What::GoesOn) && hit(frame));
+                assert!(!notes.is_empty() || word, "{what}: nobody says anything");
                 false
             }
             Outcome::Opened(records, _) => {
                 assert_eq!(file, self.last_file(), "{what}: lost {}", self.records.len());
                 assert!(records[..] == self.records[..records.len()], "{what}: records changed");
-                let lost = self.frames.iter().filter(|f| f.first_lsn > records.len() as u64);
+                let lost = self.frames.iter().filter(|frame| {
+                    frame.first_lsn > records.len() as u64
+                        && matches!(frame.what, What::Records | What::Mark)
+                });
                 for frame in lost {
                     assert!(hit(frame), "{what}: {frame:?} was not hit and is lost");
                 }

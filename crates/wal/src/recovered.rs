@@ -1,0 +1,80 @@
+//! What an opening is told about a log beforehand, and what it says about it afterwards.
+
+use std::fmt;
+
+use crate::Lsn;
+use crate::frame::Chain;
+
+/// What is known beforehand: the log contained this record, and this was its chain. From a
+/// snapshot; records up to it need not be replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// The last record of the snapshot.
+    pub lsn: Lsn,
+    /// The chain up to and with the frame that ended with it.
+    pub chain: Chain,
+}
+
+/// Something that people should hear of, though the log is sound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// The end was half-written when the last process ended. Nobody was told of what is lost.
+    Torn {
+        /// Which file.
+        file: String,
+        /// From where on.
+        offset: u64,
+        /// The record that would have come.
+        lsn: Lsn,
+    },
+    /// Bytes behind the end of an older segment: an end that was torn and reported once, or a
+    /// disk that has begun to change what nobody writes.
+    Scar {
+        /// Which file.
+        file: String,
+        /// From where on.
+        offset: u64,
+    },
+    /// One of a segment's two headers cannot be read; the other one could.
+    OneHeader {
+        /// Which file.
+        file: String,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::Torn { file, offset, lsn } => write!(
+                f,
+                "{file} ends in a torn frame at offset {offset}, LSN {lsn}: it was never \
+                 acknowledged and is left out; its bytes stay in the file"
+            ),
+            Note::Scar { file, offset } => write!(
+                f,
+                "something follows the end of {file} at offset {offset}: an end that was torn once \
+                 and was left out then; if none was ever reported, the disk may be failing"
+            ),
+            Note::OneHeader { file } => write!(
+                f,
+                "one of the two headers of {file} cannot be read; the other is good, but the disk \
+                 may be failing"
+            ),
+        }
+    }
+}
+
+/// What a log turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// The last record.
+    pub last_lsn: Lsn,
+    /// The chain up to and with it.
+    pub chain: Chain,
+    /// Log time of the last frame.
+    pub at_ms: u64,
+    /// The last writer's time in office.
+    pub epoch: u64,
+    /// What people should hear of.
+    pub notes: Vec<Note>,
+}
