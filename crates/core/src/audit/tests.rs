@@ -1,0 +1,1 @@
+//! Each law, broken by hand.
