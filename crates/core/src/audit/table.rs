@@ -129,6 +129,12 @@ impl Table {
         })
     }
 
+    /// Chunks that take room.
+    #[cfg(test)]
+    pub(super) fn chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
     fn drop_if_empty(&mut self, number: u64) {
         if self.chunks.get(&number).is_some_and(|chunk| chunk.used == 0) {
             self.chunks.remove(&number);
