@@ -192,7 +192,7 @@ impl Proof {
         ends.push(("open", summary.open()));
         lines.print(format_args!("grants    {}{}", summary.grants, in_words(&ends)));
         lines.print(format_args!(
-            "reports   {} heartbeats moved a lease's end, {} came too late",
+            "reports   heartbeats that moved a lease's end: {}, too late: {}",
             summary.heartbeats, summary.stale_reports
         ));
         lines.print(format_args!("state     {}", self.hash));
