@@ -129,6 +129,7 @@ impl Writer {
     fn write(&mut self) {
         let at_ms = 1_700_000_000_000 + self.now;
         self.wal.append(&mut self.batch, at_ms).expect("the log can be written");
+        self.batch.clear();
         self.held = 0;
     }
 }
