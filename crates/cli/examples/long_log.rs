@@ -91,10 +91,10 @@ impl Writer {
                 self.play(&Command::CompleteTask(CompleteTask { lease, output: payload }));
             }
         }
-        if nth % 100 == 0 {
+        if nth.is_multiple_of(100) {
             self.play(&Command::ExpireLeases);
         }
-        if nth % 1_000 == 0 {
+        if nth.is_multiple_of(1_000) {
             let retention = Retention { age_ms: u64::MAX, tasks_max: KEPT_TASKS };
             self.play(&Command::PurgeTasks(retention));
         }

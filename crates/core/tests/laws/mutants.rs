@@ -172,7 +172,7 @@ fn change(records: &mut Vec<Record<'_>>, at: usize, mutation: Mutation) -> Optio
         Kind::Lease(by) => fields.lease.map(|lease| lease.0 = moved(lease.0, by))?,
         Kind::End(by) => fields.end.map(|end| end.0 = moved(end.0, by))?,
         Kind::Count(by) => {
-            fields.count.map(|count| *count = count.wrapping_add_signed(by.into()))?
+            fields.count.map(|count| *count = count.wrapping_add_signed(by.into()))?;
         }
         Kind::Attempt(by) => fields
             .about
