@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: what the rules cost, in time or in instructions.
+//! `cargo xtask bench`: what rules, log and coordinator cost, in time; the rules in instructions too.
 //!
 //! Time is what a user feels, but it trembles with the machine. Instructions are the same on each
 //! run, so they show a change of one percent that a clock cannot.
@@ -20,8 +20,15 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
 }
 
-fn time(filters: &[&str]) -> Result<(), String> {
-    let mut bench = cargo("bench -p tenure-core --bench figures --");
+/// The crates that have figures.
+const CRATES: [&str; 3] = ["core", "wal", "coordinator"];
+
+fn time(words: &[&str]) -> Result<(), String> {
+    let (name, filters) = match words {
+        [name, filters @ ..] if CRATES.contains(name) => (*name, filters),
+        filters => (CRATES[0], filters),
+    };
+    let mut bench = cargo(&format!("bench -p tenure-{name} --bench figures --"));
     command::run(bench.args(filters))
 }
 

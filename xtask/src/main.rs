@@ -47,7 +47,7 @@ const CHORES: &[Chore] = &[
         run: laws::run,
     },
     Chore {
-        usage: "bench [--instructions] [FILTER…]",
+        usage: "bench [core|wal|coordinator] [--instructions] [CASE…]",
         help: "Measure core; --instructions counts them under valgrind instead of timing.",
         run: bench::run,
     },

@@ -26,12 +26,22 @@ struct Waiting<C> {
     /// Requests that were taken and are not decided yet, and their bytes: they count.
     taken: usize,
     taken_bytes: usize,
-    /// Something happened since the coordinator looked last.
+    /// Somebody rang since the coordinator slept last. Only a sleep clears it: a ring that comes
+    /// while it works must not be lost.
     rung: bool,
-    /// The coordinator sleeps and must be woken.
-    asleep: bool,
+    /// The coordinator sleeps, and what wakes it.
+    asleep: Option<WakesFor>,
     /// Why nothing is let in any more.
     closed: Option<Arc<str>>,
+}
+
+/// What a sleeping coordinator is woken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WakesFor {
+    /// A request, or the bell.
+    Anything,
+    /// Only the bell: requests could not be decided now.
+    TheBell,
 }
 
 impl<C> Clone for Inbox<C> {
@@ -48,7 +58,7 @@ impl<C> Default for Inbox<C> {
             taken: 0,
             taken_bytes: 0,
             rung: false,
-            asleep: false,
+            asleep: None,
             closed: None,
         };
         Self { shared: Arc::new(Shared { waiting: Mutex::new(waiting), bell: Condvar::new() }) }
@@ -72,7 +82,7 @@ impl<C: Caller> Inbox<C> {
                 Err(refusal) => refused.push((request.caller, refusal)),
             }
         }
-        self.wake(waiting);
+        self.wake(waiting, WakesFor::Anything);
         for (caller, refusal) in refused {
             // Whoever is gone needs no refusal.
             let _ = caller.tell(Err(refusal));
@@ -83,14 +93,14 @@ impl<C: Caller> Inbox<C> {
 impl<C> Inbox<C> {
     /// Says that something happened elsewhere that the coordinator should look at.
     pub fn ring(&self) {
-        self.wake(self.lock());
+        self.wake(self.lock(), WakesFor::TheBell);
     }
 
     /// Lets nothing in any more.
     pub fn close(&self, why: &str) {
         let mut waiting = self.lock();
         waiting.closed.get_or_insert_with(|| Arc::from(why));
-        self.wake(waiting);
+        self.wake(waiting, WakesFor::TheBell);
     }
 
     /// Whether nothing is let in any more.
@@ -108,7 +118,6 @@ impl<C> Inbox<C> {
     pub(crate) fn take(&self, into: &mut VecDeque<Request<C>>) {
         debug_assert!(into.is_empty(), "what was taken is decided first");
         let mut waiting = self.lock();
-        waiting.rung = false;
         std::mem::swap(&mut waiting.requests, into);
         waiting.taken = into.len();
         waiting.taken_bytes = std::mem::take(&mut waiting.bytes);
@@ -123,27 +132,32 @@ impl<C> Inbox<C> {
         }
     }
 
-    /// Sleeps until something happens, or for so long.
-    pub fn wait(&self, timeout: Option<Duration>) {
+    /// Sleeps until something happens, or for so long. Does not sleep if it happened already.
+    pub fn wait(&self, wakes_for: WakesFor, timeout: Option<Duration>) {
         let mut waiting = self.lock();
-        if waiting.rung || !waiting.requests.is_empty() {
-            waiting.rung = false;
-            return;
+        let has_requests = wakes_for == WakesFor::Anything && !waiting.requests.is_empty();
+        if !waiting.rung && !has_requests {
+            waiting.asleep = Some(wakes_for);
+            waiting = match timeout {
+                None => self.shared.bell.wait(waiting).unwrap_or_else(PoisonError::into_inner),
+                Some(timeout) => {
+                    let woken = self.shared.bell.wait_timeout(waiting, timeout);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
         }
-        waiting.asleep = true;
-        let mut waiting = match timeout {
-            None => self.shared.bell.wait(waiting).unwrap_or_else(PoisonError::into_inner),
-            Some(timeout) => {
-                let woken = self.shared.bell.wait_timeout(waiting, timeout);
-                woken.unwrap_or_else(PoisonError::into_inner).0
-            }
-        };
-        (waiting.asleep, waiting.rung) = (false, false);
+        (waiting.asleep, waiting.rung) = (None, false);
     }
 
-    fn wake(&self, mut waiting: MutexGuard<'_, Waiting<C>>) {
-        waiting.rung = true;
-        if std::mem::replace(&mut waiting.asleep, false) {
+    fn wake(&self, mut waiting: MutexGuard<'_, Waiting<C>>, by: WakesFor) {
+        waiting.rung |= by == WakesFor::TheBell;
+        let is_meant = match waiting.asleep {
+            Some(WakesFor::Anything) => true,
+            Some(WakesFor::TheBell) => by == WakesFor::TheBell,
+            None => false,
+        };
+        if is_meant {
+            waiting.asleep = None;
             drop(waiting);
             self.shared.bell.notify_one();
         }
@@ -174,5 +188,65 @@ impl<C> Waiting<C> {
         }
         self.bytes += weight;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::{Ask, Outcome, Query};
+    use std::time::Instant;
+
+    struct Nobody;
+
+    impl Caller for Nobody {
+        fn is_gone(&self) -> bool {
+            true
+        }
+
+        fn tell(self, outcome: Outcome) -> Result<(), Outcome> {
+            Err(outcome)
+        }
+    }
+
+    const LONG: Option<Duration> = Some(Duration::from_secs(60));
+
+    fn sleeps(inbox: &Inbox<Nobody>, wakes_for: WakesFor) -> bool {
+        let start = Instant::now();
+        inbox.wait(wakes_for, Some(Duration::from_millis(20)));
+        start.elapsed() >= Duration::from_millis(20)
+    }
+
+    #[test]
+    fn a_ring_that_comes_while_requests_are_taken_is_not_lost() {
+        let inbox = Inbox::default();
+        inbox.ring();
+        inbox.take(&mut VecDeque::new());
+        inbox.wait(WakesFor::TheBell, LONG);
+        assert!(sleeps(&inbox, WakesFor::TheBell), "one ring, one awakening");
+    }
+
+    #[test]
+    fn requests_wake_only_who_can_decide_them() {
+        let inbox = Inbox::default();
+        inbox.push(Request { ask: Ask::Query(Query::Status), caller: Nobody });
+        inbox.wait(WakesFor::Anything, LONG);
+        assert!(sleeps(&inbox, WakesFor::TheBell));
+        let mut taken = VecDeque::new();
+        inbox.take(&mut taken);
+        assert_eq!(taken.len(), 1);
+        assert!(sleeps(&inbox, WakesFor::Anything));
+    }
+
+    #[test]
+    fn a_sleeper_is_woken_from_another_thread() {
+        let inbox: Inbox<Nobody> = Inbox::default();
+        let other = inbox.clone();
+        let sleeper = std::thread::spawn(move || other.wait(WakesFor::Anything, LONG));
+        while !sleeper.is_finished() {
+            inbox.push(Request { ask: Ask::Query(Query::Status), caller: Nobody });
+            std::thread::yield_now();
+        }
+        sleeper.join().unwrap();
     }
 }

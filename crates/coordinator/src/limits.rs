@@ -5,6 +5,8 @@
 pub const INBOX_REQUESTS_MAX: usize = 32_768;
 /// Bytes of those requests, about.
 pub const INBOX_BYTES_MAX: usize = 128 << 20;
+/// Things in outcomes that wait until they are durable; beyond that nothing is decided.
+pub const OUTBOX_ITEMS_MAX: usize = 100_000;
 /// Lease requests that wait for work.
 pub const PARKED_LEASES_MAX: usize = 10_000;
 /// Readers that wait for a task to end.

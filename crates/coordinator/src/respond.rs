@@ -6,13 +6,16 @@ use std::collections::VecDeque;
 use tenure_core::id::Lsn;
 use tenure_wal::Released;
 
-use crate::ask::{Caller, Outcome};
+use crate::ask::{Answer, Caller, Outcome};
+use crate::limits::OUTBOX_ITEMS_MAX;
 use crate::planted::{self, Bug};
 
 /// Outcomes in the order in which they were decided.
 #[derive(Debug)]
 pub(crate) struct Outbox<C> {
     waiting: VecDeque<Waiting<C>>,
+    /// How much is in those outcomes.
+    weight: usize,
     released: Lsn,
 }
 
@@ -27,7 +30,12 @@ struct Waiting<C> {
 impl<C: Caller> Outbox<C> {
     /// Everything up to this record is durable already: it was recovered.
     pub(crate) fn new(released: Lsn) -> Self {
-        Self { waiting: VecDeque::new(), released }
+        Self { waiting: VecDeque::new(), weight: 0, released }
+    }
+
+    /// Whether another outcome may wait.
+    pub(crate) fn has_room(&self) -> bool {
+        self.weight < OUTBOX_ITEMS_MAX
     }
 
     /// The last record that may be told.
@@ -41,6 +49,7 @@ impl<C: Caller> Outbox<C> {
         if seen.0 <= self.released.0 + early {
             lost.extend(caller.tell(outcome).err());
         } else {
+            self.weight += weight(&outcome);
             self.waiting.push_back(Waiting { seen, caller, outcome });
         }
     }
@@ -52,6 +61,7 @@ impl<C: Caller> Outbox<C> {
             && next.seen <= self.released
             && let Some(Waiting { caller, outcome, .. }) = self.waiting.pop_front()
         {
+            self.weight -= weight(&outcome);
             lost.extend(caller.tell(outcome).err());
         }
     }
@@ -59,5 +69,29 @@ impl<C: Caller> Outbox<C> {
     /// Everybody who still waits, to be told that it is over.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = C> + '_ {
         self.waiting.drain(..).map(|waiting| waiting.caller)
+    }
+}
+
+/// How many things are in an outcome, about.
+fn weight(outcome: &Outcome) -> usize {
+    let Ok(answer) = outcome else { return 1 };
+    1 + match answer {
+        Answer::Submitted(items) => items.len() / 8,
+        Answer::Leased(grants) => grants.len(),
+        Answer::Reported(items) => items.len() / 4,
+        Answer::Tasks(page) => page.tasks.len(),
+        Answer::Queues(queues) => queues.len(),
+        Answer::Workers(workers) => workers.len(),
+        Answer::Extended(_)
+        | Answer::State(..)
+        | Answer::Swept(_)
+        | Answer::Settings(_)
+        | Answer::Skipped(_)
+        | Answer::Task(_)
+        | Answer::Queue(_)
+        | Answer::Registered
+        | Answer::SignedOff(_)
+        | Answer::Status(_)
+        | Answer::Facts(_) => 0,
     }
 }

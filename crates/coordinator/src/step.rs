@@ -58,6 +58,8 @@ pub struct Coordinator<L: Log, C: Caller> {
     /// Log time of the last frame, as long as no mark has followed it.
     unmarked_since: Option<Timestamp>,
     jumped: Option<ClockJump>,
+    /// Time still has to do what it could not do while nobody was here.
+    is_starting: bool,
 }
 
 /// Where the frame is that was sent last.
@@ -87,6 +89,9 @@ pub enum Next {
     WithinMs(u64),
     /// When somebody rings.
     WhenRung,
+    /// When the log is done with what it has, which it says by ringing, or at the latest in so
+    /// many milliseconds. Nothing can be decided before that.
+    WhenLogged(Option<u64>),
 }
 
 impl<L: Log, C: Caller> Coordinator<L, C> {
@@ -123,6 +128,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             work: Work::default(),
             unmarked_since: None,
             jumped: None,
+            is_starting: true,
         }
     }
 
@@ -145,7 +151,9 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             let _ = self.run(&command, now);
         }
         self.serve_woken(now);
-        if self.taken.is_empty() {
+        // What ended while nobody was here is on record before anybody is served.
+        self.is_starting &= ticked == Rest::More;
+        if self.taken.is_empty() && !self.is_starting {
             self.inbox.take(&mut self.taken);
         }
         while budget > 0
@@ -203,6 +211,13 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         matches!(self.frame, FrameState::None) && self.batch.is_empty() && self.taken.is_empty()
     }
 
+    /// Whether time has something to do that it has not done yet.
+    #[must_use]
+    pub fn has_due(&self, reading: Reading) -> bool {
+        let now = self.clock.now(reading);
+        self.next_tick(now).is_some_and(|at| at <= now.log)
+    }
+
     /// The orderly end, once nothing is let in and everything is settled: those who are parked
     /// are told, and the log is told that it is whole.
     pub fn close(mut self, reading: Reading) -> Result<(), Fault> {
@@ -232,9 +247,9 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         }
     }
 
-    /// Whether another record surely fits the frame.
+    /// Whether another record surely fits the frame, and another outcome may wait.
     pub(crate) fn has_room(&self) -> bool {
-        self.batch.payload_bytes() < FRAME_BYTES
+        self.batch.payload_bytes() < FRAME_BYTES && self.outbox.has_room()
     }
 
     /// A number that nobody can foretell, for jitter.
@@ -309,10 +324,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
 
     /// When to be called again.
     fn next(&self, now: Now, ticked: Rest) -> Next {
-        let within = |due: Timestamp| Next::WithinMs(due.0.saturating_sub(now.log.0));
+        let ms_until = |due: Timestamp| due.0.saturating_sub(now.log.0);
         if !self.has_room() && !matches!(self.frame, FrameState::None) {
             // Nothing can be decided before the log has taken what there is.
-            return self.next_chore().map_or(Next::WhenRung, within);
+            return Next::WhenLogged(self.next_chore().map(ms_until));
         }
         let has_more = !self.taken.is_empty()
             || !self.errands.is_empty()
@@ -323,7 +338,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             return Next::Now;
         }
         let due = [self.next_tick(now), self.next_chore()].into_iter().flatten().min();
-        due.map_or(Next::WhenRung, within)
+        due.map_or(Next::WhenRung, |due| Next::WithinMs(ms_until(due)))
     }
 
     /// What the log wants done when nothing else is.

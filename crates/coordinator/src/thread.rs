@@ -6,7 +6,7 @@ use tenure_wal::{Fault, Log};
 
 use crate::ask::Caller;
 use crate::clock::Reading;
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, WakesFor};
 use crate::step::{Coordinator, Next};
 
 /// The machine's clocks.
@@ -58,8 +58,9 @@ pub fn run<L: Log, C: Caller>(
             _ if inbox.is_closed() && coordinator.is_settled() => {
                 return coordinator.close(clock.read());
             }
-            Next::WhenRung => inbox.wait(None),
-            Next::WithinMs(ms) => inbox.wait(Some(Duration::from_millis(ms))),
+            Next::WhenRung => inbox.wait(WakesFor::Anything, None),
+            Next::WithinMs(ms) => inbox.wait(WakesFor::Anything, Some(Duration::from_millis(ms))),
+            Next::WhenLogged(ms) => inbox.wait(WakesFor::TheBell, ms.map(Duration::from_millis)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Who works here. Soft: it is what was heard lately, it steers nothing that is written, and it is
 //! gone after a restart.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use tenure_core::name::{QueueName, WorkerName};
@@ -39,12 +39,15 @@ pub struct WorkerInfo {
     pub leases: u32,
 }
 
-/// All workers that were heard of, and no more than [`WORKERS_MAX`]: the longest silent is
-/// forgotten first.
+/// When there are too many, so many of the longest silent are forgotten at once.
+const FORGOTTEN_AT_ONCE: usize = WORKERS_MAX / 10;
+
+/// All workers that were heard of, and no more than [`WORKERS_MAX`]: the longest silent are
+/// forgotten first. Strangers choose the names, so the table is one that cannot be made slow; its
+/// order is never seen.
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
-    by_name: BTreeMap<Arc<str>, Known>,
-    by_silence: BTreeSet<(Timestamp, Arc<str>)>,
+    by_name: HashMap<Arc<str>, Known>,
 }
 
 #[derive(Debug)]
@@ -56,31 +59,22 @@ struct Known {
 impl Workers {
     /// A worker was heard.
     pub(crate) fn saw(&mut self, worker: &str, now: Timestamp) {
-        match self.by_name.get_mut(worker) {
-            // Most are heard many times in a millisecond.
-            Some(known) if known.seen_at == now => {}
-            Some(known) => {
-                let mut place = (known.seen_at, Arc::from(""));
-                if let Some((name, _)) = self.by_name.get_key_value(worker) {
-                    place.1 = Arc::clone(name);
-                }
-                self.by_silence.remove(&place);
-                place.0 = now;
-                self.by_silence.insert(place);
-                if let Some(known) = self.by_name.get_mut(worker) {
-                    known.seen_at = now;
-                }
-            }
-            None => {
-                if self.by_name.len() >= WORKERS_MAX
-                    && let Some((_, silent)) = self.by_silence.pop_first()
-                {
-                    self.by_name.remove(&silent);
-                }
-                let name: Arc<str> = Arc::from(worker);
-                self.by_silence.insert((now, Arc::clone(&name)));
-                self.by_name.insert(name, Known { registration: None, seen_at: now });
-            }
+        if let Some(known) = self.by_name.get_mut(worker) {
+            known.seen_at = now;
+            return;
+        }
+        if self.by_name.len() >= WORKERS_MAX {
+            self.forget_the_silent();
+        }
+        self.by_name.insert(Arc::from(worker), Known { registration: None, seen_at: now });
+    }
+
+    fn forget_the_silent(&mut self) {
+        let silence = |(name, known): (&Arc<str>, &Known)| (known.seen_at, Arc::clone(name));
+        let mut silent: Vec<_> = self.by_name.iter().map(silence).collect();
+        silent.select_nth_unstable(FORGOTTEN_AT_ONCE);
+        for (_, name) in &silent[..FORGOTTEN_AT_ONCE] {
+            self.by_name.remove(name);
         }
     }
 
@@ -94,9 +88,7 @@ impl Workers {
 
     /// A worker left.
     pub(crate) fn sign_off(&mut self, worker: &str) {
-        if let Some((name, known)) = self.by_name.remove_entry(worker) {
-            self.by_silence.remove(&(known.seen_at, name));
-        }
+        self.by_name.remove(worker);
     }
 
     /// All of them, by name.
@@ -108,7 +100,9 @@ impl Workers {
             is_dead: known.seen_at.plus_ms(WORKER_DEAD_AFTER_MS) <= now,
             leases: 0,
         };
-        self.by_name.iter().map(info).collect()
+        let mut workers: Vec<_> = self.by_name.iter().map(info).collect();
+        workers.sort_by(|a, b| a.name.cmp(&b.name));
+        workers
     }
 }
 
@@ -124,13 +118,12 @@ mod tests {
         }
         workers.saw("worker-0", Timestamp(1_000_000));
         workers.saw("newcomer", Timestamp(1_000_001));
-        let names: Vec<_> =
-            workers.list(Timestamp(1_000_001)).into_iter().map(|worker| worker.name).collect();
-        assert_eq!(names.len(), WORKERS_MAX);
-        assert!(names.iter().any(|name| &**name == "worker-0"));
-        assert!(!names.iter().any(|name| &**name == "worker-1"));
-        workers.sign_off("newcomer");
-        assert_eq!(workers.by_silence.len(), WORKERS_MAX - 1);
+        let workers = workers.list(Timestamp(1_000_001));
+        let knows = |name: &str| workers.iter().any(|worker| &*worker.name == name);
+        assert_eq!(workers.len(), WORKERS_MAX - FORGOTTEN_AT_ONCE + 1);
+        assert!(knows("worker-0") && knows("newcomer") && !knows("worker-1"));
+        assert!(!knows(&format!("worker-{FORGOTTEN_AT_ONCE}")));
+        assert!(knows(&format!("worker-{}", FORGOTTEN_AT_ONCE + 1)));
     }
 
     #[test]

@@ -5,27 +5,32 @@ use std::collections::BTreeMap;
 use super::tree::Tree;
 use super::{Outcome, Problem};
 
-const SOURCE: &str = "crates/core/src/rejection.rs";
+/// Where codes are given out: by the rules, and by the coordinator.
+const SOURCES: [&str; 2] = ["crates/core/src/rejection.rs", "crates/coordinator/src/ask.rs"];
 const PAGES: &str = "docs/book/src/codes/";
 
 pub(super) fn check(tree: &Tree) -> Outcome {
     let pages: Vec<&str> = tree.files().filter_map(|(path, _)| code_of_page(path)).collect();
-    let Some(source) = tree.text(SOURCE) else {
-        return match pages[..] {
-            [] => Outcome::Skipped("there are no rejections yet"),
-            _ => Outcome::Stuck(format!("{SOURCE} is missing; if it moved, tell this rule")),
+    if SOURCES.iter().all(|source| tree.text(source).is_none()) && pages.is_empty() {
+        return Outcome::Skipped("there are no rejections yet");
+    }
+    let mut codes = BTreeMap::new();
+    for source in SOURCES {
+        let Some(text) = tree.text(source) else {
+            return Outcome::Stuck(format!("{source} is missing; if it moved, tell this rule"));
         };
-    };
-    let codes = codes(source);
-    if codes.is_empty() {
-        return Outcome::Stuck(format!(
-            "{SOURCE} has no `fn code(` with codes in it; if they moved, tell this rule"
-        ));
+        let found = codes_in(text);
+        if found.is_empty() {
+            return Outcome::Stuck(format!(
+                "{source} has no `fn code(` with codes in it; if they moved, tell this rule"
+            ));
+        }
+        codes.extend(found.into_iter().map(|(code, line)| (code, (source, line))));
     }
     let unexplained =
-        codes.iter().filter(|(code, _)| !pages.contains(code)).map(|(code, &line)| {
+        codes.iter().filter(|(code, _)| !pages.contains(code)).map(|(code, (source, line))| {
             let advice = format!("explain `{code}` and what to do about it in {PAGES}{code}.md");
-            Problem::new(SOURCE, line, advice)
+            Problem::new(source, *line, advice)
         });
     let orphaned = pages.iter().filter(|page| !codes.contains_key(*page)).map(|page| {
         let advice = format!("no rejection has the code `{page}`; remove or rename the page");
@@ -40,7 +45,7 @@ fn code_of_page(path: &str) -> Option<&str> {
 }
 
 /// The codes in the body of `fn code(`, each with its line.
-fn codes(source: &str) -> BTreeMap<&str, usize> {
+fn codes_in(source: &str) -> BTreeMap<&str, usize> {
     let mut lines = source.lines().enumerate().skip_while(|(_, line)| !line.contains("fn code("));
     let Some((_, first)) = lines.next() else { return BTreeMap::new() };
     let indent = first.len() - first.trim_start().len();
@@ -88,24 +93,29 @@ impl Rejection {
     #[test]
     fn codes_are_read_from_their_function_only() {
         let expected = [("lease_lost", 6), ("task_not_found", 8)];
-        assert_eq!(codes(REJECTIONS), BTreeMap::from(expected));
+        assert_eq!(codes_in(REJECTIONS), BTreeMap::from(expected));
     }
 
     #[test]
     fn a_code_without_page_and_a_page_without_code_are_refused() {
         let tree = Tree::of([
-            (SOURCE, REJECTIONS),
+            (SOURCES[0], REJECTIONS),
+            (SOURCES[1], "fn code() {\n    \"overloaded\"\n}\n"),
             ("docs/book/src/codes/README.md", ""),
             ("docs/book/src/codes/lease_gone.md", ""),
             ("docs/book/src/codes/lease_lost.md", ""),
         ]);
-        let places = ["crates/core/src/rejection.rs:8", "docs/book/src/codes/lease_gone.md:1"];
+        let places = [
+            "crates/coordinator/src/ask.rs:2",
+            "crates/core/src/rejection.rs:8",
+            "docs/book/src/codes/lease_gone.md:1",
+        ];
         assert_eq!(check(&tree).places(), places);
     }
 
     #[test]
     fn codes_that_cannot_be_found_are_noticed() {
-        let empty = Tree::of([(SOURCE, "//! Rejections.\n")]);
+        let empty = Tree::of([(SOURCES[0], REJECTIONS), (SOURCES[1], "//! Refusals.\n")]);
         assert!(matches!(check(&empty), Outcome::Stuck(_)));
         let moved = Tree::of([("docs/book/src/codes/lease_lost.md", "")]);
         assert!(matches!(check(&moved), Outcome::Stuck(_)));

@@ -1,0 +1,39 @@
+//! The figures that the coordinator is held to, measured on a real disk, beside the bare disk.
+//! `cargo xtask bench coordinator` runs them; `TENURE_BENCH_DIR` says on which disk.
+
+mod callers;
+mod disk;
+mod idle;
+mod replay;
+mod steps;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+type Case = (&'static str, fn());
+
+const CASES: [Case; 6] = [
+    ("one", callers::one),
+    ("threads", callers::threads),
+    ("tasks", callers::tasks),
+    ("steps", steps::expiry),
+    ("replay", replay::replay),
+    ("idle", idle::idle),
+];
+
+fn main() {
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|a| a == name);
+    match CASES.iter().filter(|(name, _)| wanted(name)).collect::<Vec<_>>().as_slice() {
+        [(_, case)] => case(),
+        // Each in a process of its own: what one leaves in the allocator must not help the next.
+        several => several.iter().for_each(|(name, _)| in_own_process(name)),
+    }
+}
+
+fn in_own_process(case: &str) {
+    let program = std::env::current_exe().expect("a program knows its own path");
+    let ended = std::process::Command::new(program).arg(case).status();
+    assert!(ended.is_ok_and(|status| status.success()), "the case {case:?} did not end well");
+}

@@ -1,0 +1,91 @@
+//! Asks in one line each.
+
+use std::num::NonZeroU32;
+
+use tenure_coordinator::{Ask, Query, new_task};
+use tenure_core::command::{
+    CancelTask, Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, NewTask, Retry, Start,
+    SubmitTasks,
+};
+use tenure_core::id::{LeaseId, TaskId};
+use tenure_core::name::{QueueName, Reason, TaskKey, WorkerName};
+use tenure_core::terms::{LeaseMs, Payload, SpanMs};
+use tenure_core::time::Timestamp;
+
+pub(crate) fn queue(name: &str) -> QueueName {
+    QueueName::parse(name).unwrap()
+}
+
+pub(crate) fn task(queue: &str) -> NewTask {
+    new_task(queue, "{}").unwrap()
+}
+
+pub(crate) fn submit_task(task: NewTask) -> Ask {
+    Ask::Command(Command::SubmitTasks(SubmitTasks { tasks: vec![task] }))
+}
+
+pub(crate) fn submit(queue: &str) -> Ask {
+    submit_task(task(queue))
+}
+
+pub(crate) fn submit_keyed(queue: &str, key: &str) -> Ask {
+    submit_task(NewTask { key: Some(TaskKey::parse(key).unwrap()), ..task(queue) })
+}
+
+pub(crate) fn submit_delayed(queue: &str, delay_ms: i64) -> Ask {
+    let span = SpanMs::parse("delay_ms", delay_ms).unwrap();
+    submit_task(NewTask { start: Start::After(span), ..task(queue) })
+}
+
+pub(crate) fn submit_at(queue: &str, at_ms: u64) -> Ask {
+    submit_task(NewTask { start: Start::At(Timestamp(at_ms)), ..task(queue) })
+}
+
+pub(crate) fn submit_with_timeout(queue: &str, timeout_ms: i64) -> Ask {
+    let span = SpanMs::parse("timeout_ms", timeout_ms).unwrap();
+    submit_task(NewTask { timeout_ms: Some(span), ..task(queue) })
+}
+
+pub(crate) fn request(worker: &str, queues: &[&str], lease_ms: i64) -> LeaseTasks {
+    LeaseTasks {
+        worker: WorkerName::parse(worker).unwrap(),
+        queues: queues.iter().map(|name| queue(name)).collect(),
+        tasks_max: NonZeroU32::MIN,
+        lease_ms: Some(LeaseMs::parse(lease_ms).unwrap()),
+    }
+}
+
+pub(crate) fn lease(worker: &str, queues: &[&str], wait_ms: u64) -> Ask {
+    Ask::Lease { request: request(worker, queues, 30_000), wait_ms }
+}
+
+pub(crate) fn lease_ref(task: u64, lease: u64) -> LeaseRef {
+    LeaseRef { task_id: TaskId(task), lease_id: LeaseId(lease) }
+}
+
+pub(crate) fn complete(lease: LeaseRef) -> Ask {
+    let output = Payload::parse("output", b"1".to_vec()).unwrap();
+    Ask::Command(Command::CompleteTask(CompleteTask { lease, output }))
+}
+
+pub(crate) fn fail(lease: LeaseRef) -> Ask {
+    let reason = Reason::keep_end("no luck");
+    let fail = FailTask { lease, reason, code: None, retry: Retry::Never };
+    Ask::Command(Command::FailTask(fail))
+}
+
+pub(crate) fn heartbeat(lease: LeaseRef) -> Ask {
+    Ask::Command(Command::Heartbeat(lease))
+}
+
+pub(crate) fn cancel(task: u64) -> Ask {
+    Ask::Command(Command::CancelTask(CancelTask { task_id: TaskId(task), grace_ms: None }))
+}
+
+pub(crate) fn get(task: u64) -> Ask {
+    Ask::Query(Query::Task(TaskId(task)))
+}
+
+pub(crate) fn wait(task: u64, wait_ms: u64) -> Ask {
+    Ask::Query(Query::TaskEnd { task_id: TaskId(task), wait_ms })
+}

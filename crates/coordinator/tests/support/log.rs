@@ -1,0 +1,93 @@
+//! The log of a house: what is sent is committed when the gate is open.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tenure_wal::disk::model::ModelDisk;
+use tenure_wal::snapshot::SnapshotWriter;
+use tenure_wal::{Anchor, Batch, Committed, Fault, Log, Lsn, Place, Reader, Wal};
+
+/// Holds syncs back while it is shut.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Gate(Arc<AtomicBool>);
+
+impl Gate {
+    pub(crate) fn shut(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn open(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_shut(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct SteppedLog {
+    wal: Wal<ModelDisk>,
+    gate: Gate,
+    under_way: Option<(Batch, Place, u64)>,
+    /// Records of each frame so far.
+    pub(crate) frames: Vec<u32>,
+}
+
+impl SteppedLog {
+    pub(crate) fn new(wal: Wal<ModelDisk>, gate: Gate) -> Self {
+        Self { wal, gate, under_way: None, frames: Vec::new() }
+    }
+}
+
+impl Log for SteppedLog {
+    type Reader = Reader<ModelDisk>;
+    type Snapshot = SnapshotWriter<ModelDisk>;
+
+    fn epoch(&self) -> u64 {
+        self.wal.epoch()
+    }
+
+    fn end(&self) -> Anchor {
+        Anchor { lsn: self.wal.written(), chain: self.wal.chain() }
+    }
+
+    fn commit(&mut self, batch: Batch, place: Place, at_ms: u64) -> Committed {
+        self.frames.push(batch.records());
+        self.wal.commit_at(batch, place, at_ms)
+    }
+
+    fn begin(&mut self, batch: Batch, place: Place, at_ms: u64) {
+        assert!(self.under_way.is_none(), "one batch is under way at a time");
+        self.under_way = Some((batch, place, at_ms));
+    }
+
+    fn poll(&mut self) -> Option<Committed> {
+        let (batch, place, at_ms) = self.under_way.take_if(|_| !self.gate.is_shut())?;
+        Some(self.commit(batch, place, at_ms))
+    }
+
+    fn sync_due_ms(&self) -> Option<u64> {
+        self.wal.sync_due_ms()
+    }
+
+    fn sync(&mut self) -> Result<(), Fault> {
+        self.wal.sync().map(drop)
+    }
+
+    fn mark(&mut self, at_ms: u64) -> Result<(), Fault> {
+        self.wal.mark(at_ms)
+    }
+
+    fn reader(&self) -> Reader<ModelDisk> {
+        self.wal.reader()
+    }
+
+    fn snapshot(&self, lsn: Lsn) -> Result<SnapshotWriter<ModelDisk>, Fault> {
+        SnapshotWriter::create(self.wal.disk(), self.wal.log_id(), lsn)
+    }
+
+    fn trim(&mut self, before: Lsn) -> Result<(), Fault> {
+        self.wal.trim(before)
+    }
+}

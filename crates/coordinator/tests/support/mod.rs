@@ -1,0 +1,168 @@
+//! A coordinator on a modelled disk with a clock that is set by hand. Nothing sleeps.
+#![allow(clippy::unwrap_used)]
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+pub(crate) mod asks;
+pub(crate) mod log;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tenure_coordinator::{
+    Answer, Ask, Caller, Coordinator, Inbox, Next, Outcome, Reading, Recovery, Refusal, Request,
+    recover,
+};
+use tenure_core::id::Lsn;
+use tenure_wal::disk::model::ModelDisk;
+use tenure_wal::{Durability, Fault, Options, Spares, Wal};
+
+use self::log::{Gate, SteppedLog};
+
+/// Somebody who asked, and what it heard.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Probe {
+    heard: Arc<Mutex<Option<Outcome>>>,
+    gone: Arc<AtomicBool>,
+}
+
+impl Caller for Probe {
+    fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Relaxed)
+    }
+
+    fn tell(self, outcome: Outcome) -> Result<(), Outcome> {
+        if self.is_gone() {
+            return Err(outcome);
+        }
+        let before = self.heard.lock().unwrap().replace(outcome);
+        assert!(before.is_none(), "a caller is told once");
+        Ok(())
+    }
+}
+
+impl Probe {
+    /// Goes away without a word.
+    pub(crate) fn leave(&self) {
+        self.gone.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn heard(&self) -> Option<Outcome> {
+        self.heard.lock().unwrap().clone()
+    }
+
+    pub(crate) fn waits(&self) -> bool {
+        self.heard().is_none()
+    }
+
+    #[track_caller]
+    pub(crate) fn answer(&self) -> Answer {
+        self.heard().expect("it was told").expect("it was not refused")
+    }
+
+    #[track_caller]
+    pub(crate) fn refusal(&self) -> Refusal {
+        self.heard().expect("it was told").expect_err("it was refused")
+    }
+
+    #[track_caller]
+    pub(crate) fn grants(&self) -> Vec<tenure_coordinator::Grant> {
+        let Answer::Leased(grants) = self.answer() else { unreachable!("it asked for a lease") };
+        grants
+    }
+}
+
+/// A coordinator and all around it.
+pub(crate) struct House {
+    pub(crate) disk: ModelDisk,
+    pub(crate) coordinator: Coordinator<SteppedLog, Probe>,
+    pub(crate) inbox: Inbox<Probe>,
+    /// Holds the log's syncs back.
+    pub(crate) gate: Gate,
+    /// Milliseconds since the house was built; the wall clock shows this much and `ahead_ms` more.
+    pub(crate) now_ms: u64,
+    pub(crate) wall_ms: u64,
+}
+
+pub(crate) const START_MS: u64 = 1_700_000_000_000;
+
+pub(crate) fn options() -> Options {
+    Options {
+        // The model's calls must come in the same order every time.
+        spares: Spares::Caller,
+        segment_bytes: 1 << 20,
+        ..Options::new(Durability::Sync, 7)
+    }
+}
+
+impl House {
+    pub(crate) fn new() -> Self {
+        Self::on(ModelDisk::default(), START_MS)
+    }
+
+    pub(crate) fn on(disk: ModelDisk, wall_ms: u64) -> Self {
+        Self::with(disk, wall_ms, options())
+    }
+
+    pub(crate) fn with(disk: ModelDisk, wall_ms: u64, options: Options) -> Self {
+        let gate = Gate::default();
+        let recovery: Recovery<SteppedLog> =
+            recover(|anchor, visit| Wal::open(&disk, options, anchor, visit), 1, |_| {})
+                .unwrap()
+                .map_log(|wal| Ok::<_, Fault>(SteppedLog::new(wal, gate.clone())))
+                .unwrap();
+        let inbox = Inbox::default();
+        let reading = Reading { monotonic_ms: 0, wall_ms };
+        let coordinator = Coordinator::new(recovery, inbox.clone(), reading, 5);
+        Self { disk, coordinator, inbox, gate, now_ms: 0, wall_ms }
+    }
+
+    /// The machine loses power now and comes up again with a clock that shows `wall_ms`.
+    pub(crate) fn restart(self, wall_ms: u64) -> Self {
+        let disk = self.disk.killed();
+        Self::on(disk, wall_ms)
+    }
+
+    pub(crate) fn reading(&self) -> Reading {
+        Reading { monotonic_ms: self.now_ms, wall_ms: self.wall_ms + self.now_ms }
+    }
+
+    pub(crate) fn ask(&self, ask: Ask) -> Probe {
+        let probe = Probe::default();
+        self.inbox.push(Request { ask, caller: probe.clone() });
+        probe
+    }
+
+    /// One step.
+    pub(crate) fn step(&mut self) -> Next {
+        self.coordinator.step(self.reading()).unwrap()
+    }
+
+    /// Steps until nothing is left to do at this moment.
+    pub(crate) fn settle(&mut self) -> Next {
+        for _ in 0..10_000 {
+            let next = self.step();
+            let is_stuck = self.gate.is_shut() && next != Next::Now;
+            if is_stuck || (next != Next::Now && self.coordinator.is_settled()) {
+                return next;
+            }
+        }
+        unreachable!("a coordinator comes to rest");
+    }
+
+    /// Asks and lets everything happen that follows.
+    pub(crate) fn tell(&mut self, ask: Ask) -> Probe {
+        let probe = self.ask(ask);
+        self.settle();
+        probe
+    }
+
+    /// Lets time pass, and everything happen that follows.
+    pub(crate) fn pass_ms(&mut self, ms: u64) -> Next {
+        self.now_ms += ms;
+        self.settle()
+    }
+
+    pub(crate) fn last_lsn(&self) -> Lsn {
+        self.coordinator.state().last_lsn()
+    }
+}
