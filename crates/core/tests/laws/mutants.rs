@@ -16,6 +16,9 @@ use tenure_core::state::StateName;
 use tenure_core::time::Timestamp;
 use tenure_core::{State, apply, codec, invariant};
 
+/// Longer than any lease in the small world.
+const LATE_MS: u64 = 100_000;
+
 /// What is changed, at which record and at which of its items.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mutation {
@@ -30,6 +33,8 @@ enum Kind {
     Swap(u8),
     Twice,
     TimeBack,
+    /// From here on everything happens later, by more than any lease lasts.
+    Late,
     /// One bit of one byte.
     Flip(u16, u8),
     Lease(i8),
@@ -55,6 +60,7 @@ pub(crate) fn mutation() -> impl Strategy<Value = Mutation> {
         3 => (1..6_u8).prop_map(Kind::Swap),
         2 => Just(Kind::Twice),
         1 => Just(Kind::TimeBack),
+        2 => Just(Kind::Late),
         6 => (any::<u16>(), 0..8_u8).prop_map(|(byte, bit)| Kind::Flip(byte, bit)),
         2 => by().prop_map(Kind::Lease),
         2 => by().prop_map(Kind::End),
@@ -156,6 +162,10 @@ fn change(records: &mut Vec<Record<'_>>, at: usize, mutation: Mutation) -> Optio
             records[at].at = Timestamp(1);
             return (at > 0).then_some(Fate::Found);
         }
+        Kind::Late => {
+            records[at..].iter_mut().for_each(|record| record.at = record.at.plus_ms(LATE_MS));
+            return is_report(&records[at].event).then_some(Fate::Found);
+        }
         Kind::Lease(_)
         | Kind::End(_)
         | Kind::Attempt(_)
@@ -190,9 +200,25 @@ fn change(records: &mut Vec<Record<'_>>, at: usize, mutation: Mutation) -> Optio
             let before = fields.cause.filter(|before| **before != cause)?;
             *before = cause;
         }
-        Kind::Drop | Kind::Swap(_) | Kind::Twice | Kind::TimeBack | Kind::Flip(..) => return None,
+        Kind::Drop | Kind::Swap(_) | Kind::Twice | Kind::TimeBack | Kind::Late | Kind::Flip(..) => {
+            return None;
+        }
     }
     Some(Fate::Found)
+}
+
+/// Whether a report was accepted, so that none of it may be late.
+fn is_report(event: &Event<'_>) -> bool {
+    if let Event::ReportsApplied(event) = event {
+        return event.reports.iter().any(|report| !matches!(report, Report::TaskCancelled(_)));
+    }
+    matches!(
+        event,
+        Event::LeaseExtended(_)
+            | Event::TaskCompleted(_)
+            | Event::TaskFailed(_)
+            | Event::LeaseReleased(_)
+    )
 }
 
 /// Gives the records the LSNs of their places, and takes the links of histories along.
