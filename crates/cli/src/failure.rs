@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde_json::{Value, json};
 use tenure_wal::{Fault, Lsn};
 
 /// The log holds something that it should not, as `Fault` has it.
@@ -15,9 +16,19 @@ pub(crate) enum Failure {
     /// The log cannot be read.
     Log(Fault),
     /// A frame is sound, but what is in it is no record that this binary knows.
-    Record { file: String, offset: u64, lsn: Lsn, found: String },
+    Record { at: Place, found: String },
+    /// The log is whole, and what it says breaks a law.
+    Unsound { at: Place, law: String, found: String },
     /// The log changed under our eyes.
     InMotion,
+}
+
+/// A record and the frame that it is in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    pub(crate) file: String,
+    pub(crate) offset: u64,
+    pub(crate) lsn: Lsn,
 }
 
 impl Failure {
@@ -25,9 +36,23 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::Log(fault) => fault.exit_code(),
-            Failure::Record { .. } => EXIT_DATA,
+            Failure::Record { .. } | Failure::Unsound { .. } => EXIT_DATA,
             Failure::InMotion => EXIT_REFUSED,
         }
+    }
+
+    /// The law that was broken and where, for programs; none for any other failure.
+    pub(crate) fn violation(&self) -> Option<Value> {
+        let Failure::Unsound { at: Place { file, offset, lsn }, law, found } = self else {
+            return None;
+        };
+        Some(json!({
+            "lsn": lsn.0,
+            "file": file,
+            "offset": offset,
+            "law": law,
+            "found": found,
+        }))
     }
 }
 
@@ -35,10 +60,16 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Log(fault) => fault.fmt(f),
-            Failure::Record { file, offset, lsn, found } => write!(
+            Failure::Record { at: Place { file, offset, lsn }, found } => write!(
                 f,
                 "{file} has a sound frame at offset {offset}, but its record with LSN {lsn} cannot \
                  be read: {found}; use the binary that wrote it, or a newer one"
+            ),
+            Failure::Unsound { at: Place { file, offset, lsn }, law, found } => write!(
+                f,
+                "the log is unsound: {file}, frame at offset {offset}, LSN {lsn}: {found}, which breaks \
+                 the law {law}; nothing was changed; keep a copy of the folder, and report this: \
+                 no correct Tenure writes such a log"
             ),
             Failure::InMotion => write!(
                 f,

@@ -19,12 +19,13 @@ const EXAMPLES: &str = "\
 Examples:
   tenure wal stat --data ./data                 what is in a log
   tenure wal dump --data ./data | head          its first records, one JSON object each
+  tenure wal verify --data ./data               proof that it keeps every law
 
 Exit codes:
   0   done
   1   it was refused
   2   wrong usage
-  65  the log is corrupt, from a newer version or not this log's
+  65  the log is corrupt or unsound, from a newer version or not this log's
   66  there is no such data folder
   74  a read or a write failed";
 

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod support;
+#[path = "wal/verify.rs"]
+mod verify;
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
@@ -194,7 +196,7 @@ fn a_missing_folder_is_refused_and_not_made() {
     let missing = format!("{}/nowhere", folder.path());
     let file = format!("{}/file", folder.path());
     std::fs::write(&file, "").unwrap();
-    for verb in ["dump", "stat"] {
+    for verb in ["dump", "stat", "verify"] {
         for path in [&missing, &file] {
             let ran = tenure(&["wal", verb, "--data", path]);
             assert_eq!((ran.code, ran.stdout.as_str()), (66, ""));
@@ -338,8 +340,13 @@ fn wrong_usage_ends_with_2_and_help_with_0() {
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}");
         assert!(!ran.stderr.is_empty());
     }
-    let help: [&[&str]; 4] =
-        [&["--help"], &["wal", "--help"], &["wal", "dump", "--help"], &["wal", "stat", "--help"]];
+    let help: [&[&str]; 5] = [
+        &["--help"],
+        &["wal", "--help"],
+        &["wal", "dump", "--help"],
+        &["wal", "stat", "--help"],
+        &["wal", "verify", "--help"],
+    ];
     for args in help {
         let ran = tenure(args);
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{args:?}");

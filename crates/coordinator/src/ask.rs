@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tenure_core::Rejection;
 use tenure_core::command::{Command, Extended, LeaseTasks, Reported, Retention, Submitted, Swept};
-use tenure_core::event::QueueSettings;
+use tenure_core::event::{IdsSkipped, QueueSettings};
 use tenure_core::id::{Lsn, TaskId};
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::state::{Facts, QueueView, StateName};
@@ -93,6 +93,8 @@ pub enum Answer {
     Swept(Swept),
     /// A queue's settings after a change.
     Settings(QueueSettings),
+    /// The ids that come next.
+    Skipped(IdsSkipped),
     /// A task.
     Task(Box<TaskInfo>),
     /// Tasks.
@@ -263,6 +265,7 @@ fn kind_of(command: &Command) -> Kind {
         | Command::PauseQueue(_)
         | Command::ResumeQueue(_)
         | Command::ConfigureQueue(_)
-        | Command::PurgeTasks(Retention { .. }) => Kind::Other,
+        | Command::PurgeTasks(Retention { .. })
+        | Command::SkipIds => Kind::Other,
     }
 }

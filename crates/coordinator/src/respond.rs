@@ -86,6 +86,7 @@ fn weight(outcome: &Outcome) -> usize {
         | Answer::State(..)
         | Answer::Swept(_)
         | Answer::Settings(_)
+        | Answer::Skipped(_)
         | Answer::Task(_)
         | Answer::Queue(_)
         | Answer::Registered

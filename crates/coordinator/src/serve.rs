@@ -140,7 +140,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             | Command::PauseQueue(_)
             | Command::ResumeQueue(_)
             | Command::ConfigureQueue(_)
-            | Command::PurgeTasks(_) => {}
+            | Command::PurgeTasks(_)
+            | Command::SkipIds => {}
         }
         self.run(command, now)
     }
@@ -285,6 +286,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             Reply::Reported(reports) => Answer::Reported(reports),
             Reply::Swept(swept) => Answer::Swept(swept),
             Reply::Queue(settings) => Answer::Settings(settings),
+            Reply::Skipped(next) => Answer::Skipped(next),
         })
     }
 
@@ -328,6 +330,7 @@ fn ended(event: &Event<'_>) -> Vec<TaskId> {
         | Event::TaskCancelled(_)
         | Event::TaskRetried(_)
         | Event::QueueConfigured(_)
-        | Event::TasksPurged(_) => Vec::new(),
+        | Event::TasksPurged(_)
+        | Event::IdsSkipped(_) => Vec::new(),
     }
 }

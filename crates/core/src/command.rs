@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use crate::event::QueueSettings;
+use crate::event::{IdsSkipped, QueueSettings};
 use crate::id::{LeaseId, TaskId};
 use crate::limits::{MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT};
 use crate::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
@@ -46,6 +46,10 @@ pub enum Command {
     ConfigureQueue(ConfigureQueue),
     /// Forget finished tasks whose retention is over.
     PurgeTasks(Retention),
+    /// Give no id that may have been given before: after a restore, and after an unclean start in a
+    /// mode that may lose a tail. Nothing may be told to anybody before its record is durable, else
+    /// the next start would jump to the same ids.
+    SkipIds,
 }
 
 /// Tasks to take.
@@ -241,6 +245,8 @@ pub enum Reply {
     Swept(Swept),
     /// The queue's settings.
     Queue(QueueSettings),
+    /// The ids that come next.
+    Skipped(IdsSkipped),
 }
 
 /// A task that was taken, or was there already.

@@ -59,3 +59,11 @@ pub const RETENTION_TASKS_DEFAULT: u64 = 10_000_000;
 pub const LIST_SCAN_MAX: usize = 10_000;
 /// Tasks on one page of a list.
 pub const LIST_ITEMS_MAX: usize = 1_000;
+/// How far the ids jump ahead where a tail of the log may be lost: 2^36, about 69 billion.
+///
+/// It must be more than any tail that was told and lost could hold. A crash of the machine loses what
+/// the page cache had, seconds to minutes; a restore loses what came after the backup. At a million
+/// ids a second, more than one coordinator gives, the jump is 19 hours; at ten thousand a second it
+/// is 79 days. And it must be short of 2^53 by many jumps: there is room for 131,072 of them, one
+/// every hour for fifteen years.
+pub const ID_JUMP: u64 = 1 << 36;

@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use crate::id::{LeaseId, TaskId};
-use crate::limits::{QUEUES_MAX, RECORD_BYTES_MAX};
+use crate::id::{ID_MAX, LeaseId, TaskId};
+use crate::limits::{ID_JUMP, QUEUES_MAX, RECORD_BYTES_MAX};
 use crate::name::TaskKey;
 use crate::state::StateName;
 
@@ -67,6 +67,13 @@ pub enum Rejection {
         /// How many there may be.
         items_max: usize,
     },
+    /// The counters have no room left for a jump.
+    IdsExhausted {
+        /// The task that would come next.
+        next_task_id: TaskId,
+        /// The lease that would come next.
+        next_lease_id: LeaseId,
+    },
     /// More bytes than one record may have.
     RecordTooLarge {
         /// How many there are, at least.
@@ -86,6 +93,7 @@ impl Rejection {
             | Rejection::KeyConflict { .. }
             | Rejection::KeyTwice { .. } => "conflict",
             Rejection::TooManyQueues { .. } => "too_many_queues",
+            Rejection::IdsExhausted { .. } => "ids_exhausted",
             Rejection::BatchTooLarge { .. } | Rejection::RecordTooLarge { .. } => {
                 "payload_too_large"
             }
@@ -127,6 +135,12 @@ impl fmt::Display for Rejection {
                 f,
                 "{}there are {QUEUES_MAX} queues already; use one that exists",
                 place(*index)
+            ),
+            Rejection::IdsExhausted { next_task_id, next_lease_id } => write!(
+                f,
+                "the ids cannot jump ahead: the next task would be {next_task_id}, the next lease \
+                 {next_lease_id}, and another {ID_JUMP} would pass {ID_MAX}; begin a new data \
+                 folder and submit there what has not ended"
             ),
             Rejection::BatchTooLarge { items, items_max } => write!(
                 f,

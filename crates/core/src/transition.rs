@@ -58,8 +58,11 @@ pub fn transitions<'a>(record: &'a Record<'_>) -> Vec<Transition<'a>> {
         Event::CancelRequested(item) => vec![cancel_requested(item)],
         Event::TaskRetried(item) => vec![retried(item)],
         Event::TimerFired(event) => event.deadlines.iter().map(deadline_passed).collect(),
-        // A heartbeat, a setting and a purge change no task's state.
-        Event::LeaseExtended(_) | Event::QueueConfigured(_) | Event::TasksPurged(_) => Vec::new(),
+        // A heartbeat, a setting, a purge and a jump of the counters change no task's state.
+        Event::LeaseExtended(_)
+        | Event::QueueConfigured(_)
+        | Event::TasksPurged(_)
+        | Event::IdsSkipped(_) => Vec::new(),
     };
     for (index, transition) in told.iter_mut().enumerate() {
         transition.index = index;

@@ -261,6 +261,9 @@ fn record() -> impl Strategy<Value = oracle::Record> {
             let settings = Some(oracle::QueueSettings { paused, retention_ms });
             Wire::QueueConfigured(oracle::QueueConfigured { queue, settings })
         });
+    let skipped = (number(), number()).prop_map(|(next_task_id, next_lease_id)| {
+        Wire::IdsSkipped(oracle::IdsSkipped { next_task_id, next_lease_id })
+    });
     let granted = (text(), vec(granted(), 0..4))
         .prop_map(|(worker, grants)| Wire::LeaseGranted(oracle::LeaseGranted { worker, grants }));
     let event = prop_oneof![
@@ -280,6 +283,7 @@ fn record() -> impl Strategy<Value = oracle::Record> {
             .prop_map(|deadlines| Wire::TimerFired(oracle::TimerFired { deadlines })),
         configured,
         vec(number(), 0..50).prop_map(|tasks| Wire::TasksPurged(oracle::TasksPurged { tasks })),
+        skipped,
     ];
     (number(), number(), event).prop_map(|(lsn, at, event)| oracle::Record {
         version: FORMAT_VERSION,
@@ -337,6 +341,10 @@ fn from_wire(record: &oracle::Record) -> Record<'_> {
         Wire::TasksPurged(e) => {
             Event::TasksPurged(TasksPurged { tasks: e.tasks.iter().copied().map(TaskId).collect() })
         }
+        Wire::IdsSkipped(e) => Event::IdsSkipped(IdsSkipped {
+            next_task_id: TaskId(e.next_task_id),
+            next_lease_id: LeaseId(e.next_lease_id),
+        }),
     };
     Record { lsn: Lsn(record.lsn), at: Timestamp(record.at), event }
 }

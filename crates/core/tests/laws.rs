@@ -12,6 +12,8 @@ mod found;
 mod history;
 #[path = "laws/model.rs"]
 mod model;
+#[path = "laws/mutants.rs"]
+mod mutants;
 #[path = "laws/reports.rs"]
 mod reports;
 #[path = "laws/run.rs"]
@@ -45,6 +47,21 @@ proptest! {
     #[test]
     fn the_rules_do_what_the_model_does_and_keep_every_law(plan in world::plan(1..80)) {
         run::play(&plan).map_err(TestCaseError::fail)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(2_000))]
+
+    #[test]
+    fn an_audit_finds_every_change_or_the_log_is_sound(
+        plan in world::plan(1..80),
+        mutations in vec(mutants::mutation(), 60),
+    ) {
+        let log = run::play(&plan).map_err(TestCaseError::fail)?;
+        for mutation in mutations {
+            mutants::try_one(&log, mutation).map_err(TestCaseError::fail)?;
+        }
     }
 }
 

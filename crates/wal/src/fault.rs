@@ -102,7 +102,7 @@ impl fmt::Display for Fault {
             Fault::Corrupt(Corruption { file, offset, lsn, found }) => write!(
                 f,
                 "the log is corrupt: {file} at offset {offset}, LSN {lsn}: {found}; nothing was \
-                 changed; look with `tenure wal stat`, and restore from a backup or a replica"
+                 changed; look with `tenure wal verify`, and restore from a backup or a replica"
             ),
             Fault::Newer { file, version } => write!(
                 f,

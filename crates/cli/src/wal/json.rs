@@ -44,6 +44,9 @@ fn event(event: &Event<'_>) -> Object {
             many("deadlines", event.deadlines.iter().map(deadline_passed).collect())
         }
         Event::QueueConfigured(item) => configured(item),
+        Event::IdsSkipped(item) => Object::default()
+            .with("next_task_id", item.next_task_id.0)
+            .with("next_lease_id", item.next_lease_id.0),
         Event::TasksPurged(event) => {
             let tasks: Vec<_> = event.tasks.iter().map(|task| task.0).collect();
             Object::default().with("tasks", tasks)

@@ -5,6 +5,7 @@ mod dump;
 mod json;
 mod stat;
 mod time;
+mod verify;
 
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
@@ -17,14 +18,15 @@ use tenure_wal::disk::read_only::ReadOnlyDisk;
 use tenure_wal::{Fault, Inspection, Located, Lsn, Note, inspect, inspect_until};
 
 use crate::Format;
-use crate::failure::Failure;
+use crate::failure::{Failure, Place};
 
 const EXAMPLES: &str = "\
 Nothing in the data folder is changed and no lock is taken: a server may be running on it.
 
 Examples:
   tenure wal stat --data ./data
-  tenure wal dump --data ./data --from 1000 --limit 10";
+  tenure wal dump --data ./data --from 1000 --limit 10
+  tenure wal verify --data ./data";
 
 /// The verbs of the log.
 #[derive(Debug, Args)]
@@ -42,6 +44,9 @@ enum WalVerb {
     /// Print sizes and counts, and a picture of the segments.
     #[command(after_help = stat::EXAMPLES)]
     Stat(stat::Stat),
+    /// Prove that the log keeps every law, or name the first record that breaks one.
+    #[command(after_help = verify::EXAMPLES)]
+    Verify(verify::Verify),
 }
 
 /// Where the log is.
@@ -56,6 +61,7 @@ pub(crate) fn run(wal: &Wal, format: Format) -> Result<(), Failure> {
     match &wal.verb {
         WalVerb::Dump(dump) => dump::run(dump),
         WalVerb::Stat(stat) => stat::run(stat, format),
+        WalVerb::Verify(verify) => verify::run(verify, format),
     }
 }
 
@@ -72,42 +78,54 @@ fn read(
     mut frame: impl FnMut(&Located<'_>),
     mut record: impl FnMut(&Seen<'_>) -> ControlFlow<()>,
 ) -> Result<Inspection, Failure> {
-    let disk = ReadOnlyDisk::open(folder)?;
-    let mut unreadable = None;
-    let inspected = inspect_until(&disk, |at| {
-        // What follows a record that cannot be read is checked all the same: that a log is corrupt
-        // is worse news.
-        if unreadable.is_some() {
-            return ControlFlow::Continue(());
-        }
+    walk(folder, |at| {
         frame(at);
         for (lsn, bytes) in at.frame.records() {
             match decode(lsn, bytes) {
-                Ok(decoded) => record(&Seen { bytes: bytes.len(), record: decoded })?,
+                Ok(decoded) => {
+                    if record(&Seen { bytes: bytes.len(), record: decoded }).is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
                 Err(found) => {
-                    let (file, offset) = (at.segment.file.clone(), at.offset);
-                    unreadable = Some(Failure::Record { file, offset, lsn, found });
-                    break;
+                    let at = Place { file: at.segment.file.clone(), offset: at.offset, lsn };
+                    return Err(Failure::Record { at, found });
                 }
             }
         }
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+/// Reads the log frame by frame until a visit wants no more, or fails.
+fn walk(
+    folder: &Path,
+    mut visit: impl FnMut(&Located<'_>) -> Result<ControlFlow<()>, Failure>,
+) -> Result<Inspection, Failure> {
+    let disk = ReadOnlyDisk::open(folder)?;
+    let mut failed = None;
+    let inspected = inspect_until(&disk, |at| {
+        visit(at).unwrap_or_else(|failure| {
+            failed = Some(failure);
+            ControlFlow::Break(())
+        })
     });
-    match (inspected, unreadable) {
+    match (inspected, failed) {
+        // What was visited was whole, so its trouble comes first, whatever follows.
+        (_, Some(failure)) => Err(failure),
         // What is corrupt stays so. In a log that is being written, a page can be read before its
         // frame is there and a later page after the next one is, which looks the same only once.
-        (Err(Fault::Corrupt(first)), _) => match inspect(&disk, |_| {}) {
+        (Err(Fault::Corrupt(first)), None) => match inspect(&disk, |_| {}) {
             Err(Fault::Corrupt(second)) if first == second => Err(Fault::Corrupt(second).into()),
             Err(other) if !matches!(other, Fault::Corrupt(_)) => Err(other.into()),
             Ok(_) | Err(_) => Err(Failure::InMotion),
         },
         // A server forgets old segments as it goes; one that was listed may be gone when its turn
         // comes.
-        (Err(Fault::Io { cause, .. }), _) if cause.kind() == ErrorKind::NotFound => {
+        (Err(Fault::Io { cause, .. }), None) if cause.kind() == ErrorKind::NotFound => {
             Err(Failure::InMotion)
         }
-        (Err(fault), _) => Err(fault.into()),
-        (Ok(_), Some(unreadable)) => Err(unreadable),
+        (Err(fault), None) => Err(fault.into()),
         (Ok(inspection), None) => Ok(inspection),
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tenure_core::time::Timestamp;
 use tenure_wal::{Inspection, Kind, Located, SegmentSummary};
 
-use super::time::moment;
+use super::time::{moment, text};
 use super::{Data, Seen, read, sentence};
 use crate::Format;
 use crate::failure::Failure;
@@ -257,8 +257,4 @@ fn print_rows<const N: usize>(lines: &mut Lines, rows: &[[String; N]], words: us
             });
         lines.print(cells.collect::<Vec<_>>().join("  "));
     }
-}
-
-fn text(at: Timestamp) -> String {
-    moment(at).as_str().map_or_else(|| at.0.to_string(), str::to_owned)
 }

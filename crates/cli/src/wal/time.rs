@@ -20,6 +20,11 @@ pub(super) fn moment_or_null(at: Timestamp) -> Value {
     if at == Timestamp::ZERO { Value::Null } else { moment(at) }
 }
 
+/// A moment as people read it.
+pub(super) fn text(at: Timestamp) -> String {
+    moment(at).as_str().map_or_else(|| at.0.to_string(), str::to_owned)
+}
+
 fn rfc_3339(ms: u64) -> String {
     let (year, month, day) = date(ms / MS_PER_DAY);
     let ms = ms % MS_PER_DAY;

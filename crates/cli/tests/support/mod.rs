@@ -18,7 +18,7 @@ use tenure_core::time::{Now, Timestamp};
 use tenure_core::{Draft, State, Verdict, apply, decide};
 use tenure_wal::disk::read_only::ReadOnlyDisk;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Batch, Options, Spares, Wal, inspect};
+use tenure_wal::{Batch, Inspection, Options, Spares, Wal, inspect};
 
 /// Small, so that a story of seven records and a mark goes over more than one segment: the mark
 /// has no room in the first one, whose last page is for the word that the log goes on.
@@ -90,6 +90,20 @@ impl Folder {
         wal.sync().unwrap();
     }
 
+    /// The frame that was written last.
+    pub(crate) fn last_frame(&self) -> Place {
+        *self.inspected().1.last().unwrap()
+    }
+
+    fn inspected(&self) -> (Inspection, Vec<Place>) {
+        let mut frames = Vec::new();
+        let disk = ReadOnlyDisk::open(self.path()).unwrap();
+        let inspection = inspect(&disk, |at| {
+            frames.push(Place { segment: at.segment.header.number, offset: at.offset });
+        });
+        (inspection.unwrap(), frames)
+    }
+
     pub(crate) fn write(&self, segment: u64, offset: u64, bytes: &[u8]) {
         let path = self.0.join(format!("segment-{segment:016x}.wal"));
         let file = OpenOptions::new().write(true).open(path).unwrap();
@@ -120,6 +134,7 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) record_bytes: u64,
+    pub(crate) state_hash: String,
     pub(crate) frames: Vec<Place>,
     /// Where the next frame would go.
     pub(crate) end: Place,
@@ -204,14 +219,10 @@ impl Story {
     }
 
     fn end(self, folder: &Folder) -> Written {
-        let mut frames = Vec::new();
-        let disk = ReadOnlyDisk::open(folder.path()).unwrap();
-        let inspection = inspect(&disk, |at| {
-            frames.push(Place { segment: at.segment.header.number, offset: at.offset });
-        })
-        .unwrap();
+        let (inspection, frames) = folder.inspected();
         let last = inspection.segments.last().unwrap();
         let end = Place { segment: last.header.number, offset: last.used_bytes };
-        Written { record_bytes: self.record_bytes, frames, end }
+        let state_hash = self.state.facts().hash().to_string();
+        Written { record_bytes: self.record_bytes, state_hash, frames, end }
     }
 }

@@ -56,6 +56,7 @@ fn event(to: &mut State, stamp: Stamp, event: &Event<'_>) {
         }
         Event::QueueConfigured(event) => queue::configured(to, event),
         Event::TasksPurged(event) => event.tasks.iter().for_each(|id| to.purge(*id)),
+        Event::IdsSkipped(item) => to.skip_ids(item),
     }
 }
 

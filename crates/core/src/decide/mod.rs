@@ -16,6 +16,7 @@ mod release_task;
 mod report_tasks;
 mod resume_queue;
 mod retry_task;
+mod skip_ids;
 mod standing;
 mod submit_tasks;
 #[cfg(test)]
@@ -67,6 +68,7 @@ pub fn decide<'c>(
         Command::ResumeQueue(queue) => resume_queue::decide(draft, queue),
         Command::ConfigureQueue(command) => configure_queue::decide(draft, command),
         Command::PurgeTasks(retention) => Ok(purge_tasks::decide(draft, *retention, now)),
+        Command::SkipIds => skip_ids::decide(draft),
     }?;
     if let Verdict::Append(..) = verdict {
         invariant::assert_draft(draft);

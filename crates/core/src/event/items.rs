@@ -259,6 +259,14 @@ message! {
         /// Which, in the order in which they were due.
         1 => tasks: Vec<TaskId>,
     }
+
+    /// The counters jumped ahead.
+    pub struct IdsSkipped {
+        /// The next task's number.
+        1 => next_task_id: TaskId,
+        /// The next lease's number.
+        2 => next_lease_id: LeaseId,
+    }
 }
 
 one_of! {

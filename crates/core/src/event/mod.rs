@@ -4,9 +4,9 @@
 mod items;
 
 pub use items::{
-    About, CancelRequested, Created, DeadlinePassed, Expired, ExpiryCause, Granted, LeaseExpired,
-    LeaseExtended, LeaseGranted, LeaseReleased, QueueConfigured, QueueSettings, Report,
-    ReportsApplied, SubmitHash, Tag, TaskCancelled, TaskCompleted, TaskCreated, TaskFailed,
+    About, CancelRequested, Created, DeadlinePassed, Expired, ExpiryCause, Granted, IdsSkipped,
+    LeaseExpired, LeaseExtended, LeaseGranted, LeaseReleased, QueueConfigured, QueueSettings,
+    Report, ReportsApplied, SubmitHash, Tag, TaskCancelled, TaskCompleted, TaskCreated, TaskFailed,
     TaskRetried, TasksPurged, TimerFired,
 };
 
@@ -46,6 +46,8 @@ one_of! {
         16 => QueueConfigured(QueueConfigured<'a>),
         /// Finished tasks were forgotten.
         17 => TasksPurged(TasksPurged),
+        /// The counters jumped ahead, past every id that a lost tail may have given out.
+        18 => IdsSkipped(IdsSkipped),
     }
 }
 

@@ -13,7 +13,7 @@ use super::State;
 use super::dense::{ColdRef, QueueRef, WorkerRef};
 use super::ledger::Ledger;
 use super::task::{Cold, Task, TaskState};
-use crate::event::QueueSettings;
+use crate::event::{IdsSkipped, QueueSettings};
 use crate::id::{LeaseId, Lsn, TaskId};
 use crate::name::Text;
 
@@ -315,6 +315,11 @@ impl Ledger for Draft<'_> {
 
     fn configure(&mut self, queue: QueueRef, settings: &QueueSettings) {
         self.settings.push((queue, settings.clone()));
+    }
+
+    fn skip_ids(&mut self, to: &IdsSkipped) {
+        assert!(self.created.is_empty(), "a draft gives out ids one after the other");
+        (self.next_task_id, self.next_lease_id) = (to.next_task_id, to.next_lease_id);
     }
 
     fn worker_named(&mut self, name: &Text<'_>) -> WorkerRef {

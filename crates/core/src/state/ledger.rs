@@ -3,7 +3,7 @@
 
 use super::dense::{QueueRef, WorkerRef};
 use super::task::{Cold, Task};
-use crate::event::QueueSettings;
+use crate::event::{IdsSkipped, QueueSettings};
 use crate::id::TaskId;
 use crate::name::Text;
 
@@ -35,6 +35,9 @@ pub(crate) trait Ledger {
 
     /// Replaces a queue's settings.
     fn configure(&mut self, queue: QueueRef, settings: &QueueSettings);
+
+    /// Moves both counters ahead.
+    fn skip_ids(&mut self, to: &IdsSkipped);
 
     /// The worker of that name; a new one if there is none.
     fn worker_named(&mut self, name: &Text<'_>) -> WorkerRef;

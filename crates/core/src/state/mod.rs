@@ -32,7 +32,7 @@ use self::blobs::BlobKind;
 use self::facts::{Queue, Worker};
 use self::index::{Followed, Indexes, Names};
 use crate::command::Rest;
-use crate::event::QueueSettings;
+use crate::event::{IdsSkipped, QueueSettings};
 use crate::id::{Lsn, TaskId};
 use crate::name::Text;
 use crate::time::{Clock, Now, Timestamp};
@@ -351,6 +351,11 @@ impl Ledger for State {
             indexes.retention_changed(queue, settings.retention_ms);
             indexes.wake(queue);
         }
+    }
+
+    fn skip_ids(&mut self, to: &IdsSkipped) {
+        self.facts.next_task_id = to.next_task_id;
+        self.facts.next_lease_id = to.next_lease_id;
     }
 
     fn worker_named(&mut self, name: &Text<'_>) -> WorkerRef {

@@ -121,6 +121,13 @@ impl<T: Clone, const N: usize> Paged<T, N> {
             .skip_while(move |(id, _)| *id > newest)
     }
 
+    /// Pages that take room.
+    #[cfg(test)]
+    pub(crate) fn pages(&self) -> usize {
+        let pages = self.dirs.iter().flat_map(|(_, pages)| pages.iter());
+        pages.filter(|page| page.slots.is_some()).count()
+    }
+
     fn drop_page_if_empty(&mut self, id: u64) {
         let Ok(dir) = self.find_dir(id / Self::DIR_SLOTS) else { return };
         let pages = &mut self.dirs[dir].1;
@@ -192,10 +199,7 @@ mod tests {
 
     #[test]
     fn empty_pages_are_given_back_but_for_the_newest() {
-        let pages = |paged: &Small| {
-            let pages = paged.dirs.iter().flat_map(|(_, pages)| pages.iter());
-            pages.filter(|page| page.slots.is_some()).count()
-        };
+        let pages = Small::pages;
         let mut paged = Small::default();
         (1..10_000).for_each(|id| paged.insert(id, id));
         (1..10_000).for_each(|id| assert_eq!(paged.remove(id), Some(id)));

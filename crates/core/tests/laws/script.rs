@@ -65,7 +65,8 @@ fn said(command: &Command) -> String {
         | Command::PauseQueue(_)
         | Command::ResumeQueue(_)
         | Command::ConfigureQueue(_)
-        | Command::PurgeTasks(_)) => format!("{other:?}"),
+        | Command::PurgeTasks(_)
+        | Command::SkipIds) => format!("{other:?}"),
     }
 }
 

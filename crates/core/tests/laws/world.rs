@@ -117,7 +117,7 @@ pub(crate) enum Report {
 pub(crate) enum Pick {
     Live(u16),
     Ended(u16),
-    /// Any number from 0 to one too many, also of purged tasks.
+    /// Any number from 0 to one too many, also of purged tasks and of gaps.
     Any(u16),
 }
 
@@ -210,6 +210,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => vec(which(), 0..4).prop_map(Act::Drop),
         1 => queue_command().prop_map(Act::Plain),
         1 => purge.prop_map(Act::Plain),
+        1 => Just(Act::Plain(Command::SkipIds)),
     ]
 }
 
@@ -453,7 +454,7 @@ impl Pick {
         match self {
             Pick::Live(at) => among(at, false),
             Pick::Ended(at) => among(at, true),
-            Pick::Any(at) => u64::from(at) % (model.next_task + 1),
+            Pick::Any(at) => any_up_to(model.next_task, at),
         }
     }
 }
@@ -471,10 +472,16 @@ impl Which {
             Which::Held(at) => last(at, &holds),
             Which::Asked(at) => last(at, &|task| holds(task) && task.cancel_requested),
             Which::Ended(at) => last(at, &|task| !holds(task)),
-            Which::Mixed(pick, at) => (pick.task(model), u64::from(at) % (model.next_lease + 1)),
+            Which::Mixed(pick, at) => (pick.task(model), any_up_to(model.next_lease, at)),
         };
         LeaseRef { task_id: TaskId(task), lease_id: LeaseId(lease) }
     }
+}
+
+/// A number from 0 to `last`, counted from either end: between them may be a gap.
+fn any_up_to(last: u64, at: u16) -> u64 {
+    let from_the_end = u64::from(at) % (last + 1).min(1_000);
+    if at.is_multiple_of(2) { from_the_end } else { last - from_the_end }
 }
 
 /// One of the tasks that fit; if none does, any.

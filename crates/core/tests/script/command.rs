@@ -11,6 +11,7 @@
 //! cancel TASK [grace=]            retry TASK
 //! expire        deadlines         drop TASK/LEASE …                  purge [age= max=]
 //! pause QUEUE   resume QUEUE      configure QUEUE [retention=SPAN|clear]
+//! skip_ids
 //! ```
 
 use std::num::NonZeroU32;
@@ -65,6 +66,7 @@ pub(crate) fn parse(verb: &str, mut parts: Vec<Words>) -> Result<Option<Command>
         }
         "retry" => Command::RetryTask(task_id(&words.next("the task")?)?),
         "expire" => Command::ExpireLeases,
+        "skip_ids" => Command::SkipIds,
         "deadlines" => Command::FireDeadlines,
         "drop" => {
             let leases = std::iter::from_fn(|| words.next_if_any());

@@ -45,6 +45,10 @@ pub(crate) fn record(record: &Record<'_>, out: &mut String) {
         Event::TasksPurged(event) => {
             let _ = writeln!(out, "  tasks {}", numbers(event.tasks.iter().map(|id| id.0)));
         }
+        Event::IdsSkipped(event) => {
+            let (task, lease) = (event.next_task_id, event.next_lease_id);
+            let _ = writeln!(out, "  next task {task}, next lease {lease}");
+        }
         Event::TaskCreated(_)
         | Event::LeaseGranted(_)
         | Event::LeaseExpired(_)
@@ -159,6 +163,10 @@ pub(crate) fn reply(reply: &Reply, out: &mut String) {
                 Rest::More => ", and there is more",
             };
             let _ = writeln!(out, "ok: {} done{rest}", swept.items);
+        }
+        Reply::Skipped(next) => {
+            let (task, lease) = (next.next_task_id, next.next_lease_id);
+            let _ = writeln!(out, "ok: task {task} and lease {lease} come next");
         }
         Reply::Queue(now) => {
             let _ = writeln!(out, "ok: {}", settings(now));

@@ -1,7 +1,8 @@
 //! The records that the story of `tests/wal.rs` does not have, field by field.
 
 use tenure_core::event::{
-    QueueSettings, ReportsApplied, SubmitHash, Tag, TaskCreated, TasksPurged, TimerFired,
+    IdsSkipped, QueueSettings, ReportsApplied, SubmitHash, Tag, TaskCreated, TasksPurged,
+    TimerFired,
 };
 use tenure_core::id::{Lsn, TaskId};
 use tenure_core::terms::Priority;
@@ -163,6 +164,8 @@ fn what_operators_and_time_do_is_shown() {
         shown(Event::QueueConfigured(QueueConfigured { queue: Text::Borrowed("mail"), settings })),
         r#""queue":"mail","settings":{"paused":true,"retention_ms":null}}"#
     );
+    let next = IdsSkipped { next_task_id: TaskId(7), next_lease_id: LeaseId(9) };
+    assert_eq!(shown(Event::IdsSkipped(next)), r#""next_task_id":7,"next_lease_id":9}"#);
     let tasks = vec![TaskId(3), TaskId(1)];
     assert_eq!(shown(Event::TasksPurged(TasksPurged { tasks })), r#""tasks":[3,1]}"#);
 }

@@ -16,6 +16,7 @@ mod queue_settings;
 mod release_task;
 mod report_tasks;
 mod retry_task;
+mod skip_ids;
 mod submit_tasks;
 
 use std::fmt::Write as _;
@@ -281,7 +282,8 @@ fn written(record: &Record<'_>, reply: &Reply, now: Timestamp) -> String {
         | Event::TaskRetried(_)
         | Event::TimerFired(_)
         | Event::QueueConfigured(_)
-        | Event::TasksPurged(_) => {}
+        | Event::TasksPurged(_)
+        | Event::IdsSkipped(_) => {}
     }
     match reply {
         Reply::LeaseLost(_) | Reply::Reported(_) => format!("{text}, {}", answered(reply)),
@@ -291,7 +293,8 @@ fn written(record: &Record<'_>, reply: &Reply, now: Timestamp) -> String {
         | Reply::Extended(_)
         | Reply::Task(..)
         | Reply::Swept(_)
-        | Reply::Queue(_) => text,
+        | Reply::Queue(_)
+        | Reply::Skipped(_) => text,
     }
 }
 
@@ -312,6 +315,7 @@ fn answered(reply: &Reply) -> String {
         Reply::LeaseLost(refusal) => refusal.code().to_owned(),
         Reply::Reported(reports) => reports.iter().map(result).collect::<Vec<_>>().join("+"),
         Reply::Swept(swept) => format!("= {} done", swept.items),
+        Reply::Skipped(next) => format!("= task {} is next", next.next_task_id),
         Reply::Queue(settings) => {
             if settings.paused {
                 "= paused".to_owned()

@@ -1,0 +1,214 @@
+//! `tenure wal verify`: proof that a log keeps every law, or the first record that breaks one.
+
+mod progress;
+
+use std::ops::ControlFlow;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use tenure_core::audit::{Audit, Summary, Violation};
+use tenure_core::codec;
+use tenure_core::state::{StateHash, StateName};
+use tenure_core::{State, apply, invariant};
+use tenure_wal::Located;
+
+use self::progress::Progress;
+use super::time::{moment, text};
+use super::{Data, sentence, walk};
+use crate::Format;
+use crate::failure::{Failure, Place};
+use crate::output::Lines;
+
+pub(super) const EXAMPLES: &str = "\
+Reads the whole log, from its first record on, and checks every record against the laws: no two
+leases of a task overlap, no late report was accepted, every grant ended once, ids and time only
+go forward, and so on. Then it applies all records, checks the state and prints its hash.
+
+The first record that breaks a law is named with its LSN, file and offset; the exit code is then 65,
+as for a corrupt log.
+
+Examples:
+  tenure wal verify --data ./data
+  tenure wal verify --data ./data -o json | jq -r .state_hash";
+
+/// A log that changes while it is read is read again so often.
+const TRIES_MAX: u32 = 5;
+
+#[derive(Debug, Args)]
+pub(super) struct Verify {
+    #[command(flatten)]
+    data: Data,
+}
+
+pub(super) fn run(verify: &Verify, format: Format) -> Result<(), Failure> {
+    let mut tries = 1;
+    let outcome = loop {
+        match prove(verify) {
+            Err(Failure::InMotion) if tries < TRIES_MAX => tries += 1,
+            outcome => break outcome,
+        }
+    };
+    let folder = verify.data.folder.display().to_string();
+    let mut lines = Lines::new();
+    match (&outcome, format) {
+        (Ok(proof), Format::Json) => lines.print(proof.json(&folder)),
+        (Ok(proof), Format::Table) => proof.table(&folder, &mut lines),
+        (Err(failure), Format::Json) => {
+            if let Some(violation) = failure.violation() {
+                lines.print(json!({ "folder": folder, "sound": false, "violation": violation }));
+            }
+        }
+        (Err(_), Format::Table) => {}
+    }
+    lines.finish();
+    outcome.map(|_| ())
+}
+
+/// What was proved.
+struct Proof {
+    summary: Summary,
+    hash: StateHash,
+    notes: Vec<String>,
+}
+
+fn prove(verify: &Verify) -> Result<Proof, Failure> {
+    let mut verifier = Verifier::new();
+    let inspection = walk(&verify.data.folder, |at| verifier.frame(at).map(ControlFlow::Continue));
+    verifier.progress.end();
+    let inspection = inspection?;
+    let notes = inspection.recovered.notes.iter().map(sentence).collect();
+    verifier.finish(notes)
+}
+
+/// The audit goes first: a record that it refuses is never applied.
+struct Verifier {
+    audit: Audit,
+    state: State,
+    progress: Progress,
+    /// The last frame that was read, for what is only known at the end.
+    last: Place,
+}
+
+impl Verifier {
+    fn new() -> Self {
+        Self {
+            audit: Audit::new(),
+            state: State::replaying(0),
+            progress: Progress::new(),
+            last: Place::default(),
+        }
+    }
+
+    fn frame(&mut self, at: &Located<'_>) -> Result<(), Failure> {
+        if self.last.file != at.segment.file {
+            self.last.file.clone_from(&at.segment.file);
+        }
+        self.last.offset = at.offset;
+        for (lsn, bytes) in at.frame.records() {
+            self.last.lsn = lsn;
+            self.record(bytes)?;
+        }
+        let records = at.frame.header.end_lsn().before().0;
+        self.progress.tell(records, &at.segment.file);
+        Ok(())
+    }
+
+    fn record(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let record = codec::decode(bytes).map_err(|malformed| Failure::Record {
+            at: self.last.clone(),
+            found: malformed.to_string(),
+        })?;
+        self.audit.read(&record, bytes).map_err(|violation| self.unsound(&violation))?;
+        apply(&mut self.state, &record);
+        Ok(())
+    }
+
+    fn finish(self, notes: Vec<String>) -> Result<Proof, Failure> {
+        let summary = self.audit.finish().map_err(|violation| self.unsound(&violation))?;
+        let facts = self.state.facts();
+        self.audit.compare(facts).map_err(|violation| self.unsound(&violation))?;
+        invariant::check(&self.state).map_err(|violation| {
+            let law = format!("{:?}", violation.law);
+            Failure::Unsound { at: self.last.clone(), law, found: violation.found }
+        })?;
+        let hash = facts.hash();
+        Ok(Proof { summary, hash, notes })
+    }
+
+    fn unsound(&self, violation: &Violation) -> Failure {
+        let law = format!("{:?}", violation.law);
+        Failure::Unsound { at: self.last.clone(), law, found: violation.found.clone() }
+    }
+}
+
+impl Proof {
+    fn json(&self, folder: &str) -> Value {
+        let summary = &self.summary;
+        let counts = |counts: &[(&'static str, u64)]| -> Map<String, Value> {
+            counts.iter().map(|(name, count)| ((*name).to_owned(), (*count).into())).collect()
+        };
+        let mut tasks = counts(&[("created", summary.created), ("purged", summary.purged)]);
+        tasks.extend(counts(&self.by_state()));
+        let mut grants = counts(&[("given", summary.grants)]);
+        grants.extend(counts(&summary.ends.named()));
+        grants.extend(counts(&[("open", summary.open())]));
+        json!({
+            "folder": folder,
+            "sound": true,
+            "records": summary.records,
+            "first_at": summary.times.map(|(first, _)| moment(first)),
+            "last_at": summary.times.map(|(_, last)| moment(last)),
+            "tasks": tasks,
+            "grants": grants,
+            "heartbeats": summary.heartbeats,
+            "stale_reports": summary.stale_reports,
+            "state_hash": self.hash.to_string(),
+            "notes": self.notes,
+        })
+    }
+
+    fn by_state(&self) -> [(&'static str, u64); 6] {
+        let mut counts = self.summary.by_state.iter();
+        StateName::ALL.map(|state| (state.as_str(), counts.next().copied().unwrap_or_default()))
+    }
+
+    fn table(&self, folder: &str, lines: &mut Lines) {
+        let summary = &self.summary;
+        lines.print(format_args!("folder    {folder}"));
+        match summary.times {
+            None => lines.print("records   0"),
+            Some((first, last)) => {
+                let records = summary.records;
+                lines.print(format_args!("records   {records}, LSN 1 to {records}"));
+                lines.print(format_args!("time      {} to {}", text(first), text(last)));
+            }
+        }
+        lines.print(format_args!(
+            "tasks     {} created, {} purged, {} left{}",
+            summary.created,
+            summary.purged,
+            summary.left(),
+            in_words(&self.by_state())
+        ));
+        let mut ends = summary.ends.named().to_vec();
+        ends.push(("open", summary.open()));
+        lines.print(format_args!("grants    {}{}", summary.grants, in_words(&ends)));
+        lines.print(format_args!(
+            "reports   heartbeats that moved a lease's end: {}, too late: {}",
+            summary.heartbeats, summary.stale_reports
+        ));
+        lines.print(format_args!("state     {}", self.hash));
+        lines.print("The log is sound.");
+        for note in &self.notes {
+            lines.print(format_args!("\nnote: {note}"));
+        }
+    }
+}
+
+/// The counts that are not zero, after a colon.
+fn in_words(counts: &[(&'static str, u64)]) -> String {
+    let some = counts.iter().filter(|(_, count)| *count > 0);
+    let words: Vec<_> =
+        some.map(|(name, count)| format!("{count} {}", name.replace('_', " "))).collect();
+    if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
+}
