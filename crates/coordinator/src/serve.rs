@@ -39,8 +39,12 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         self.work.requests += 1;
         let Request { ask, caller } = request;
         let outcome = match ask {
-            Ask::Command(command) => self.command(&command, now),
             Ask::Lease { request, wait_ms } => return self.lease(request, wait_ms, caller, now),
+            // The same without a wait: whoever is gone gets nothing here either.
+            Ask::Command(Command::LeaseTasks(request)) => {
+                return self.lease(request, 0, caller, now);
+            }
+            Ask::Command(command) => self.command(&command, now),
             Ask::Query(Query::TaskEnd { task_id, wait_ms }) => {
                 return self.wait_for_end(task_id, wait_ms, caller, now);
             }
@@ -119,7 +123,6 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
 
     fn command(&mut self, command: &Command, now: Now) -> Outcome {
         match command {
-            Command::LeaseTasks(request) => self.workers.saw(request.worker.as_str(), now.log),
             Command::Heartbeat(lease) => self.saw_holder(*lease, now),
             Command::ReportTasks(report) => {
                 // One worker sends them all.
@@ -129,6 +132,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 }
             }
             Command::SubmitTasks(_)
+            | Command::LeaseTasks(_)
             | Command::CompleteTask(_)
             | Command::FailTask(_)
             | Command::ReleaseTask(_)
