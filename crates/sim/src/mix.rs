@@ -7,6 +7,8 @@ use crate::random::Random;
 pub struct Mix {
     /// How long there is trouble, in virtual milliseconds.
     pub trouble_for_ms: u64,
+    /// Submits by each client, at most.
+    pub submits_max: u64,
     /// Clients that submit, cancel, retry, look and wait.
     pub clients: u64,
     /// Workers.
@@ -58,12 +60,13 @@ impl Mix {
             false => random.pick(&[0, 700, 2_000, 5_000]),
         };
         Self {
-            trouble_for_ms: random.between(5, 40) * 1_000,
-            clients: random.between(1, 6),
-            workers: random.between(1, 8),
+            trouble_for_ms: random.between(4, 20) * 1_000,
+            submits_max: random.between(5, 100),
+            clients: random.between(1, 5),
+            workers: random.between(1, 6),
             followers: random.between(1, 3),
             queues: random.between(1, 4),
-            think_ms: random.pick(&[20, 100, 400, 1_500]),
+            think_ms: random.pick(&[80, 200, 500, 1_500]),
             latency_ms: random.pick(&[0, 2, 20, 300]),
             lost_permille,
             doubled_permille,
@@ -76,7 +79,7 @@ impl Mix {
             jump_ms: random.pick(&[0, 0, 3_000, 3_600_000]),
             silent_permille: random.pick(&[0, 50, 300]),
             fills: random.chance(300),
-            segment_bytes: random.pick(&[24 << 10, 40 << 10, 128 << 10]),
+            segment_bytes: random.pick(&[40 << 10, 64 << 10, 256 << 10]),
         }
     }
 }

@@ -37,7 +37,7 @@ const TROUBLES: [(u64, Trouble); 9] = [
     (8, Trouble::Fails(FaultKind::Enospc)),
     (5, Trouble::Fails(FaultKind::Eintr)),
     (5, Trouble::Fails(FaultKind::Short)),
-    (12, Trouble::Fill),
+    (20, Trouble::Fill),
     (12, Trouble::Jump),
 ];
 
@@ -141,7 +141,7 @@ impl World {
         self.tally.add("fault", "disk full");
         let beyond = self.random.below(self.mix.segment_bytes);
         self.machine.disk.limit(Some(beyond));
-        let wait = self.random.between(100, 6_000);
+        let wait = self.random.between(100, 1_500);
         self.after(wait, Event::RoomReturns);
     }
 

@@ -28,6 +28,10 @@ const RESTS: &str = "a coordinator without work rests";
 const STEPS_AT_ONCE_MAX: u32 = 300;
 /// How often the whole state is looked at.
 const CHECK_MS: u64 = 1_000;
+/// How often it is asked whether everything has come to an end.
+const DRAIN_LOOK_MS: u64 = 100;
+/// Frames that a follower takes at a time.
+const FRAMES_PER_LOOK: u32 = 8;
 /// How long everything may take to come to an end once the trouble is over.
 const DRAIN_MS: u64 = 60_000;
 
@@ -44,6 +48,7 @@ pub(crate) enum Event {
     Restart,
     Heal,
     Check,
+    IsItOver,
 }
 
 /// Everything.
@@ -66,6 +71,8 @@ pub(crate) struct World {
     pub(crate) tally: Tally,
     pub(crate) trace: Trace,
     pub(crate) healed_at: Option<u64>,
+    /// Everything has come to an end.
+    is_over: bool,
     /// Steps at this very moment.
     steps_now: (u64, u32),
 }
@@ -94,6 +101,7 @@ impl World {
             tally: Tally::default(),
             trace: Trace::new(is_loud),
             healed_at: None,
+            is_over: false,
             steps_now: (0, 0),
         }
     }
@@ -108,7 +116,7 @@ impl World {
         if self.mix.trouble_every_ms > 0 {
             self.after(self.mix.trouble_every_ms, Event::Trouble);
         }
-        while !self.is_over()? {
+        while !self.is_over {
             self.turn()?;
         }
         self.end()
@@ -149,7 +157,7 @@ impl World {
                 self.tally.add("network", "given up");
                 self.with_actor(actor, |actor, scene| actor.give_up(request, scene));
             }
-            Event::Look(follower) => self.look(follower)?,
+            Event::Look(follower) => self.look_again(follower)?,
             Event::Trouble => self.trouble()?,
             Event::RoomReturns => {
                 self.trace.note(self.now, format_args!("there is room on the disk again"));
@@ -158,6 +166,7 @@ impl World {
             Event::Restart => self.restart()?,
             Event::Heal => self.heal(),
             Event::Check => self.check()?,
+            Event::IsItOver => self.is_over = self.has_ended()?,
         }
         self.die_if_crashed();
         Ok(())
@@ -238,6 +247,7 @@ impl World {
         life.step_at = None;
         let stepped = life.coordinator.step(life.reading(now));
         life.note_full();
+        self.laws.log_now = life.now(now).log;
         self.trace.note(now, format_args!("step: {:?}", stepped.as_ref().ok()));
         self.read_tape()?;
         self.hear_desk()?;
@@ -327,28 +337,29 @@ impl World {
         }
     }
 
-    fn look(&mut self, number: usize) -> Held {
+    fn look_again(&mut self, number: usize) -> Held {
         let wait = match self.healed_at {
             Some(_) => 20,
             None => self.random.between(1, self.mix.think_ms),
         };
         self.after(wait, Event::Look(number));
-        let cut_permille = if self.healed_at.is_some() { 0 } else { 50 };
-        let Some(life) = &self.life else { return Ok(()) };
-        let follower = &mut self.followers[number];
-        for _ in 0..8 {
-            match follower.look(&self.laws, life, &mut self.random, cut_permille)? {
-                Look::More => {}
-                Look::Nothing => break,
-                Look::Cut => {
-                    self.tally.add("network", "follower cut");
-                    break;
-                }
+        for _ in 0..FRAMES_PER_LOOK {
+            if self.look(number)? != Look::More {
+                break;
             }
         }
-        let seen = follower.seen;
+        let seen = self.followers[number].seen;
         self.trace.note(self.now, format_args!("follower {number} has seen {seen}"));
         Ok(())
+    }
+
+    fn look(&mut self, number: usize) -> Result<Look, Broken> {
+        let cut_permille = if self.healed_at.is_some() { 0 } else { 50 };
+        let Some(life) = &self.life else { return Ok(Look::Cut) };
+        let follower = &mut self.followers[number];
+        let look = follower.look(&self.laws, life, &mut self.random, cut_permille)?;
+        self.tally.add_many("network", "follower cut", u64::from(look == Look::Cut));
+        Ok(look)
     }
 
     /// Starts the coordinator from what the disk has.
@@ -453,21 +464,23 @@ impl World {
         self.healed_at = Some(self.now);
         self.line.heal();
         self.calm_down();
+        self.after(DRAIN_LOOK_MS, Event::IsItOver);
         for actor in 0..self.actors.len() {
             self.after(1, Event::Wake(actor));
         }
     }
 
     /// Whether everything has come to an end after the trouble.
-    fn is_over(&self) -> Result<bool, Broken> {
+    fn has_ended(&mut self) -> Result<bool, Broken> {
+        self.after(DRAIN_LOOK_MS, Event::IsItOver);
         let Some(healed_at) = self.healed_at else { return Ok(false) };
-        let Some(life) = &self.life else { return Ok(false) };
+        let is_settled = self.life.as_ref().is_some_and(|life| life.coordinator.is_settled());
         let open = || {
             let tasks = self.laws.book.tasks.iter();
             tasks.filter(|(_, task)| !task.is_purged && !task.state.is_terminal())
         };
         let blind = self.followers.iter().position(|f| self.laws.feed.ended(f.seen).is_err());
-        if open().next().is_none() && blind.is_none() && life.coordinator.is_settled() {
+        if open().next().is_none() && blind.is_none() && is_settled {
             return Ok(true);
         }
         hold(DRAINS, self.now < healed_at + DRAIN_MS, || {
@@ -490,6 +503,10 @@ impl World {
         }
         self.restart()?;
         hold(RECOVERS, self.life.is_some(), || "it does not start at the end".to_owned())?;
-        self.followers.iter().try_for_each(|follower| self.laws.feed.ended(follower.seen))
+        for number in 0..self.followers.len() {
+            while self.look(number)? == Look::More {}
+            self.laws.feed.ended(self.followers[number].seen)?;
+        }
+        Ok(())
     }
 }

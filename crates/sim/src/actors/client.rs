@@ -26,7 +26,8 @@ pub(crate) struct Client {
     under_way: BTreeMap<RequestId, Option<SubmitTasks>>,
     /// Submits with keys that it made lately.
     keyed: Vec<SubmitTasks>,
-    has_resumed: bool,
+    /// How often it submitted something new.
+    submits: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +74,11 @@ impl Client {
         scene.wishes.push(super::Wish::Wake(wait));
         if self.under_way.len() < UNDER_WAY_MAX {
             let deed = scene.random.weighted(&DEEDS);
-            self.act(deed, scene);
+            let is_new = matches!(deed, Deed::Submit | Deed::SubmitBatch | Deed::Burst);
+            self.submits += u64::from(is_new);
+            if !is_new || self.submits <= scene.mix.submits_max {
+                self.act(deed, scene);
+            }
         }
     }
 
@@ -93,12 +98,11 @@ impl Client {
         }
     }
 
-    /// Once: whatever was paused goes on.
+    /// Whatever was paused goes on. Said again and again, as nobody may be there to hear it.
     fn resume(&mut self, scene: &mut Scene<'_>) {
-        if !std::mem::replace(&mut self.has_resumed, true) {
-            for number in 0..scene.mix.queues {
-                self.send(Ask::Command(Command::ResumeQueue(queue(number))), scene);
-            }
+        scene.wishes.push(super::Wish::Wake(1_000));
+        for number in 0..scene.mix.queues {
+            self.send(Ask::Command(Command::ResumeQueue(queue(number))), scene);
         }
     }
 
@@ -249,7 +253,7 @@ impl Client {
 }
 
 fn new_task(id: u64, index: usize, scene: &mut Scene<'_>) -> NewTask {
-    let padding = scene.random.pick(&[0, 0, 30, 400]);
+    let padding = scene.random.pick(&[0, 0, 30, 150]);
     let bytes = Payload::parse("payload", payload(id, index, padding)).expect("it is short");
     let lease_ms = scene.random.between(50, scene.mix.lease_ms) as i64;
     let start = match scene.random.below(8) {

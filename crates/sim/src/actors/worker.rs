@@ -18,6 +18,9 @@ use crate::model::RequestId;
 /// Old leases that a worker keeps to be a zombie with.
 const OLD_MAX: usize = 20;
 
+/// How many requests a worker has under way at most.
+const UNDER_WAY_MAX: usize = 6;
+
 /// A worker.
 #[derive(Debug)]
 pub(crate) struct Worker {
@@ -82,8 +85,10 @@ impl Worker {
         } else if scene.random.chance(500) {
             self.lease(scene);
         }
-        let deed = scene.random.weighted(&DEEDS);
-        self.act(deed, scene);
+        if self.under_way.len() < UNDER_WAY_MAX {
+            let deed = scene.random.weighted(&DEEDS);
+            self.act(deed, scene);
+        }
     }
 
     pub(crate) fn hear(&mut self, request: RequestId, outcome: &Outcome) {

@@ -7,6 +7,7 @@ use tenure_core::command::{Command, Extended, LeaseRef, Reported};
 use tenure_core::event::{ExpiryCause, Record};
 use tenure_core::id::{LeaseId, TaskId};
 use tenure_core::state::StateName;
+use tenure_core::time::Timestamp;
 
 use super::{Held, hold};
 use crate::book::Book;
@@ -110,7 +111,7 @@ fn is_open(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId)
     })
 }
 
-pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -> Held {
+pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer, now: Timestamp) -> Held {
     match answer {
         Answer::Leased(grants) => {
             let worker = match ask {
@@ -140,7 +141,7 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
                 Ok(())
             }
         },
-        Answer::Reported(reports) => reported(book, ask, reports),
+        Answer::Reported(reports) => reported(book, ask, reports, now),
         Answer::Submitted(_)
         | Answer::State(..)
         | Answer::Swept(_)
@@ -157,7 +158,7 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
     }
 }
 
-fn reported(book: &Book, ask: &Ask, reports: &[Reported]) -> Held {
+fn reported(book: &Book, ask: &Ask, reports: &[Reported], now: Timestamp) -> Held {
     let Ask::Command(Command::ReportTasks(sent)) = ask else { return Ok(()) };
     for (lease, report) in sent.heartbeats.iter().zip(reports) {
         if let Ok(accepted) = &report.result
@@ -168,7 +169,7 @@ fn reported(book: &Book, ask: &Ask, reports: &[Reported]) -> Held {
     }
     for report in reports {
         if let Err(rejection) = &report.result {
-            rejected(book, rejection)?;
+            rejected(book, rejection, now)?;
         }
     }
     Ok(())
@@ -182,8 +183,11 @@ fn extends(book: &Book, lease: LeaseRef, extended: Extended) -> Held {
     hold(STALE, is_so, || format!("{lease:?} was told to go on until {:?}; the log says {known:?}", extended.expires_at))
 }
 
-pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
+/// Late is lost even before the record that says so.
+pub(super) fn rejected(book: &Book, rejection: &Rejection, now: Timestamp) -> Held {
     let Rejection::LeaseLost { task_id, lease_id } = rejection else { return Ok(()) };
-    let open = book.open_lease(*task_id).map(|(open, _)| open);
-    hold(LOST, open != Some(*lease_id), || format!("lease {lease_id} of task {task_id} is open"))
+    let open = book.open_lease(*task_id).filter(|(_, lease)| now < lease.expires_at());
+    hold(LOST, open.is_none_or(|(open, _)| open != *lease_id), || {
+        format!("lease {lease_id} of task {task_id} is open at {now:?}: {open:?}")
+    })
 }

@@ -23,6 +23,7 @@ use tenure_coordinator::{Next, Outcome, Refusal};
 use tenure_core::codec;
 use tenure_core::event::Record;
 use tenure_core::state::Facts;
+use tenure_core::time::Timestamp;
 use tenure_core::{Rejection, State};
 
 use crate::book::Book;
@@ -64,6 +65,8 @@ pub(crate) struct Laws {
     pub(crate) feed: FeedLaw,
     pub(crate) gone: GoneLaw,
     shadow: Shadow,
+    /// The time by which the coordinator decided last.
+    pub(crate) log_now: Timestamp,
     /// Records of the tape that were looked at.
     pub(crate) read: usize,
 }
@@ -76,6 +79,7 @@ impl Laws {
             feed: FeedLaw::default(),
             gone: GoneLaw::default(),
             shadow: Shadow::new(),
+            log_now: Timestamp::ZERO,
             read: 0,
         }
     }
@@ -110,7 +114,7 @@ impl Laws {
         match outcome {
             Ok(answer) => {
                 submits::told(&self.book, &mut self.model, ask, answer)?;
-                leases::told(&self.book, &mut self.model, ask, answer)?;
+                leases::told(&self.book, &mut self.model, ask, answer, self.log_now)?;
                 completions::told(&self.book, ask, answer)?;
                 reads::told(&self.book, &delivery, answer)?;
                 replay::told(&self.shadow, answer)?;
@@ -126,7 +130,7 @@ impl Laws {
     }
 
     fn rejected(&self, delivery: &Delivery, rejection: &Rejection) -> Held {
-        leases::rejected(&self.book, rejection)?;
+        leases::rejected(&self.book, rejection, self.log_now)?;
         completions::rejected(&self.book, &delivery.ask, rejection)?;
         keys::rejected(&self.book, rejection)?;
         reads::rejected(&self.book, rejection)
@@ -162,6 +166,6 @@ impl Laws {
     pub(crate) fn stepped(&self, life: &Life, now: u64, next: Next) -> Held {
         answers::stepped(&self.model, life, now, next)?;
         self.gone.stepped(life, now)?;
-        time::stepped(life, now)
+        time::stepped(life, now, next)
     }
 }

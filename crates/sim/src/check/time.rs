@@ -1,5 +1,6 @@
 //! Log time never goes back, and no lease outlives its end.
 
+use tenure_coordinator::Next;
 use tenure_core::event::Record;
 
 use super::{Held, hold};
@@ -18,7 +19,10 @@ pub(super) fn record(book: &Book, record: &Record<'_>) -> Held {
     })
 }
 
-pub(super) fn stepped(life: &Life, now: u64) -> Held {
+pub(super) fn stepped(life: &Life, now: u64, next: Next) -> Held {
+    if next == Next::Now {
+        return Ok(());
+    }
     let log = life.now(now).log;
     let late = life.coordinator.state().next_lease_end().filter(|end| end.plus_ms(LATE_MS) < log);
     hold(IN_TIME, late.is_none() || life.is_held(), || {
