@@ -65,7 +65,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             Verdict::Answer(reply) => self.answer(reply),
             Verdict::Append(event, reply) => {
                 let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
-                self.batch.push(|out| codec::encode(&record, out));
+                self.batch.push(|out| codec::encode(&planted::written(&record), out));
                 apply(&mut self.state, &record);
                 if !self.readers.is_empty() {
                     self.tell_readers(&record.event);

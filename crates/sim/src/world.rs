@@ -28,6 +28,8 @@ const RESTS: &str = "a coordinator without work rests";
 const STEPS_AT_ONCE_MAX: u32 = 300;
 /// How often the whole state is looked at.
 const CHECK_MS: u64 = 1_000;
+/// How often somebody leaves while a batch is under way, in a thousand.
+const LINE_BREAKS_PERMILLE: u64 = 100;
 /// How often it is asked whether everything has come to an end.
 const DRAIN_LOOK_MS: u64 = 100;
 /// Frames that a follower takes at a time.
@@ -274,6 +276,7 @@ impl World {
         if let Some(done_at) = life.coordinator.log().done_at() {
             life.step_by(done_at);
         }
+        let is_under_way = life.coordinator.log().done_at().is_some();
         self.steps_now = match self.steps_now {
             (at, steps) if at == now => (at, steps + 1),
             _ => (now, 0),
@@ -285,8 +288,22 @@ impl World {
         if life.is_stopping && next != Next::Now && life.coordinator.is_settled() {
             self.close()?;
         }
+        if is_under_way && self.healed_at.is_none() && self.random.chance(LINE_BREAKS_PERMILLE) {
+            self.break_a_line();
+        }
         self.die_if_crashed();
         Ok(())
+    }
+
+    /// Somebody who asked for work is gone while it is being given.
+    fn break_a_line(&mut self) {
+        let asks = self.laws.model.waiting.values();
+        let asks = asks.filter(|delivery| matches!(delivery.ask, Ask::Lease { .. }));
+        let requests: Vec<RequestId> = asks.map(|delivery| delivery.request).collect();
+        if !requests.is_empty() {
+            let request = self.random.pick(&requests);
+            self.leave(request);
+        }
     }
 
     /// The laws look at every record that may be told since they looked last.
