@@ -214,7 +214,11 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         self.turn_away("the server is stopping; try again when it is back");
         self.feed.close();
         self.log.sync()?;
-        self.log.mark(self.clock.now(reading).log.0)
+        match self.log.mark(self.clock.now(reading).log.0) {
+            // Everything is durable; only the mark finds no room.
+            Err(Fault::Full) => Ok(()),
+            marked => marked,
+        }
     }
 
     /// Tells everybody who waits that it is over.
