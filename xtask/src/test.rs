@@ -61,6 +61,10 @@ fn steps() -> Vec<Step> {
             name: "planted bugs",
             work: Work::Cargo(cargo("test -p tenure-wal --features planted --test planted")),
         },
+        Step {
+            name: "planted bugs in the simulation",
+            work: Work::Cargo(cargo("test -p tenure-sim --features planted --test planted")),
+        },
         Step { name: "docs", work: Work::Cargo(docs) },
     ]
 }

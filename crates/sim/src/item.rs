@@ -11,17 +11,37 @@ use tenure_core::time::Timestamp;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Item<'r> {
     Created(&'r Created<'r>),
-    Granted { worker: &'r str, item: &'r Granted<'r> },
+    Granted {
+        worker: &'r str,
+        item: &'r Granted<'r>,
+    },
     Extended(&'r LeaseExtended),
     /// A lease is over, and its task goes on to that state.
-    Ended { about: &'r About<'r>, lease_id: LeaseId, to: StateName, by: End<'r> },
+    Ended {
+        about: &'r About<'r>,
+        lease_id: LeaseId,
+        to: StateName,
+        by: End<'r>,
+    },
     /// A report under a lease that was over; nothing changes.
-    Stale { about: &'r About<'r>, lease_id: LeaseId, state: StateName },
+    Stale {
+        about: &'r About<'r>,
+        lease_id: LeaseId,
+        state: StateName,
+    },
     /// The worker is asked to stop, and its lease may end sooner.
-    AskedToStop { about: &'r About<'r>, lease_id: LeaseId, expires_at: Timestamp },
+    AskedToStop {
+        about: &'r About<'r>,
+        lease_id: LeaseId,
+        expires_at: Timestamp,
+    },
     /// A task that waited is canceled.
-    Canceled { about: &'r About<'r> },
-    Retried { about: &'r About<'r> },
+    Canceled {
+        about: &'r About<'r>,
+    },
+    Retried {
+        about: &'r About<'r>,
+    },
     Purged(TaskId),
     Configured,
 }

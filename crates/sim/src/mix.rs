@@ -55,30 +55,32 @@ impl Mix {
             false => random.pick(&[0, permille / 4, permille]),
         };
         let (lost_permille, doubled_permille) = (bad(200), bad(200));
+        let latency_ms = random.pick(&[0, 2, 20, 300]);
         let trouble_every_ms = match is_calm {
             true => 0,
             false => random.pick(&[0, 700, 2_000, 5_000]),
         };
         Self {
             trouble_for_ms: random.between(4, 20) * 1_000,
-            submits_max: random.between(5, 100),
+            submits_max: random.between(5, 60),
             clients: random.between(1, 5),
             workers: random.between(1, 6),
             followers: random.between(1, 3),
             queues: random.between(1, 4),
             think_ms: random.pick(&[80, 200, 500, 1_500]),
-            latency_ms: random.pick(&[0, 2, 20, 300]),
+            latency_ms,
             lost_permille,
             doubled_permille,
             wake_ms: random.pick(&[0, 1, 10, 60]),
             sync_ms: random.pick(&[0, 1, 8, 80]),
             lease_ms: random.pick(&[60, 300, 2_000, 8_000]),
-            patience_ms: random.pick(&[50, 400, 3_000]),
+            // Short enough that some answers come too late.
+            patience_ms: random.pick(&[50, 400, 3_000]) + latency_ms,
             trouble_every_ms,
             power_permille: random.pick(&[0, 500, 1_000]),
             jump_ms: random.pick(&[0, 0, 3_000, 3_600_000]),
             silent_permille: random.pick(&[0, 50, 300]),
-            fills: random.chance(300),
+            fills: random.chance(500),
             segment_bytes: random.pick(&[40 << 10, 64 << 10, 256 << 10]),
         }
     }

@@ -81,14 +81,11 @@ impl Model {
             }
         }
         if let Command::SubmitTasks(submit) = command
-            && let Some((id, _)) = submit.tasks.first().and_then(|task| nonce(task.payload.as_bytes()))
+            && let Some((id, _)) =
+                submit.tasks.first().and_then(|task| nonce(task.payload.as_bytes()))
         {
-            let fresh = || Submission {
-                tasks: submit.tasks.clone(),
-                copies: 0,
-                refused: 0,
-                taken: 0,
-            };
+            let fresh =
+                || Submission { tasks: submit.tasks.clone(), copies: 0, refused: 0, taken: 0 };
             self.submissions.entry(id).or_insert_with(fresh).copies += 1;
         }
     }

@@ -141,7 +141,7 @@ impl World {
         self.tally.add("fault", "disk full");
         let beyond = self.random.below(self.mix.segment_bytes);
         self.machine.disk.limit(Some(beyond));
-        let wait = self.random.between(100, 1_500);
+        let wait = self.random.between(500, 4_000);
         self.after(wait, Event::RoomReturns);
     }
 

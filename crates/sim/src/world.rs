@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_coordinator::{Answer, Ask, Next, Outcome, Request};
+use tenure_coordinator::{Answer, Ask, Next, Outcome, Request, TaskInfo};
 use tenure_core::id::TaskId;
 use tenure_wal::Note;
 
@@ -155,10 +155,11 @@ impl World {
                 self.with_actor(actor, |actor, scene| actor.hear(request, &outcome, scene));
             }
             Event::Wake(actor) => self.with_actor(actor, Actor::wake),
-            Event::GiveUp { actor, request } => {
+            Event::GiveUp { actor, request } if self.actors[actor].waits_for(request) => {
                 self.tally.add("network", "given up");
                 self.with_actor(actor, |actor, scene| actor.give_up(request, scene));
             }
+            Event::GiveUp { .. } => {}
             Event::Look(follower) => self.look_again(follower)?,
             Event::Trouble => self.trouble()?,
             Event::RoomReturns => {
@@ -344,13 +345,27 @@ impl World {
     }
 
     fn note_told(&mut self, caller: CallerId, outcome: &Outcome) {
+        let now = self.now;
+        let task = |task: &TaskInfo| (task.id, task.state, task.attempt, task.last_lsn);
         match outcome {
-            // All facts are too long a line.
+            // Some answers share more than they show.
             Ok(Answer::Facts(facts)) => {
                 let lsn = facts.last_lsn();
-                self.trace.note(self.now, format_args!("{caller} is told all up to {lsn}"));
+                self.trace.note(now, format_args!("{caller} is told all up to {lsn}"));
             }
-            _ => self.trace.note(self.now, format_args!("{caller} is told {outcome:?}")),
+            Ok(Answer::Leased(grants)) => {
+                let grants: Vec<_> =
+                    grants.iter().map(|g| (g.lease(), g.attempt, g.expires_at)).collect();
+                self.trace.note(now, format_args!("{caller} is told {grants:?}"));
+            }
+            Ok(Answer::Task(found)) => {
+                self.trace.note(now, format_args!("{caller} is told {:?}", task(found)));
+            }
+            Ok(Answer::Tasks(page)) => {
+                let tasks: Vec<_> = page.tasks.iter().map(task).collect();
+                self.trace.note(now, format_args!("{caller} is told {tasks:?}"));
+            }
+            _ => self.trace.note(now, format_args!("{caller} is told {outcome:?}")),
         }
     }
 
@@ -388,7 +403,8 @@ impl World {
         match self.machine.start(&self.mix, &mut self.random) {
             Ok(started) => self.started(started),
             Err(failure) => {
-                let cause = self.machine.disk.happened().is_some() || self.machine.disk.is_limited();
+                let cause =
+                    self.machine.disk.happened().is_some() || self.machine.disk.is_limited();
                 hold(RECOVERS, cause, || failure.to_string())?;
                 self.tally.add("fault", "recovery fails");
                 self.trace.note(self.now, format_args!("it does not start: {failure}"));
@@ -409,11 +425,14 @@ impl World {
         self.read_tape()?;
         self.laws.state_after_recovery(life.coordinator.state().facts())?;
         for note in notes {
-            self.tally.add("fault", match note {
-                Note::Torn { .. } => "torn end",
-                Note::Scar { .. } => "scar",
-                Note::OneHeader { .. } => "one header",
-            });
+            self.tally.add(
+                "fault",
+                match note {
+                    Note::Torn { .. } => "torn end",
+                    Note::Scar { .. } => "scar",
+                    Note::OneHeader { .. } => "one header",
+                },
+            );
         }
         self.life = Some(life);
         Ok(())
@@ -524,6 +543,6 @@ impl World {
             while self.look(number)? == Look::More {}
             self.laws.feed.ended(self.followers[number].seen)?;
         }
-        Ok(())
+        self.life.as_ref().map_or(Ok(()), |life| self.laws.ended(life))
     }
 }

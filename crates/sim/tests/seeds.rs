@@ -20,7 +20,8 @@ fn no_seed_breaks_a_law() {
 #[test]
 fn the_same_seed_gives_the_same_run() {
     for seed in [1, 7, 19] {
-        let hash = || run(seed, Voice::Quiet).map_or_else(|failed| panic!("{failed}"), |ran| ran.hash);
+        let hash =
+            || run(seed, Voice::Quiet).map_or_else(|failed| panic!("{failed}"), |ran| ran.hash);
         assert_eq!(hash(), hash(), "seed {seed}");
     }
     assert_ne!(run(1, Voice::Quiet).unwrap().hash, run(2, Voice::Quiet).unwrap().hash);

@@ -24,6 +24,8 @@ const KEPT_MAX: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Client {
     under_way: BTreeMap<RequestId, Option<SubmitTasks>>,
+    /// Submits with keys that nobody answered; they are sent again.
+    unanswered: Vec<SubmitTasks>,
     /// Submits with keys that it made lately.
     keyed: Vec<SubmitTasks>,
     /// How often it submitted something new.
@@ -72,7 +74,9 @@ impl Client {
         }
         let wait = scene.random.between(1, scene.mix.think_ms);
         scene.wishes.push(super::Wish::Wake(wait));
-        if self.under_way.len() < UNDER_WAY_MAX {
+        if let Some(submit) = self.unanswered.pop() {
+            self.send_submit(submit, scene);
+        } else if self.under_way.len() < UNDER_WAY_MAX {
             let deed = scene.random.weighted(&DEEDS);
             let is_new = matches!(deed, Deed::Submit | Deed::SubmitBatch | Deed::Burst);
             self.submits += u64::from(is_new);
@@ -89,12 +93,18 @@ impl Client {
         }
     }
 
+    pub(crate) fn waits_for(&self, request: RequestId) -> bool {
+        self.under_way.contains_key(&request)
+    }
+
     pub(crate) fn give_up(&mut self, request: RequestId, scene: &mut Scene<'_>) {
         match self.under_way.remove(&request) {
             // The key makes it safe to send it again until somebody answers.
-            Some(Some(submit)) if !scene.is_healed => self.send_submit(submit, scene),
-            Some(_) if scene.random.chance(500) => scene.wishes.push(super::Wish::Leave(request)),
-            Some(_) | None => {}
+            Some(Some(submit)) => self.unanswered.push(submit),
+            Some(None) if scene.random.chance(500) => {
+                scene.wishes.push(super::Wish::Leave(request));
+            }
+            Some(None) | None => {}
         }
     }
 

@@ -105,6 +105,14 @@ impl Actor {
         }
     }
 
+    /// Whether it still waits for that.
+    pub(crate) fn waits_for(&self, request: RequestId) -> bool {
+        match self {
+            Actor::Client(client) => client.waits_for(request),
+            Actor::Worker(worker) => worker.waits_for(request),
+        }
+    }
+
     /// No answer came in time.
     pub(crate) fn give_up(&mut self, request: RequestId, scene: &mut Scene<'_>) {
         match self {

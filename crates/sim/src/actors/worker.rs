@@ -109,6 +109,10 @@ impl Worker {
         }
     }
 
+    pub(crate) fn waits_for(&self, request: RequestId) -> bool {
+        self.under_way.contains_key(&request)
+    }
+
     pub(crate) fn give_up(&mut self, request: RequestId, scene: &mut Scene<'_>) {
         if self.under_way.remove(&request).is_some() {
             if self.leasing == Some(request) {
@@ -234,7 +238,12 @@ impl Worker {
         self.send_lease(ask, scene);
     }
 
-    fn request(&self, queues: Vec<QueueName>, tasks_max: u32, lease_ms: Option<LeaseMs>) -> LeaseTasks {
+    fn request(
+        &self,
+        queues: Vec<QueueName>,
+        tasks_max: u32,
+        lease_ms: Option<LeaseMs>,
+    ) -> LeaseTasks {
         let tasks_max = NonZeroU32::new(tasks_max).unwrap_or(NonZeroU32::MIN);
         LeaseTasks { worker: self.name.clone(), queues, tasks_max, lease_ms }
     }

@@ -40,7 +40,10 @@ pub(super) fn stepped(model: &Model, life: &Life, now: u64, next: Next) -> Held 
         }
         let latest = delivery.at + wait_ms(&delivery.ask) + ANSWER_MS + life.slow_ms;
         hold(IN_TIME, now <= latest, || {
-            format!("caller {caller} asked at {} and waits at {now}: {:?}", delivery.at, delivery.ask)
+            format!(
+                "caller {caller} asked at {} and waits at {now}: {:?}",
+                delivery.at, delivery.ask
+            )
         })?;
         if settled && delivery.at < now {
             beside_work(life, caller, delivery)?;

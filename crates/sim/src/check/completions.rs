@@ -48,9 +48,11 @@ pub(super) fn told(book: &Book, ask: &Ask, answer: &Answer) -> Held {
 pub(super) fn rejected(book: &Book, ask: &Ask, rejection: &Rejection) -> Held {
     match ask {
         Ask::Command(Command::CompleteTask(sent)) => refused(book, sent, rejection),
-        Ask::Command(_) | Ask::Lease { .. } | Ask::Query(_) | Ask::Register(_) | Ask::SignOff(_) => {
-            Ok(())
-        }
+        Ask::Command(_)
+        | Ask::Lease { .. }
+        | Ask::Query(_)
+        | Ask::Register(_)
+        | Ask::SignOff(_) => Ok(()),
     }
 }
 

@@ -55,6 +55,15 @@ impl FeedLaw {
         })
     }
 
+    /// What followers are shown of one task.
+    pub(super) fn of_task(
+        &self,
+        id: TaskId,
+    ) -> impl Iterator<Item = (Lsn, &'static str, StateName)> {
+        let ours = self.all.iter().filter(move |told| told.task_id == id);
+        ours.map(|told| (told.lsn, told.event, told.to))
+    }
+
     /// A follower has nothing more to see.
     pub(crate) fn ended(&self, seen: usize) -> Held {
         let all = self.all.len();

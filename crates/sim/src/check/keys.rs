@@ -17,7 +17,9 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
     let Some(key) = &item.key else { return Ok(()) };
     let place = (item.queue.as_str().to_owned(), key.as_str().to_owned());
     let holder = book.keys.get(&place);
-    hold(LAW, holder.is_none(), || format!("record {lsn}: {place:?} makes {}, held by {holder:?}", item.task_id))
+    hold(LAW, holder.is_none(), || {
+        format!("record {lsn}: {place:?} makes {}, held by {holder:?}", item.task_id)
+    })
 }
 
 pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {

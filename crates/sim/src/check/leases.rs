@@ -51,21 +51,26 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
                 format!("record {lsn}: task {} was {now:?} and is {state}", about.task_id)
             })?;
             let open = book.open_lease(about.task_id);
-            let is_over = open.is_none_or(|(id, lease)| {
-                id != lease_id || lease.expires_at() <= record.at
-            });
+            let is_over =
+                open.is_none_or(|(id, lease)| id != lease_id || lease.expires_at() <= record.at);
             hold(LOST, is_over, || format!("record {lsn}: lease {lease_id} holds"))
         }
         Item::Canceled { about } => {
             let state = book.task(about.task_id).map(|task| task.state);
             hold(ONE, state == Some(StateName::Waiting), || {
-                format!("record {lsn}: task {} is canceled as waiting, and is {state:?}", about.task_id)
+                format!(
+                    "record {lsn}: task {} is canceled as waiting, and is {state:?}",
+                    about.task_id
+                )
             })
         }
         Item::Retried { about } => {
             let state = book.task(about.task_id).map(|task| task.state);
-            let can = matches!(state, Some(StateName::Failed | StateName::Dead | StateName::Canceled));
-            hold(ONE, can, || format!("record {lsn}: task {} is retried and is {state:?}", about.task_id))
+            let can =
+                matches!(state, Some(StateName::Failed | StateName::Dead | StateName::Canceled));
+            hold(ONE, can, || {
+                format!("record {lsn}: task {} is retried and is {state:?}", about.task_id)
+            })
         }
         Item::Purged(id) => {
             let ended = book.task(id).is_some_and(|task| task.state.is_terminal());
@@ -76,13 +81,22 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
 }
 
 /// How a lease may end, and when.
-fn ended(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId, by: End<'_>) -> Held {
+fn ended(
+    book: &Book,
+    record: &Record<'_>,
+    task_id: TaskId,
+    lease_id: LeaseId,
+    by: End<'_>,
+) -> Held {
     let expires_at = book.leases.get(&lease_id).map(|lease| lease.expires_at()).unwrap_or_default();
     let lsn = record.lsn;
     match by {
         End::Expired(ExpiryCause::RanOut | ExpiryCause::Revoked) => {
             hold(ONE, expires_at <= record.at, || {
-                format!("record {lsn}: lease {lease_id} expires at {:?}, promised until {expires_at:?}", record.at)
+                format!(
+                    "record {lsn}: lease {lease_id} expires at {:?}, promised until {expires_at:?}",
+                    record.at
+                )
             })
         }
         End::Deadline(deadline_at) => hold(ONE, deadline_at <= record.at, || {
@@ -100,7 +114,10 @@ fn holds(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId) -
     is_open(book, record, task_id, lease_id)?;
     let lease = book.leases.get(&lease_id);
     hold(STALE, lease.is_some_and(|lease| record.at < lease.expires_at()), || {
-        format!("record {}: lease {lease_id} of task {task_id} ran out before {:?}", record.lsn, record.at)
+        format!(
+            "record {}: lease {lease_id} of task {task_id} ran out before {:?}",
+            record.lsn, record.at
+        )
     })
 }
 
@@ -111,7 +128,13 @@ fn is_open(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId)
     })
 }
 
-pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer, now: Timestamp) -> Held {
+pub(super) fn told(
+    book: &Book,
+    model: &mut Model,
+    ask: &Ask,
+    answer: &Answer,
+    now: Timestamp,
+) -> Held {
     match answer {
         Answer::Leased(grants) => {
             let worker = match ask {
@@ -137,9 +160,11 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer, n
         }
         Answer::Extended(extended) => match ask {
             Ask::Command(Command::Heartbeat(lease)) => extends(book, *lease, *extended),
-            Ask::Command(_) | Ask::Lease { .. } | Ask::Query(_) | Ask::Register(_) | Ask::SignOff(_) => {
-                Ok(())
-            }
+            Ask::Command(_)
+            | Ask::Lease { .. }
+            | Ask::Query(_)
+            | Ask::Register(_)
+            | Ask::SignOff(_) => Ok(()),
         },
         Answer::Reported(reports) => reported(book, ask, reports, now),
         Answer::Submitted(_)
@@ -180,7 +205,12 @@ fn extends(book: &Book, lease: LeaseRef, extended: Extended) -> Held {
     let is_so = known.is_some_and(|known| {
         known.task_id == lease.task_id && known.ends.contains(&extended.expires_at)
     });
-    hold(STALE, is_so, || format!("{lease:?} was told to go on until {:?}; the log says {known:?}", extended.expires_at))
+    hold(STALE, is_so, || {
+        format!(
+            "{lease:?} was told to go on until {:?}; the log says {known:?}",
+            extended.expires_at
+        )
+    })
 }
 
 /// Late is lost even before the record that says so.

@@ -6,6 +6,7 @@ mod attempts;
 mod completions;
 mod feed;
 mod gone;
+mod history;
 mod keys;
 mod leases;
 mod reads;
@@ -137,7 +138,13 @@ impl Laws {
     }
 
     /// Somebody would have been told something, and had left.
-    pub(crate) fn unclaimed(&mut self, caller: CallerId, outcome: &Outcome, life: &Life, now: u64) -> Held {
+    pub(crate) fn unclaimed(
+        &mut self,
+        caller: CallerId,
+        outcome: &Outcome,
+        life: &Life,
+        now: u64,
+    ) -> Held {
         let Some(delivery) = self.model.waiting.remove(&caller) else { return Ok(()) };
         self.gone.unclaimed(&self.book, &mut self.model, &delivery, outcome, life, now)
     }
@@ -160,6 +167,11 @@ impl Laws {
         submits::survived(&self.book, &self.model, state.facts())?;
         submits::counted(&self.book, &self.model)?;
         replay::matches_book(&self.book, state.facts())
+    }
+
+    /// When everything has come to an end and was read again.
+    pub(crate) fn ended(&self, life: &Life) -> Held {
+        history::ended(self, life)
     }
 
     /// After a step.

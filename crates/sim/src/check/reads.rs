@@ -31,7 +31,9 @@ pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
             hold(FILTER, fits, || format!("{filter:?} lists another"))
         }
         Answer::Status(status) => {
-            hold(DURABLE, status.lsn <= book.last_lsn, || format!("LSN {} is not durable", status.lsn))?;
+            hold(DURABLE, status.lsn <= book.last_lsn, || {
+                format!("LSN {} is not durable", status.lsn)
+            })?;
             hold(FRESH, status.lsn >= delivery.after, || format!("LSN {} is old", status.lsn))
         }
         Answer::Facts(facts) => {
@@ -74,7 +76,8 @@ pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
         }
         Rejection::TaskTerminal { task_id, state } | Rejection::NotRetryable { task_id, state } => {
             let entry = book.tasks.get(task_id);
-            let was = entry.is_some_and(|task| task.history.iter().any(|seen| seen.state == *state));
+            let was =
+                entry.is_some_and(|task| task.history.iter().any(|seen| seen.state == *state));
             hold(DURABLE, was, || format!("{rejection}; the log says {entry:?}"))
         }
         Rejection::LeaseLost { .. }

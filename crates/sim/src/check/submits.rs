@@ -28,9 +28,13 @@ pub(super) fn record(book: &Book, model: &mut Model, record: &Record<'_>) -> Hel
             Some((id, index, task))
         });
         let Some((id, index, task)) = sent else {
-            return hold(WHOLE, false, || format!("record {lsn}: nobody sent task {}", item.task_id));
+            return hold(WHOLE, false, || {
+                format!("record {lsn}: nobody sent task {}", item.task_id)
+            });
         };
-        hold(EXISTS, is_same(item, task), || format!("record {lsn}: {item:?} was sent as {task:?}"))?;
+        hold(EXISTS, is_same(item, task), || {
+            format!("record {lsn}: {item:?} was sent as {task:?}")
+        })?;
         made.entry(id).or_default().push(index);
     }
     hold(WHOLE, made.len() == 1, || format!("record {lsn} makes tasks of {} submits", made.len()))?;
@@ -84,7 +88,9 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
         let is_so = entry.is_some_and(|entry| {
             entry.payload == task.payload.as_bytes() && entry.queue == task.queue.as_str()
         });
-        hold(EXISTS, is_so, || format!("task {id} was acknowledged for {task:?}; the log says {entry:?}"))?;
+        hold(EXISTS, is_so, || {
+            format!("task {id} was acknowledged for {task:?}; the log says {entry:?}")
+        })?;
         if made.outcome == SubmitOutcome::Created {
             hold(EXISTS, model.made.insert(id), || format!("task {id} was made twice"))?;
         }
