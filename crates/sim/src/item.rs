@@ -98,7 +98,11 @@ pub(crate) fn items<'r>(record: &'r Record<'r>) -> Vec<Item<'r>> {
                     let by = End::Deadline(x.deadline_at);
                     ended(&x.about, x.lease_id, StateName::Canceled, by)
                 }
-                _ => Item::Canceled { about: &x.about },
+                StateName::Waiting
+                | StateName::Completed
+                | StateName::Failed
+                | StateName::Dead
+                | StateName::Canceled => Item::Canceled { about: &x.about },
             });
             passed.collect()
         }

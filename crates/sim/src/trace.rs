@@ -21,7 +21,7 @@ impl Trace {
         if self.is_loud {
             eprintln!("{now:>8} {what}");
         }
-        let _ = write!(self, "{now} {what}\n");
+        let _ = writeln!(self, "{now} {what}");
     }
 
     pub(crate) fn hash(&self) -> u64 {
