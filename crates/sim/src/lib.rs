@@ -12,6 +12,7 @@ mod check;
 mod desk;
 mod disk;
 mod item;
+mod lives;
 mod log;
 mod mix;
 mod model;

@@ -5,22 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_coordinator::{Answer, Ask, Next, Outcome, Request, TaskInfo};
 use tenure_core::id::TaskId;
-use tenure_wal::Note;
 
 use crate::actors::{Actor, Client, FollowerActor, Look, Scene, Wish, Worker};
 use crate::check::{Broken, Held, Laws, dropped, hold, wait_ms};
 use crate::desk::{CallerId, Desk};
+use crate::lives::RECOVERS;
 use crate::mix::Mix;
 use crate::model::{Delivery, RequestId};
 use crate::network::{Line, Way};
-use crate::process::{Life, Machine, Started};
+use crate::process::{Life, Machine};
 use crate::random::Random;
 use crate::tally::{Tally, ask_name, count_outcome};
 use crate::trace::Trace;
-use crate::trouble::Death;
 
-const CAUSE: &str = "a coordinator fails only for a reason";
-const RECOVERS: &str = "a log can always be recovered";
+pub(crate) const CAUSE: &str = "a coordinator fails only for a reason";
 const DRAINS: &str = "after the trouble everything comes to an end";
 const RESTS: &str = "a coordinator without work rests";
 
@@ -65,7 +63,7 @@ pub(crate) struct World {
     pub(crate) desk: Desk,
     line: Line,
     actors: Vec<Actor>,
-    followers: Vec<FollowerActor>,
+    pub(crate) followers: Vec<FollowerActor>,
     /// Tasks that anybody was told of.
     known: Vec<TaskId>,
     left: BTreeSet<RequestId>,
@@ -308,7 +306,7 @@ impl World {
     }
 
     /// The laws look at every record that may be told since they looked last.
-    fn read_tape(&mut self) -> Held {
+    pub(crate) fn read_tape(&mut self) -> Held {
         let tape = self.machine.tape.borrow();
         while let Some(bytes) = tape.get(self.laws.read) {
             let name = self.laws.record(bytes)?;
@@ -392,96 +390,6 @@ impl World {
         let look = follower.look(&self.laws, life, &mut self.random, cut_permille)?;
         self.tally.add_many("network", "follower cut", u64::from(look == Look::Cut));
         Ok(look)
-    }
-
-    /// Starts the coordinator from what the disk has.
-    fn restart(&mut self) -> Held {
-        if self.life.is_some() {
-            return Ok(());
-        }
-        self.plan_for_recovery();
-        match self.machine.start(&self.mix, &mut self.random) {
-            Ok(started) => self.started(started),
-            Err(failure) => {
-                let cause =
-                    self.machine.disk.happened().is_some() || self.machine.disk.is_limited();
-                hold(RECOVERS, cause, || failure.to_string())?;
-                self.tally.add("fault", "recovery fails");
-                self.trace.note(self.now, format_args!("it does not start: {failure}"));
-                self.die(Death::Again);
-                Ok(())
-            }
-        }
-    }
-
-    fn started(&mut self, started: Started) -> Held {
-        let Started { life, records, notes } = started;
-        let told = self.machine.tape.borrow().len();
-        self.trace.note(self.now, format_args!("start {}: {} records", life.start, records.len()));
-        self.laws.recovered(&self.machine.tape.borrow(), &records)?;
-        let untold = records.len() - told;
-        self.tally.add_many("fault", "records that nobody was told of", untold as u64);
-        self.machine.tape.borrow_mut().extend(records.into_iter().skip(told));
-        self.read_tape()?;
-        self.laws.state_after_recovery(life.coordinator.state().facts())?;
-        for note in notes {
-            self.tally.add(
-                "fault",
-                match note {
-                    Note::Torn { .. } => "torn end",
-                    Note::Scar { .. } => "scar",
-                    Note::OneHeader { .. } => "one header",
-                },
-            );
-        }
-        self.life = Some(life);
-        Ok(())
-    }
-
-    /// The coordinator of this start is gone, with all who waited and all who followed.
-    pub(crate) fn bury(&mut self) -> Option<Life> {
-        let life = self.life.take();
-        self.followers.iter_mut().for_each(FollowerActor::cut);
-        if let Some(life) = &life {
-            let uses = life.coordinator.log().uses;
-            self.tally.add_many("log", "committed here", uses.here);
-            self.tally.add_many("log", "committed beside", uses.beside);
-            self.tally.add_many("log", "frame held", uses.full);
-            self.tally.add_many("log", "mark", uses.marks);
-            self.laws.model.waiting.retain(|_, delivery| delivery.start != life.start);
-        }
-        life
-    }
-
-    /// Those who were told something by a coordinator that has ended.
-    pub(crate) fn hear_the_last(&mut self, life: &Life) -> Held {
-        for (caller, outcome) in self.desk.take_news().told {
-            // Only that it is over: nothing else may be told so late.
-            let is_over = matches!(&outcome, Err(tenure_coordinator::Refusal::Unavailable(_)));
-            let is_none = matches!(&outcome, Ok(Answer::Leased(grants)) if grants.is_empty());
-            hold(CAUSE, is_over || (life.is_stopping && is_none), || {
-                format!("{caller} is told {outcome:?} at the end")
-            })?;
-            count_outcome(&mut self.tally, &outcome);
-        }
-        Ok(())
-    }
-
-    /// An orderly end.
-    fn close(&mut self) -> Held {
-        let Some(life) = self.bury() else { return Ok(()) };
-        let reading = life.reading(self.now);
-        let Life { coordinator, .. } = life;
-        let closed = coordinator.close(reading);
-        self.desk.take_news();
-        self.tally.add("fault", "stopped in order");
-        self.trace.note(self.now, format_args!("it has stopped: {}", closed.is_ok()));
-        let cause = self.machine.disk.happened();
-        if let Err(fault) = closed {
-            hold(CAUSE, cause.is_some(), || format!("at the end: {fault}"))?;
-        }
-        self.die(Death::Closed);
-        Ok(())
     }
 
     fn check(&mut self) -> Held {
