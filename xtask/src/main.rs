@@ -9,6 +9,7 @@ mod fuzz;
 mod laws;
 mod proto;
 mod scripts;
+mod sim;
 mod test;
 mod tidy;
 mod tools;
@@ -47,6 +48,11 @@ const CHORES: &[Chore] = &[
         usage: "laws [--cases N]",
         help: "Run the property tests of core for long: a million cases unless told.",
         run: laws::run,
+    },
+    Chore {
+        usage: "sim [--seeds N] [--from S] [--seed S]",
+        help: "Simulate 10000 seeds unless told; --seed repeats one and tells its story.",
+        run: sim::run,
     },
     Chore {
         usage: "torture [--count N] [PART…]",
@@ -109,7 +115,7 @@ fn start(args: &[String]) -> Result<(), String> {
 fn list() {
     println!("The chores of Tenure, each run as `cargo xtask <chore>`:\n");
     for chore in CHORES {
-        println!("  {:<34}{}", chore.usage, chore.help);
+        println!("  {:<40}{}", chore.usage, chore.help);
     }
 }
 

@@ -63,6 +63,10 @@ fn steps() -> Vec<Step> {
                 "test -p tenure-wal -p tenure-fuzz --features planted --test planted",
             )),
         },
+        Step {
+            name: "planted bugs in the simulation",
+            work: Work::Cargo(cargo("test -p tenure-sim --features planted --test planted")),
+        },
         Step { name: "docs", work: Work::Cargo(docs) },
     ]
 }

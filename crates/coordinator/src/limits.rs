@@ -36,6 +36,8 @@ pub const MARK_AFTER_MS: u64 = 1_000;
 pub const WALL_CHECK_MS: u64 = 1_000;
 /// A difference between the clocks that changes by more than this is a jump.
 pub const CLOCK_JUMP_MS: u64 = 1_000;
+/// How often the disk is asked how much room it has, while there is something to do.
+pub const ROOM_CHECK_MS: u64 = 1_000;
 /// How long a full disk is left alone before the same frame is tried again.
 pub const FULL_RETRY_MS: u64 = 100;
 /// Steps of one task's history that are given at once: the latest.

@@ -18,6 +18,8 @@ pub enum Bug {
     LostGrantKept,
     /// After a restart log time begins at the wall clock, whatever the log says.
     ClockFromTheWall,
+    /// A task's key is kept in memory only.
+    KeyOutsideTheRecord,
 }
 
 #[cfg(feature = "planted")]
@@ -49,3 +51,26 @@ mod switch {
 pub use switch::plant;
 
 pub(crate) use switch::has;
+
+use std::borrow::Cow;
+
+use tenure_core::event::{Event, LeaseExpired, Record};
+
+/// A record as it is written, which should be as it is applied.
+pub(crate) fn written<'r, 'a>(record: &'r Record<'a>) -> Cow<'r, Record<'a>> {
+    if !has(Bug::ExpiryWithoutARecord) && !has(Bug::KeyOutsideTheRecord) {
+        return Cow::Borrowed(record);
+    }
+    let mut record = record.clone();
+    if has(Bug::ExpiryWithoutARecord) && matches!(record.event, Event::LeaseExpired(_)) {
+        record.event = Event::LeaseExpired(LeaseExpired { leases: Vec::new() });
+    }
+    if let Event::TaskCreated(event) = &mut record.event
+        && has(Bug::KeyOutsideTheRecord)
+    {
+        for task in &mut event.tasks {
+            (task.key, task.submit_hash) = (None, None);
+        }
+    }
+    Cow::Owned(record)
+}

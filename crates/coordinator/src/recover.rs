@@ -24,13 +24,17 @@ pub struct Recovery<L> {
     pub notes: Vec<Note>,
     /// How many records were applied.
     pub records: u64,
+    /// Log time of the last frame, which may be a mark.
+    pub at: Timestamp,
+    /// Whether records may be missing that somebody was told of.
+    pub may_lack: bool,
 }
 
 impl<L> Recovery<L> {
     /// The same with the log in another shape.
     pub fn map_log<M, E>(self, map: impl FnOnce(L) -> Result<M, E>) -> Result<Recovery<M>, E> {
-        let Self { state, log, notes, records } = self;
-        Ok(Recovery { state, log: map(log)?, notes, records })
+        let Self { state, log, notes, records, at, may_lack } = self;
+        Ok(Recovery { state, log: map(log)?, notes, records, at, may_lack })
     }
 }
 
@@ -125,5 +129,6 @@ pub fn recover<L>(
         return Err(Failure::Record { lsn, malformed });
     }
     invariant::check_facts(state.facts()).map_err(Failure::Law)?;
-    Ok(Recovery { state, log, notes: recovered.notes, records })
+    let Recovered { notes, at_ms, may_lack, .. } = recovered;
+    Ok(Recovery { state, log, notes, records, at: Timestamp(at_ms), may_lack })
 }

@@ -10,9 +10,9 @@ use tenure_core::name::WorkerName;
 use tenure_core::state::{Filter, StateName};
 use tenure_core::time::Now;
 use tenure_core::{Draft, Rejection, Verdict, apply, codec, decide};
-use tenure_wal::Log;
+use tenure_wal::{Log, Room};
 
-use crate::ask::{Answer, Ask, Caller, Outcome, Query, Refusal, Request, TaskFilter};
+use crate::ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request, TaskFilter};
 use crate::info::{Grant, Status, TaskInfo, TaskPage};
 use crate::limits::{PARKED_LEASES_MAX, PARKED_READERS_MAX, STEP_GRANTS_MAX, WAIT_MS_MAX};
 use crate::planted::{self, Bug};
@@ -38,9 +38,16 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     pub(crate) fn receive(&mut self, request: Request<C>, now: Now) {
         self.work.requests += 1;
         let Request { ask, caller } = request;
+        if self.room == Room::Low && ask.kind() == Kind::Submit {
+            return self.put(caller, Err(Refusal::DiskFull));
+        }
         let outcome = match ask {
-            Ask::Command(command) => self.command(&command, now),
             Ask::Lease { request, wait_ms } => return self.lease(request, wait_ms, caller, now),
+            // The same without a wait: whoever is gone gets nothing here either.
+            Ask::Command(Command::LeaseTasks(request)) => {
+                return self.lease(request, 0, caller, now);
+            }
+            Ask::Command(command) => self.command(&command, now),
             Ask::Query(Query::TaskEnd { task_id, wait_ms }) => {
                 return self.wait_for_end(task_id, wait_ms, caller, now);
             }
@@ -61,7 +68,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             Verdict::Answer(reply) => self.answer(reply),
             Verdict::Append(event, reply) => {
                 let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
-                self.batch.push(|out| codec::encode(&record, out));
+                self.batch.push(|out| codec::encode(&planted::written(&record), out));
                 apply(&mut self.state, &record);
                 if !self.readers.is_empty() {
                     self.tell_readers(&record.event);
@@ -119,7 +126,6 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
 
     fn command(&mut self, command: &Command, now: Now) -> Outcome {
         match command {
-            Command::LeaseTasks(request) => self.workers.saw(request.worker.as_str(), now.log),
             Command::Heartbeat(lease) => self.saw_holder(*lease, now),
             Command::ReportTasks(report) => {
                 // One worker sends them all.
@@ -129,6 +135,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 }
             }
             Command::SubmitTasks(_)
+            | Command::LeaseTasks(_)
             | Command::CompleteTask(_)
             | Command::FailTask(_)
             | Command::ReleaseTask(_)

@@ -9,7 +9,7 @@ use tenure_core::State;
 use tenure_core::command::{Command, Rest};
 use tenure_core::id::{Lsn, TaskId};
 use tenure_core::time::{Now, Timestamp};
-use tenure_wal::{Batch, Committed, Fault, Log, Place};
+use tenure_wal::{Batch, Committed, Fault, Log, Place, Room};
 
 use crate::ask::{Answer, Caller, Outcome, Request};
 use crate::clock::{ClockJump, LogClock, Reading};
@@ -18,7 +18,7 @@ use crate::inbox::Inbox;
 use crate::info::Work;
 use crate::limits::{
     FRAME_BYTES, FULL_RETRY_MS, INLINE_RECORDS_MAX, MARK_AFTER_MS, PARKED_LEASES_MAX,
-    PARKED_READERS_MAX, STEP_REQUESTS_MAX,
+    PARKED_READERS_MAX, ROOM_CHECK_MS, STEP_REQUESTS_MAX,
 };
 use crate::planted::{self, Bug};
 use crate::recover::Recovery;
@@ -60,6 +60,11 @@ pub struct Coordinator<L: Log, C: Caller> {
     jumped: Option<ClockJump>,
     /// Time still has to do what it could not do while nobody was here.
     is_starting: bool,
+    /// Nobody is served before what is written is durable, whatever the log's durability.
+    must_sync: bool,
+    /// How much room the disk has for new work, and when that was looked at.
+    pub(crate) room: Room,
+    room_seen_at: Option<Timestamp>,
 }
 
 /// Where the frame is that was sent last.
@@ -98,10 +103,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// Goes on where the log left off. `seed` is any number, different at every start.
     #[must_use]
     pub fn new(recovery: Recovery<L>, inbox: Inbox<C>, reading: Reading, seed: u64) -> Self {
-        let Recovery { mut state, log, .. } = recovery;
+        let Recovery { mut state, log, at, may_lack, .. } = recovery;
         let last = match planted::has(Bug::ClockFromTheWall) {
             true => Timestamp::ZERO,
-            false => state.facts().last_at(),
+            false => state.facts().last_at().max(at),
         };
         let clock = LogClock::start(last, reading);
         state.serve(clock.now(reading));
@@ -113,7 +118,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             log,
             inbox,
             taken: VecDeque::new(),
-            errands: VecDeque::new(),
+            // Ids that were told and lost must never be given again.
+            errands: may_lack.then_some(Command::SkipIds).into_iter().collect(),
             batch: Batch::default(),
             frame: FrameState::None,
             emptied: Vec::new(),
@@ -129,6 +135,9 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             unmarked_since: None,
             jumped: None,
             is_starting: true,
+            must_sync: may_lack,
+            room: Room::Plenty,
+            room_seen_at: None,
         }
     }
 
@@ -152,7 +161,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         }
         self.serve_woken(now);
         // What ended while nobody was here is on record before anybody is served.
-        self.is_starting &= ticked == Rest::More;
+        self.is_starting &= ticked == Rest::More || self.must_sync;
         if self.taken.is_empty() && !self.is_starting {
             self.inbox.take(&mut self.taken);
         }
@@ -229,7 +238,11 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         self.turn_away("the server is stopping; try again when it is back");
         self.feed.close();
         self.log.sync()?;
-        self.log.mark(self.clock.now(reading).log.0)
+        match self.log.close(self.clock.now(reading).log.0) {
+            // Everything is durable; only the mark finds no room.
+            Err(Fault::Full) => Ok(()),
+            marked => marked,
+        }
     }
 
     /// Tells everybody who waits that it is over.
@@ -333,6 +346,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             || !self.errands.is_empty()
             || !self.woken.is_empty()
             || ticked == Rest::More
+            || (matches!(self.frame, FrameState::None) && self.must_sync)
             || (matches!(self.frame, FrameState::None) && !self.batch.is_empty());
         if has_more {
             return Next::Now;
@@ -366,8 +380,14 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         if !matches!(self.frame, FrameState::None) {
             return Ok(());
         }
-        if self.log.sync_due_ms().is_some_and(|due| due <= now.log.0) {
+        let must_sync = self.must_sync && self.batch.is_empty() && self.errands.is_empty();
+        if must_sync || self.log.sync_due_ms().is_some_and(|due| due <= now.log.0) {
             self.log.sync()?;
+            self.must_sync &= !must_sync;
+        }
+        if self.room_seen_at.is_none_or(|at| at.plus_ms(ROOM_CHECK_MS) <= now.log) {
+            self.room_seen_at = Some(now.log);
+            self.room = self.log.room();
         }
         if self.batch.is_empty()
             && self.unmarked_since.is_some_and(|since| since.plus_ms(MARK_AFTER_MS) <= now.log)

@@ -96,14 +96,17 @@ fn a_full_disk_holds_the_frame_and_it_is_written_when_there_is_room() {
         START_MS,
         Options { segment_bytes: 48 << 10, ..options() },
     );
-    // The first segment is full after this.
+    house.tell(submit("mail"));
+    let lease = house.tell(lease("anna", &["mail"], 0)).grants()[0].lease();
+    // Reports go on until the very last room is used.
     house.disk.limit_room(Some(48 << 10));
     let mut held = None;
     for _ in 0..2_000 {
-        let submit = house.ask(submit("mail"));
+        house.now_ms += 1;
+        let report = house.ask(support::asks::heartbeat(lease));
         house.step();
-        if submit.waits() {
-            held = Some(submit);
+        if report.waits() {
+            held = Some(report);
             break;
         }
     }
@@ -115,7 +118,7 @@ fn a_full_disk_holds_the_frame_and_it_is_written_when_there_is_room() {
     assert!(read.waits(), "it saw what is not durable");
     house.disk.limit_room(None);
     house.pass_ms(100);
-    assert!(matches!(held.answer(), Answer::Submitted(_)));
+    assert!(matches!(held.answer(), Answer::Extended(_)));
     assert!(matches!(read.answer(), Answer::Task(_)));
     let lsn = house.last_lsn();
     let house = house.restart(START_MS);
@@ -173,4 +176,64 @@ fn in_a_relaxed_mode_the_sync_follows_in_time() {
     assert!(!house.disk.pending().0.is_empty());
     house.pass_ms(5);
     assert!(house.disk.pending().0.is_empty(), "durable by now");
+}
+
+#[test]
+fn after_an_unclean_end_in_a_relaxed_mode_ids_jump_ahead() {
+    let relaxed = Options { durability: Durability::Os, ..options() };
+    let start = |disk| House::with(disk, START_MS, relaxed);
+    let task_id = |house: &mut House| {
+        let Answer::Submitted(tasks) = house.tell(submit("mail")).answer() else {
+            panic!("it was submitted")
+        };
+        tasks[0].task_id.0
+    };
+    let mut house = start(tenure_wal::disk::model::ModelDisk::default());
+    assert_eq!(task_id(&mut house), 1);
+    // The power fails: what was told is lost.
+    let mut house = start(house.disk.crashed(&mut Nothing));
+    assert_eq!(house.last_lsn(), Lsn::NONE);
+    let second = task_id(&mut house);
+    assert!(second > 1_000_000, "an id that was told is not given again, but {second} is");
+    // An orderly end leaves nothing to be afraid of.
+    house.inbox.close("the server stops");
+    house.settle();
+    let reading = house.reading();
+    let disk = house.disk.clone();
+    house.coordinator.close(reading).unwrap();
+    assert_eq!(task_id(&mut start(disk.crashed(&mut Nothing))), second + 1);
+}
+
+/// What was not synced is lost.
+struct Nothing;
+
+impl tenure_wal::disk::model::Survival for Nothing {
+    fn keeps(&mut self, _: usize, _: usize) -> bool {
+        false
+    }
+
+    fn names(&mut self, _: usize) -> usize {
+        0
+    }
+}
+
+#[test]
+fn when_little_room_is_left_new_work_is_refused_and_the_rest_goes_on() {
+    let segment_bytes = 48 << 10;
+    let options = Options { segment_bytes, low_water_bytes: 2 * segment_bytes, ..options() };
+    let disk = tenure_wal::disk::model::ModelDisk::default();
+    disk.limit_room(Some(8 * segment_bytes));
+    let mut house = House::with(disk, START_MS, options);
+    house.tell(submit("mail"));
+    let lease = house.tell(lease("anna", &["mail"], 0)).grants()[0].lease();
+    house.disk.limit_room(Some(2 * segment_bytes));
+    house.pass_ms(1_000);
+    let refused = house.tell(submit("mail")).refusal();
+    assert_eq!(refused.code(), "disk_full");
+    assert!(matches!(house.tell(get(1)).answer(), Answer::Task(_)));
+    let done = house.tell(complete(lease));
+    assert!(matches!(done.answer(), Answer::State(_, StateName::Completed)));
+    house.disk.limit_room(None);
+    house.pass_ms(1_000);
+    assert!(matches!(house.tell(submit("mail")).answer(), Answer::Submitted(_)), "by itself");
 }

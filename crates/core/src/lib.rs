@@ -20,6 +20,10 @@ pub mod id;
 pub mod invariant;
 pub mod limits;
 pub mod name;
+#[cfg(not(feature = "planted"))]
+mod planted;
+#[cfg(feature = "planted")]
+pub mod planted;
 mod rejection;
 pub mod state;
 pub mod terms;

@@ -89,7 +89,28 @@ pub struct Header {
     pub payload_bytes: u32,
     /// The chain up to and with this frame.
     pub chain: Chain,
+    /// What its writer's durability means for it.
+    pub word: Word,
     payload_crc: u32,
+}
+
+/// What a frame says about those behind it that may be missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Word {
+    /// Nobody is told of a record before it is durable, so nothing that was told is missing.
+    #[default]
+    Durable = 0,
+    /// Records may be told before they are durable: behind this frame, some that were told may be
+    /// missing.
+    ToldEarly = 1,
+    /// This was the orderly end: nothing is missing behind it.
+    Closed = 2,
+}
+
+impl Word {
+    fn from_byte(byte: u8) -> Option<Self> {
+        [Self::Durable, Self::ToldEarly, Self::Closed].into_iter().find(|word| *word as u8 == byte)
+    }
 }
 
 impl Header {
@@ -229,6 +250,7 @@ impl Batch {
         head.fill(0);
         head[..4].copy_from_slice(&MAGIC);
         head[8] = stamp.kind as u8;
+        head[9] = stamp.word as u8;
         head[12..16].copy_from_slice(&(payload_bytes as u32).to_le_bytes());
         head[16..24].copy_from_slice(&stamp.first_lsn.0.to_le_bytes());
         head[24..28].copy_from_slice(&self.records.to_le_bytes());
@@ -253,6 +275,7 @@ pub(crate) struct FrameStamp {
     pub durable: Lsn,
     pub at_ms: u64,
     pub before: Chain,
+    pub word: Word,
 }
 
 pub(crate) fn link(before: Chain, head: &[u8], payload: &Digest) -> Chain {
@@ -276,6 +299,7 @@ pub(crate) fn read_header(bytes: &[u8], place: Place) -> Option<Header> {
         3 => Kind::GoesOn,
         _ => return None,
     };
+    let told = Word::from_byte(head[9])?;
     let payload_bytes = word(12);
     // Whoever counts on from numbers that no log ever comes to would overflow.
     let is_possible = long(16) < COUNTS_END && long(32) < COUNTS_END;
@@ -293,6 +317,7 @@ pub(crate) fn read_header(bytes: &[u8], place: Place) -> Option<Header> {
         at_ms: long(48),
         payload_bytes,
         chain: Chain(chain),
+        word: told,
         payload_crc: word(28),
     })
 }
@@ -397,6 +422,7 @@ mod tests {
         durable: Lsn(4),
         at_ms: 1_000,
         before: Chain([9; 32]),
+        word: Word::ToldEarly,
     };
 
     fn batch() -> Batch {

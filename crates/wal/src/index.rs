@@ -28,6 +28,7 @@ struct Inner {
     /// By LSN, ascending; the beginning of every segment is among them.
     entries: RwLock<Vec<Entry>>,
     durable: AtomicU64,
+    released: AtomicU64,
 }
 
 impl Shared {
@@ -79,6 +80,15 @@ impl Shared {
 
     pub(crate) fn durable(&self) -> Lsn {
         Lsn(self.0.durable.load(Ordering::Acquire))
+    }
+
+    /// The last record that may be told: readers go as far.
+    pub(crate) fn released(&self) -> Lsn {
+        Lsn(self.0.released.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn set_released(&self, lsn: Lsn) {
+        self.0.released.store(lsn.0, Ordering::Release);
     }
 
     pub(crate) fn set_durable(&self, lsn: Lsn) {

@@ -28,7 +28,7 @@ mod thread;
 mod writer;
 
 pub use fault::{Corruption, Fault};
-pub use frame::{Batch, Chain, Frame, Header, Kind, PAYLOAD_BYTES_MAX};
+pub use frame::{Batch, Chain, Frame, Header, Kind, PAYLOAD_BYTES_MAX, Word};
 pub use inspect::{Inspection, Located, SegmentState, SegmentSummary, inspect, inspect_until};
 pub use log::{Committed, Log, Place, ReadLog, WriteSnapshot};
 pub use options::{Durability, Options, Spares};

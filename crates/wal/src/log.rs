@@ -7,6 +7,7 @@ use crate::frame::Batch;
 use crate::reader::Read;
 use crate::recover::Anchor;
 use crate::snapshot::Footer;
+use crate::spare::Room;
 use crate::writer::Released;
 
 /// Where a batch is to stand: the number of its first record, and whose it is. A log that has gone
@@ -58,9 +59,16 @@ pub trait Log {
     /// Makes everything durable that was written. No batch may be under way.
     fn sync(&mut self) -> Result<(), Fault>;
 
-    /// Says in the log that all before this is durable: for a pause, and for an orderly end. No
-    /// batch may be under way.
+    /// Says in the log that all before this is durable: for a pause. No batch may be under way.
     fn mark(&mut self, at_ms: u64) -> Result<(), Fault>;
+
+    /// The orderly end: everything is made durable, and the log says that nothing is missing. No
+    /// batch may be under way, and none follows.
+    fn close(&mut self, at_ms: u64) -> Result<(), Fault>;
+
+    /// How much room there is for new work. Cheap; for about once a second. No batch may be under
+    /// way.
+    fn room(&mut self) -> Room;
 
     /// A reader, at the first record.
     fn reader(&self) -> Self::Reader;

@@ -56,7 +56,7 @@ impl<D: Disk> Reader<D> {
     /// Reads the frame that has the record that comes next.
     pub fn read(&mut self) -> Result<Read<'_>, Fault> {
         let header = loop {
-            if self.wanted > self.shared.durable() {
+            if self.wanted > self.shared.released() {
                 return Ok(Read::UpToDate);
             }
             if self.is_forgotten() {

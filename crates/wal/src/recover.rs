@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::{Corruption, Fault};
-use crate::frame::{self, ALIGNMENT, Broken, COUNTS_END, Chain, Frame, HEADER_BYTES, Header, Kind};
+use crate::frame::{
+    self, ALIGNMENT, Broken, COUNTS_END, Chain, Frame, HEADER_BYTES, Header, Kind, Word,
+};
 use crate::index::{Entry, Shared};
 use crate::load::{Loaded, is_zeros};
 use crate::planted::{self, Bug};
@@ -85,6 +87,7 @@ pub(crate) fn recover<D: Disk>(
             chain: Chain::START,
             at_ms: 0,
             epoch: 0,
+            may_lack: false,
             notes: found.notes,
         },
         last: None,
@@ -384,6 +387,7 @@ impl<D: Disk> Scan<'_, D> {
         }
         self.recovered.last_lsn = last_lsn;
         self.recovered.chain = header.chain;
+        self.recovered.may_lack = header.word == Word::ToldEarly;
         self.recovered.at_ms = self.recovered.at_ms.max(header.at_ms);
         self.recovered.epoch = self.recovered.epoch.max(header.epoch);
         let end = Anchor { lsn: last_lsn, chain: header.chain };

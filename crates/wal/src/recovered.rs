@@ -75,6 +75,9 @@ pub struct Recovered {
     pub at_ms: u64,
     /// The last writer's time in office.
     pub epoch: u64,
+    /// Whether records may be missing that somebody was told of: the last writer told early, and
+    /// did not end in good order.
+    pub may_lack: bool,
     /// What people should hear of.
     pub notes: Vec<Note>,
 }

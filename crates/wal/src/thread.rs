@@ -13,6 +13,7 @@ use crate::log::{Committed, Log, Place, ReadLog, WriteSnapshot};
 use crate::reader::{Read, Reader};
 use crate::recover::Anchor;
 use crate::snapshot::{Footer, SnapshotWriter};
+use crate::spare::Room;
 use crate::writer::Wal;
 
 /// A log that can be synced here, without a hand-over, or over there, beside other work.
@@ -109,6 +110,14 @@ impl<D: Disk> Log for LogThread<D> {
 
     fn mark(&mut self, at_ms: u64) -> Result<(), Fault> {
         self.idle().mark(at_ms)
+    }
+
+    fn close(&mut self, at_ms: u64) -> Result<(), Fault> {
+        self.idle().close(at_ms)
+    }
+
+    fn room(&mut self) -> Room {
+        self.idle().room()
     }
 
     fn reader(&self) -> Reader<D> {

@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
-use crate::frame::{Batch, Chain, Digest, Frame, FrameStamp, HEADER_BYTES, Kind, frame_bytes};
+use crate::frame::{
+    Batch, Chain, Digest, Frame, FrameStamp, HEADER_BYTES, Kind, Word, frame_bytes,
+};
 use crate::index::{Entry, Shared};
 use crate::log::{Committed, Place};
 use crate::options::{Durability, Options};
@@ -110,6 +112,7 @@ impl<D: Disk> Wal<D> {
             segments.push(segment);
         }
         shared.set_durable(recovered.last_lsn);
+        shared.set_released(recovered.last_lsn);
         let mut wal = Self {
             disk: disk.clone(),
             options,
@@ -129,6 +132,10 @@ impl<D: Disk> Wal<D> {
         };
         wal.note_place();
         wal.stock.start();
+        if options.durability != Durability::Sync {
+            // From here on records may be told and get lost: the next start must know.
+            wal.mark(recovered.at_ms)?;
+        }
         Ok((wal, recovered))
     }
 
@@ -139,7 +146,7 @@ impl<D: Disk> Wal<D> {
     /// [`Fault::Full`] if there is no room: nothing was written and it may be tried again. Any
     /// other fault is the end of this log.
     pub fn append(&mut self, batch: &mut Batch, at_ms: u64) -> Result<Lsn, Fault> {
-        self.write(Kind::Records, batch, at_ms)?;
+        self.write(Kind::Records, self.word(), batch, at_ms)?;
         Ok(self.written)
     }
 
@@ -149,6 +156,7 @@ impl<D: Disk> Wal<D> {
         if self.sync_due_ms().is_some_and(|due| due <= at_ms) {
             self.sync()?;
         }
+        self.shared.set_released(self.written);
         Ok(Released(self.written))
     }
 
@@ -173,9 +181,15 @@ impl<D: Disk> Wal<D> {
     }
 
     /// Says on disk what is durable, so that a last frame that rots later is told apart from one
-    /// that was torn. For a pause, and for an orderly end.
+    /// that was torn. For a pause.
     pub fn mark(&mut self, at_ms: u64) -> Result<(), Fault> {
-        self.write(Kind::Mark, &mut Batch::default(), at_ms)?;
+        self.write(Kind::Mark, self.word(), &mut Batch::default(), at_ms)?;
+        self.sync().map(drop)
+    }
+
+    /// The orderly end: a mark that says that nothing is missing behind it.
+    pub fn close(&mut self, at_ms: u64) -> Result<(), Fault> {
+        self.write(Kind::Mark, Word::Closed, &mut Batch::default(), at_ms)?;
         self.sync().map(drop)
     }
 
@@ -187,6 +201,7 @@ impl<D: Disk> Wal<D> {
         }
         self.unsynced_since_ms = None;
         self.shared.set_durable(self.written);
+        self.shared.set_released(self.written);
         Ok(Durable(self.written))
     }
 
@@ -274,7 +289,13 @@ impl<D: Disk> Wal<D> {
         Ok(())
     }
 
-    fn write(&mut self, kind: Kind, batch: &mut Batch, at_ms: u64) -> Result<(), Fault> {
+    fn write(
+        &mut self,
+        kind: Kind,
+        word: Word,
+        batch: &mut Batch,
+        at_ms: u64,
+    ) -> Result<(), Fault> {
         self.expect_good();
         assert_eq!(
             batch.is_empty(),
@@ -289,7 +310,7 @@ impl<D: Disk> Wal<D> {
             self.rotate(at_ms)?;
         }
         self.offset = self.start_of(kind);
-        let stamp = self.stamp(kind, at_ms);
+        let stamp = FrameStamp { word, ..self.stamp(kind, at_ms) };
         let one_at_a_time = self.options.durability == Durability::Sync;
         assert!(!one_at_a_time || self.unsynced_since_ms.is_none(), "one frame may be unsynced");
         self.note_place();
@@ -343,6 +364,15 @@ impl<D: Disk> Wal<D> {
             durable: self.shared.durable(),
             at_ms,
             before: self.chain,
+            word: self.word(),
+        }
+    }
+
+    /// What frames say about those behind them.
+    fn word(&self) -> Word {
+        match self.options.durability {
+            Durability::Sync => Word::Durable,
+            Durability::IntervalMs(_) | Durability::Os => Word::ToldEarly,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenure_wal::disk::model::ModelDisk;
 use tenure_wal::snapshot::SnapshotWriter;
-use tenure_wal::{Anchor, Batch, Committed, Fault, Log, Lsn, Place, Reader, Wal};
+use tenure_wal::{Anchor, Batch, Committed, Fault, Log, Lsn, Place, Reader, Room, Wal};
 
 /// Holds syncs back while it is shut.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +77,14 @@ impl Log for SteppedLog {
 
     fn mark(&mut self, at_ms: u64) -> Result<(), Fault> {
         self.wal.mark(at_ms)
+    }
+
+    fn close(&mut self, at_ms: u64) -> Result<(), Fault> {
+        self.wal.close(at_ms)
+    }
+
+    fn room(&mut self) -> Room {
+        self.wal.room()
     }
 
     fn reader(&self) -> Reader<ModelDisk> {

@@ -3,6 +3,7 @@
 use super::Stamp;
 use crate::event::{Expired, Granted, LeaseExtended, LeaseReleased};
 use crate::id::TaskId;
+use crate::planted::{self, Bug};
 use crate::state::{LeaseEnd, Ledger, StateName, Task, TaskState, WorkerRef};
 use crate::time::{Clock, Timestamp};
 
@@ -12,7 +13,7 @@ pub(crate) fn granted(to: &mut impl Ledger, stamp: Stamp, worker: WorkerRef, ite
         task.granted_ms = item.lease_ms;
         task.lease_id = item.lease_id;
         task.lease_end = LeaseEnd::Open;
-        task.attempt = item.about.attempt;
+        task.attempt = item.about.attempt + u32::from(planted::has(Bug::AttemptCountedLate));
         task.started_at = stamp.at;
         task.last_lsn = stamp.lsn;
     });

@@ -8,6 +8,7 @@ use crate::apply;
 use crate::command::{LeaseRef, LeaseTasks, Leased, Reply};
 use crate::event::{Event, Granted, LeaseGranted};
 use crate::limits::{LEASE_QUEUES_MAX, LEASE_SCAN_MAX, LEASE_TASKS_MAX};
+use crate::planted::{self, Bug};
 use crate::rejection::Rejection;
 use crate::state::{Draft, Ledger, QueueRef};
 use crate::time::Now;
@@ -41,7 +42,7 @@ pub(super) fn decide<'c>(
             continue;
         }
         let mut about = about(draft, task_id, &task);
-        about.attempt += 1;
+        about.attempt += u32::from(!planted::has(Bug::AttemptCountedLate));
         let item = Granted { about, lease_id, lease_ms, expires_at };
         apply::lease::granted(draft, stamp(draft, now), worker, &item);
         leased.push(Leased { task_id, lease_id, expires_at });

@@ -379,7 +379,8 @@ impl DiskFile for ModelFile {
         };
         let end = offset as usize + bytes.len();
         let grows = end.saturating_sub(state.files[self.at].seen.len()) as u64;
-        if let Some(room) = state.room_bytes {
+        // What lies in room that was taken before needs no more of it.
+        if let Some(room) = state.room_bytes.filter(|_| grows > 0) {
             let used: u64 = state.names.values().map(|at| state.files[*at].seen.len() as u64).sum();
             if used + grows > room {
                 return Err(io::Error::from_raw_os_error(28));

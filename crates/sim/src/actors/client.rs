@@ -1,0 +1,313 @@
+//! A client: submits with and without keys, sends the same again when no answer comes, cancels,
+//! retries, looks, waits, and sets queues.
+
+use std::collections::BTreeMap;
+
+use tenure_coordinator::{Answer, Ask, Outcome, Query, TaskFilter};
+use tenure_core::command::{
+    CancelTask, Command, ConfigureQueue, NewTask, Retention, Setting, Start, SubmitTasks,
+};
+use tenure_core::name::{TagKey, TagValue, TaskKey};
+use tenure_core::state::StateName;
+use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
+use tenure_core::time::Timestamp;
+
+use super::{Scene, queue};
+use crate::model::{RequestId, payload};
+
+/// How many requests a client has under way at most.
+const UNDER_WAY_MAX: usize = 12;
+/// Submits that a client keeps to send again.
+const KEPT_MAX: usize = 8;
+
+/// A client.
+#[derive(Debug, Default)]
+pub(crate) struct Client {
+    under_way: BTreeMap<RequestId, Option<SubmitTasks>>,
+    /// Submits with keys that nobody answered; they are sent again.
+    unanswered: Vec<SubmitTasks>,
+    /// Submits with keys that it made lately.
+    keyed: Vec<SubmitTasks>,
+    /// How often it submitted something new.
+    submits: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Submit,
+    SubmitBatch,
+    SubmitAgain,
+    SubmitOther,
+    Burst,
+    Cancel,
+    Retry,
+    Look,
+    WaitForEnd,
+    List,
+    Queues,
+    Everything,
+    Settings,
+    Purge,
+}
+
+const DEEDS: [(u64, Deed); 14] = [
+    (24, Deed::Submit),
+    (8, Deed::SubmitBatch),
+    (5, Deed::SubmitAgain),
+    (3, Deed::SubmitOther),
+    (8, Deed::Burst),
+    (10, Deed::Cancel),
+    (6, Deed::Retry),
+    (10, Deed::Look),
+    (8, Deed::WaitForEnd),
+    (6, Deed::List),
+    (4, Deed::Queues),
+    (3, Deed::Everything),
+    (5, Deed::Settings),
+    (2, Deed::Purge),
+];
+
+impl Client {
+    pub(crate) fn wake(&mut self, scene: &mut Scene<'_>) {
+        if scene.is_healed {
+            return self.resume(scene);
+        }
+        let wait = scene.random.between(1, scene.mix.think_ms);
+        scene.wishes.push(super::Wish::Wake(wait));
+        if let Some(submit) = self.unanswered.pop() {
+            self.send_submit(submit, scene);
+        } else if self.under_way.len() < UNDER_WAY_MAX {
+            let deed = scene.random.weighted(&DEEDS);
+            let is_new = matches!(deed, Deed::Submit | Deed::SubmitBatch | Deed::Burst);
+            self.submits += u64::from(is_new);
+            if !is_new || self.submits <= scene.mix.submits_max {
+                self.act(deed, scene);
+            }
+        }
+    }
+
+    pub(crate) fn hear(&mut self, request: RequestId, outcome: &Outcome, scene: &mut Scene<'_>) {
+        self.under_way.remove(&request);
+        if let Ok(Answer::Submitted(tasks)) = outcome {
+            scene.known.extend(tasks.iter().map(|task| task.task_id));
+        }
+    }
+
+    pub(crate) fn waits_for(&self, request: RequestId) -> bool {
+        self.under_way.contains_key(&request)
+    }
+
+    pub(crate) fn give_up(&mut self, request: RequestId, scene: &mut Scene<'_>) {
+        match self.under_way.remove(&request) {
+            // The key makes it safe to send it again until somebody answers.
+            Some(Some(submit)) => self.unanswered.push(submit),
+            Some(None) if scene.random.chance(500) => {
+                scene.wishes.push(super::Wish::Leave(request));
+            }
+            Some(None) | None => {}
+        }
+    }
+
+    /// Whatever was paused goes on. Said again and again, as nobody may be there to hear it.
+    fn resume(&mut self, scene: &mut Scene<'_>) {
+        scene.wishes.push(super::Wish::Wake(1_000));
+        for number in 0..scene.mix.queues {
+            self.send(Ask::Command(Command::ResumeQueue(queue(number))), scene);
+        }
+    }
+
+    fn act(&mut self, deed: Deed, scene: &mut Scene<'_>) {
+        match deed {
+            Deed::Submit => {
+                let submit = self.new_submit(1, scene);
+                self.send_submit(submit, scene);
+            }
+            Deed::SubmitBatch => {
+                let count = scene.random.between(2, 5);
+                let submit = self.new_submit(count, scene);
+                self.send_submit(submit, scene);
+            }
+            Deed::SubmitAgain => {
+                if let Some(submit) = self.some_keyed(scene) {
+                    self.send_submit(submit, scene);
+                }
+            }
+            Deed::SubmitOther => self.submit_other(scene),
+            Deed::Burst => {
+                for _ in 0..6 {
+                    let submit = self.new_submit(1, scene);
+                    self.send_submit(submit, scene);
+                }
+            }
+            Deed::Cancel => {
+                let grace = scene.random.pick(&[None, Some(0), Some(40), Some(2_000)]);
+                let grace_ms = grace.map(|ms| span("grace_ms", ms));
+                let cancel = CancelTask { task_id: scene.task(), grace_ms };
+                self.send(Ask::Command(Command::CancelTask(cancel)), scene);
+            }
+            Deed::Retry => {
+                let command = Command::RetryTask(scene.task());
+                self.send(Ask::Command(command), scene);
+            }
+            Deed::Look => {
+                let query = Query::Task(scene.task());
+                self.send(Ask::Query(query), scene);
+            }
+            Deed::WaitForEnd => {
+                let wait_ms = scene.random.pick(&[0, 30, 1_000, 9_000]);
+                let query = Query::TaskEnd { task_id: scene.task(), wait_ms };
+                self.send(Ask::Query(query), scene);
+            }
+            Deed::List => self.list(scene),
+            Deed::Queues => {
+                let name = scene.queue();
+                let query = match scene.random.below(3) {
+                    0 => Query::Queue(name),
+                    1 => Query::Queues,
+                    _ => Query::Workers,
+                };
+                self.send(Ask::Query(query), scene);
+            }
+            Deed::Everything => {
+                let query = match scene.random.chance(500) {
+                    true => Query::Status,
+                    false => Query::Facts,
+                };
+                self.send(Ask::Query(query), scene);
+            }
+            Deed::Settings => self.set(scene),
+            Deed::Purge => {
+                let age_ms = scene.random.pick(&[500, 5_000, u64::MAX]);
+                let tasks_max = scene.random.pick(&[3, 50, u64::MAX]);
+                let retention = Retention { age_ms, tasks_max };
+                self.send(Ask::Command(Command::PurgeTasks(retention)), scene);
+            }
+        }
+    }
+
+    fn list(&mut self, scene: &mut Scene<'_>) {
+        let filter = TaskFilter {
+            queue: scene.random.chance(500).then(|| scene.queue()),
+            state: scene.random.chance(500).then(|| scene.random.pick(&StateName::ALL)),
+            before: scene.random.chance(300).then(|| scene.task()),
+            limit: scene.random.between(1, 30) as usize,
+            ..TaskFilter::default()
+        };
+        self.send(Ask::Query(Query::Tasks(filter)), scene);
+    }
+
+    fn set(&mut self, scene: &mut Scene<'_>) {
+        let queue = scene.queue();
+        let command = match scene.random.below(4) {
+            0 => Command::PauseQueue(queue),
+            1 | 2 => Command::ResumeQueue(queue),
+            _ => {
+                let retention_ms = Setting::Set(span("retention_ms", 20_000));
+                Command::ConfigureQueue(ConfigureQueue { queue, retention_ms })
+            }
+        };
+        self.send(Ask::Command(command), scene);
+    }
+
+    fn new_submit(&mut self, count: u64, scene: &mut Scene<'_>) -> SubmitTasks {
+        let id = scene.submission();
+        let has_keys = scene.random.chance(400);
+        let mut tasks: Vec<NewTask> = (0..count as usize)
+            .map(|index| {
+                let key = has_keys.then(|| key(&format!("key-{id}-{index}")));
+                NewTask { key, ..new_task(id, index, scene) }
+            })
+            .collect();
+        // Hardly ever one key for two bodies, which is refused as a whole.
+        if let [first, second, ..] = tasks.as_mut_slice()
+            && has_keys
+            && scene.random.chance(100)
+        {
+            (second.key, second.queue) = (first.key.clone(), first.queue.clone());
+        }
+        let submit = SubmitTasks { tasks };
+        if has_keys {
+            self.keyed.truncate(KEPT_MAX);
+            self.keyed.insert(0, submit.clone());
+        }
+        submit
+    }
+
+    /// A key that is in use, for something else.
+    fn submit_other(&mut self, scene: &mut Scene<'_>) {
+        let Some(known) = self.some_keyed(scene) else { return };
+        let (id, Some(first)) = (scene.submission(), known.tasks.first()) else { return };
+        let task = NewTask {
+            key: first.key.clone(),
+            queue: first.queue.clone(),
+            ..new_task(id, 0, scene)
+        };
+        self.send_submit(SubmitTasks { tasks: vec![task] }, scene);
+    }
+
+    fn some_keyed(&self, scene: &mut Scene<'_>) -> Option<SubmitTasks> {
+        let at = scene.random.below(self.keyed.len() as u64) as usize;
+        self.keyed.get(at).cloned()
+    }
+
+    fn send_submit(&mut self, submit: SubmitTasks, scene: &mut Scene<'_>) {
+        let again = submit.tasks.iter().all(|task| task.key.is_some()).then(|| submit.clone());
+        let request = scene.ask(Ask::Command(Command::SubmitTasks(submit)));
+        self.under_way.insert(request, again);
+    }
+
+    fn send(&mut self, ask: Ask, scene: &mut Scene<'_>) {
+        let request = scene.ask(ask);
+        self.under_way.insert(request, None);
+    }
+}
+
+fn new_task(id: u64, index: usize, scene: &mut Scene<'_>) -> NewTask {
+    let padding = scene.random.pick(&[0, 0, 30, 150]);
+    let bytes = Payload::parse("payload", payload(id, index, padding)).expect("it is short");
+    let lease_ms = scene.random.between(50, scene.mix.lease_ms) as i64;
+    let start = match scene.random.below(8) {
+        0 => Start::After(span("delay_ms", scene.random.between(0, 4_000))),
+        1 => Start::At(Timestamp(scene.wall_ms + scene.random.between(0, 4_000))),
+        _ => Start::AtOnce,
+    };
+    let backoff = Backoff {
+        kind: Some(scene.random.pick(&[
+            BackoffKind::Fixed,
+            BackoffKind::Linear,
+            BackoffKind::Exponential,
+        ])),
+        initial_ms: 200,
+        max_ms: 2_000,
+        jitter_permille: 200,
+    };
+    let tags = match scene.random.chance(200) {
+        true => vec![(
+            TagKey::parse("kind").expect("a short plain key"),
+            TagValue::parse("sim").expect("a short plain value"),
+        )],
+        false => Vec::new(),
+    };
+    NewTask {
+        priority: Priority::parse(scene.random.pick(&[0, 0, 0, -5, 7])).expect("in range"),
+        start,
+        max_attempts: Budget::of(scene.random.between(1, 4) as u16),
+        max_expiries: Budget::of(scene.random.between(1, 4) as u16),
+        backoff: Some(backoff),
+        lease_ms: LeaseMs::parse(lease_ms).expect("in range"),
+        timeout_ms: scene
+            .random
+            .chance(150)
+            .then(|| span("timeout_ms", scene.random.between(0, 6_000))),
+        tags: Tags::parse(tags).expect("one tag"),
+        ..NewTask::new(scene.queue(), bytes)
+    }
+}
+
+fn span(field: &str, ms: u64) -> SpanMs {
+    SpanMs::parse(field, ms as i64).expect("in range")
+}
+
+fn key(text: &str) -> TaskKey {
+    TaskKey::parse(text).expect("a short plain key")
+}

@@ -1,0 +1,297 @@
+//! A worker: leases with and without waiting, reports well and badly, falls silent, comes back with
+//! leases that are long over, and leaves while it waits.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use tenure_coordinator::{Answer, Ask, Outcome, Registration};
+use tenure_core::command::{
+    Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, ReportTasks, Retry,
+};
+use tenure_core::id::LeaseId;
+use tenure_core::name::{FailureCode, QueueName, Reason, WorkerName};
+use tenure_core::terms::{LeaseMs, Payload, SpanMs};
+
+use super::{Scene, Wish, queue};
+use crate::model::RequestId;
+
+/// Old leases that a worker keeps to be a zombie with.
+const OLD_MAX: usize = 20;
+
+/// How many requests a worker has under way at most.
+const UNDER_WAY_MAX: usize = 6;
+
+/// A worker.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    name: WorkerName,
+    held: Vec<LeaseRef>,
+    /// What it once held.
+    old: Vec<LeaseRef>,
+    /// What each report under way is about; nothing for a lease request.
+    under_way: BTreeMap<RequestId, Option<LeaseRef>>,
+    leasing: Option<RequestId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Heartbeat,
+    Complete,
+    Fail,
+    Release,
+    Several,
+    Zombie,
+    SignOff,
+    Register,
+    Disconnect,
+    TooMuch,
+}
+
+const DEEDS: [(u64, Deed); 10] = [
+    (25, Deed::Heartbeat),
+    (25, Deed::Complete),
+    (12, Deed::Fail),
+    (8, Deed::Release),
+    (12, Deed::Several),
+    (10, Deed::Zombie),
+    (2, Deed::SignOff),
+    (2, Deed::Register),
+    (2, Deed::Disconnect),
+    (1, Deed::TooMuch),
+];
+
+impl Worker {
+    pub(crate) fn new(number: u64) -> Self {
+        let name = WorkerName::parse(&format!("worker-{number}")).expect("a short plain name");
+        let (held, old, under_way) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Self { name, held, old, under_way, leasing: None }
+    }
+
+    pub(crate) fn wake(&mut self, scene: &mut Scene<'_>) {
+        if scene.is_healed {
+            return self.work_off(scene);
+        }
+        let think = scene.random.between(1, scene.mix.think_ms);
+        if scene.random.chance(scene.mix.silent_permille) {
+            // It hangs, and goes on as if nothing was.
+            let silence = scene.random.between(0, 3 * scene.mix.lease_ms);
+            return scene.wishes.push(Wish::Wake(think + silence));
+        }
+        scene.wishes.push(Wish::Wake(think));
+        if let Some(request) = self.leasing {
+            if scene.random.chance(60) {
+                self.leave(request, scene);
+            }
+        } else if scene.random.chance(500) {
+            self.lease(scene);
+        }
+        if self.under_way.len() < UNDER_WAY_MAX {
+            let deed = scene.random.weighted(&DEEDS);
+            self.act(deed, scene);
+        }
+    }
+
+    pub(crate) fn hear(&mut self, request: RequestId, outcome: &Outcome) {
+        let Some(about) = self.under_way.remove(&request) else {
+            // An answer that nobody waits for any more: the lease is there, and is not known.
+            return;
+        };
+        if self.leasing == Some(request) {
+            self.leasing = None;
+        }
+        if let Ok(Answer::Leased(grants)) = outcome {
+            self.held.extend(grants.iter().map(|grant| grant.lease()));
+        }
+        if let Some(lease) = about
+            && !matches!(outcome, Ok(Answer::Extended(_)))
+        {
+            self.drop_lease(lease.lease_id);
+        }
+    }
+
+    pub(crate) fn waits_for(&self, request: RequestId) -> bool {
+        self.under_way.contains_key(&request)
+    }
+
+    pub(crate) fn give_up(&mut self, request: RequestId, scene: &mut Scene<'_>) {
+        if self.under_way.remove(&request).is_some() {
+            if self.leasing == Some(request) {
+                self.leasing = None;
+            }
+            if scene.random.chance(700) {
+                scene.wishes.push(Wish::Leave(request));
+            }
+        }
+    }
+
+    /// After the trouble: everything is done, and well.
+    fn work_off(&mut self, scene: &mut Scene<'_>) {
+        scene.wishes.push(Wish::Wake(50));
+        for lease in std::mem::take(&mut self.held) {
+            self.complete(lease, scene);
+        }
+        if self.leasing.is_none() {
+            let queues = (0..scene.mix.queues).map(queue).collect();
+            let request = self.request(queues, 10, None);
+            self.send_lease(Ask::Lease { request, wait_ms: 1_000 }, scene);
+        }
+    }
+
+    fn act(&mut self, deed: Deed, scene: &mut Scene<'_>) {
+        let some = scene.random.below(self.held.len() as u64) as usize;
+        let held = self.held.get(some).copied();
+        match (deed, held) {
+            (Deed::Zombie, _) => self.haunt(scene),
+            (Deed::SignOff, _) => {
+                let ask = Ask::SignOff(self.name.clone());
+                self.send(ask, None, scene);
+            }
+            (Deed::Register, _) => {
+                let registration = Registration {
+                    worker: self.name.clone(),
+                    queues: vec![scene.queue()],
+                    slots: 4,
+                    labels: BTreeMap::new(),
+                    draining: scene.random.chance(100),
+                };
+                self.send(Ask::Register(registration), None, scene);
+            }
+            (Deed::Disconnect, _) => {
+                let leases = std::mem::take(&mut self.held);
+                leases.iter().for_each(|lease| self.remember(*lease));
+                self.send(Ask::Command(Command::DropLeases(leases)), None, scene);
+            }
+            (Deed::TooMuch, _) => {
+                let queues = (0..101).map(queue).collect();
+                let request = self.request(queues, 1, None);
+                self.send(Ask::Lease { request, wait_ms: 0 }, None, scene);
+            }
+            (Deed::Several, _) => self.report_several(scene),
+            (_, None) => {}
+            (Deed::Heartbeat, Some(lease)) => {
+                self.send(Ask::Command(Command::Heartbeat(lease)), Some(lease), scene);
+            }
+            (Deed::Complete, Some(lease)) => self.complete(lease, scene),
+            (Deed::Fail, Some(lease)) => {
+                let fail = fail(lease, scene);
+                self.send(Ask::Command(Command::FailTask(fail)), Some(lease), scene);
+            }
+            (Deed::Release, Some(lease)) => {
+                self.send(Ask::Command(Command::ReleaseTask(lease)), Some(lease), scene);
+            }
+        }
+    }
+
+    /// Acts under a lease that it no longer has, or never had.
+    fn haunt(&mut self, scene: &mut Scene<'_>) {
+        let some = scene.random.below(self.old.len() as u64) as usize;
+        let Some(mut lease) = self.old.get(some).copied() else { return };
+        if scene.random.chance(50) {
+            lease.lease_id = LeaseId(lease.lease_id.0 + scene.random.below(500));
+        }
+        let command = match scene.random.below(4) {
+            0 => Command::Heartbeat(lease),
+            1 => Command::ReleaseTask(lease),
+            2 => Command::FailTask(fail(lease, scene)),
+            _ => Command::CompleteTask(CompleteTask { lease, output: output(lease, "late") }),
+        };
+        self.send(Ask::Command(command), None, scene);
+    }
+
+    fn report_several(&mut self, scene: &mut Scene<'_>) {
+        let mut report = ReportTasks::default();
+        let leases: Vec<_> = self.held.iter().chain(self.old.last()).copied().collect();
+        for lease in leases {
+            match scene.random.below(6) {
+                0 => report.completes.push(CompleteTask { lease, output: output(lease, "many") }),
+                1 => report.fails.push(fail(lease, scene)),
+                2 => report.releases.push(lease),
+                _ => report.heartbeats.push(lease),
+            }
+        }
+        let done = report.completes.iter().map(|complete| complete.lease);
+        let done = done.chain(report.fails.iter().map(|fail| fail.lease));
+        let done: Vec<_> = done.chain(report.releases.iter().copied()).collect();
+        // Whether it is so or not, it thinks so.
+        done.iter().for_each(|lease| self.drop_lease(lease.lease_id));
+        self.send(Ask::Command(Command::ReportTasks(report)), None, scene);
+    }
+
+    fn complete(&mut self, lease: LeaseRef, scene: &mut Scene<'_>) {
+        let complete = CompleteTask { lease, output: output(lease, "done") };
+        self.send(Ask::Command(Command::CompleteTask(complete)), Some(lease), scene);
+    }
+
+    fn lease(&mut self, scene: &mut Scene<'_>) {
+        let queues: Vec<QueueName> =
+            (0..scene.random.between(1, 3)).map(|_| scene.queue()).collect();
+        let lease_ms = scene.random.chance(200).then(|| {
+            let ms = scene.random.between(50, scene.mix.lease_ms) as i64;
+            LeaseMs::parse(ms).expect("in range")
+        });
+        let tasks_max = scene.random.pick(&[1, 1, 2, 5]);
+        let request = self.request(queues, tasks_max, lease_ms);
+        let ask = match scene.random.pick(&[None, Some(0), Some(200), Some(2_000), Some(10_000)]) {
+            None => Ask::Command(Command::LeaseTasks(request)),
+            Some(wait_ms) => Ask::Lease { request, wait_ms },
+        };
+        self.send_lease(ask, scene);
+    }
+
+    fn request(
+        &self,
+        queues: Vec<QueueName>,
+        tasks_max: u32,
+        lease_ms: Option<LeaseMs>,
+    ) -> LeaseTasks {
+        let tasks_max = NonZeroU32::new(tasks_max).unwrap_or(NonZeroU32::MIN);
+        LeaseTasks { worker: self.name.clone(), queues, tasks_max, lease_ms }
+    }
+
+    fn send_lease(&mut self, ask: Ask, scene: &mut Scene<'_>) {
+        let request = scene.ask(ask);
+        self.under_way.insert(request, None);
+        self.leasing = Some(request);
+    }
+
+    fn send(&mut self, ask: Ask, about: Option<LeaseRef>, scene: &mut Scene<'_>) {
+        let request = scene.ask(ask);
+        self.under_way.insert(request, about);
+    }
+
+    fn leave(&mut self, request: RequestId, scene: &mut Scene<'_>) {
+        self.under_way.remove(&request);
+        self.leasing = None;
+        scene.wishes.push(Wish::Leave(request));
+    }
+
+    fn drop_lease(&mut self, lease_id: LeaseId) {
+        if let Some(at) = self.held.iter().position(|held| held.lease_id == lease_id) {
+            let lease = self.held.remove(at);
+            self.remember(lease);
+        }
+    }
+
+    fn remember(&mut self, lease: LeaseRef) {
+        if self.old.len() >= OLD_MAX {
+            self.old.remove(0);
+        }
+        self.old.push(lease);
+    }
+}
+
+fn fail(lease: LeaseRef, scene: &mut Scene<'_>) -> FailTask {
+    let retry = match scene.random.below(5) {
+        0 => Retry::Never,
+        1 => Retry::After(SpanMs::parse("retry_ms", 150).expect("in range")),
+        _ => Retry::WithBackoff,
+    };
+    let code = scene.random.chance(300).then(|| FailureCode::parse("E_SIM").expect("short"));
+    let reason = Reason::keep_end("it did not work");
+    FailTask { lease, reason, code, retry }
+}
+
+fn output(lease: LeaseRef, word: &str) -> Payload {
+    let text = format!("{word} under {}", lease.lease_id);
+    Payload::parse("output", text.into_bytes()).expect("it is short")
+}

@@ -1,0 +1,180 @@
+//! What the log says, read by other eyes than `apply`: every task's past and every lease.
+
+use std::collections::BTreeMap;
+
+use tenure_core::event::Record;
+use tenure_core::id::{LeaseId, Lsn, TaskId};
+use tenure_core::state::StateName;
+use tenure_core::time::Timestamp;
+
+use crate::item::{End, Item};
+
+/// All that the records so far say.
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    pub(crate) tasks: BTreeMap<TaskId, TaskEntry>,
+    pub(crate) leases: BTreeMap<LeaseId, LeaseEntry>,
+    /// Who holds which key in which queue.
+    pub(crate) keys: BTreeMap<(String, String), TaskId>,
+    pub(crate) last_lsn: Lsn,
+    pub(crate) last_at: Timestamp,
+}
+
+/// A task and its past.
+#[derive(Debug)]
+pub(crate) struct TaskEntry {
+    pub(crate) queue: String,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) key: Option<String>,
+    pub(crate) state: StateName,
+    /// What it was after each record of its history.
+    pub(crate) history: Vec<Seen>,
+    pub(crate) lease: Option<LeaseId>,
+    pub(crate) grants: u32,
+    pub(crate) completed: Option<(LeaseId, Vec<u8>)>,
+    pub(crate) is_purged: bool,
+}
+
+/// A task after a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) lsn: Lsn,
+    pub(crate) state: StateName,
+    pub(crate) attempt: u32,
+}
+
+/// A lease that was given.
+#[derive(Debug)]
+pub(crate) struct LeaseEntry {
+    pub(crate) task_id: TaskId,
+    pub(crate) worker: String,
+    pub(crate) attempt: u32,
+    pub(crate) granted: Lsn,
+    /// Its ends, as each was written; the last one counts.
+    pub(crate) ends: Vec<Timestamp>,
+    pub(crate) ended: Option<Lsn>,
+}
+
+impl LeaseEntry {
+    pub(crate) fn expires_at(&self) -> Timestamp {
+        self.ends.last().copied().unwrap_or_default()
+    }
+}
+
+impl TaskEntry {
+    /// What it was after the last of its records up to this one.
+    pub(crate) fn seen_at(&self, lsn: Lsn) -> Option<Seen> {
+        let after = self.history.partition_point(|seen| seen.lsn <= lsn);
+        after.checked_sub(1).map(|at| self.history[at])
+    }
+
+    fn now(&mut self, lsn: Lsn, state: StateName) {
+        self.state = state;
+        let seen = Seen { lsn, state, attempt: self.grants };
+        match self.history.last_mut() {
+            Some(last) if last.lsn == lsn => *last = seen,
+            _ => self.history.push(seen),
+        }
+    }
+}
+
+impl Book {
+    /// The task, if it exists and was not purged.
+    pub(crate) fn task(&self, id: TaskId) -> Option<&TaskEntry> {
+        self.tasks.get(&id).filter(|task| !task.is_purged)
+    }
+
+    /// The lease that a task is held by.
+    pub(crate) fn open_lease(&self, id: TaskId) -> Option<(LeaseId, &LeaseEntry)> {
+        let lease_id = self.task(id)?.lease?;
+        self.leases.get(&lease_id).map(|lease| (lease_id, lease))
+    }
+
+    /// Writes down what an item says. It was found lawful before.
+    pub(crate) fn note(&mut self, record: &Record<'_>, item: Item<'_>) {
+        let lsn = record.lsn;
+        match item {
+            Item::Created(item) => {
+                let key = item.key.as_ref().map(|key| key.as_str().to_owned());
+                if let Some(key) = &key {
+                    let place = (item.queue.as_str().to_owned(), key.clone());
+                    self.keys.insert(place, item.task_id);
+                }
+                let mut task = TaskEntry {
+                    queue: item.queue.as_str().to_owned(),
+                    payload: item.payload.to_vec(),
+                    key,
+                    state: StateName::Waiting,
+                    history: Vec::new(),
+                    lease: None,
+                    grants: 0,
+                    completed: None,
+                    is_purged: false,
+                };
+                task.now(lsn, StateName::Waiting);
+                self.tasks.insert(item.task_id, task);
+            }
+            Item::Granted { worker, item } => {
+                let Some(task) = self.tasks.get_mut(&item.about.task_id) else { return };
+                task.grants += 1;
+                task.lease = Some(item.lease_id);
+                task.now(lsn, StateName::Leased);
+                let lease = LeaseEntry {
+                    task_id: item.about.task_id,
+                    worker: worker.to_owned(),
+                    attempt: task.grants,
+                    granted: lsn,
+                    ends: vec![item.expires_at],
+                    ended: None,
+                };
+                self.leases.insert(item.lease_id, lease);
+            }
+            Item::Extended(item) => self.move_end(item.lease_id, item.expires_at),
+            Item::AskedToStop { about, lease_id, expires_at } => {
+                self.step(about.task_id, lsn, StateName::Leased);
+                self.move_end(lease_id, expires_at);
+            }
+            Item::Ended { about, lease_id, to, by } => {
+                if let Some(lease) = self.leases.get_mut(&lease_id) {
+                    lease.ended = Some(lsn);
+                }
+                if let Some(task) = self.tasks.get_mut(&about.task_id) {
+                    task.lease = None;
+                    if let End::Completed { output } = by {
+                        task.completed = Some((lease_id, output.to_vec()));
+                    }
+                }
+                self.step(about.task_id, lsn, to);
+            }
+            Item::Stale { about, state, .. } => self.step(about.task_id, lsn, state),
+            Item::Canceled { about } => self.step(about.task_id, lsn, StateName::Canceled),
+            Item::Retried { about } => self.step(about.task_id, lsn, StateName::Waiting),
+            Item::Purged(id) => {
+                if let Some(task) = self.tasks.get_mut(&id) {
+                    task.is_purged = true;
+                    if let Some(key) = task.key.clone() {
+                        self.keys.remove(&(task.queue.clone(), key));
+                    }
+                }
+            }
+            Item::Configured => {}
+        }
+    }
+
+    /// Ends a record.
+    pub(crate) fn turn(&mut self, record: &Record<'_>) {
+        (self.last_lsn, self.last_at) = (record.lsn, record.at);
+    }
+
+    fn step(&mut self, id: TaskId, lsn: Lsn, to: StateName) {
+        if let Some(task) = self.tasks.get_mut(&id) {
+            task.now(lsn, to);
+        }
+    }
+
+    fn move_end(&mut self, lease_id: LeaseId, to: Timestamp) {
+        if let Some(lease) = self.leases.get_mut(&lease_id) {
+            lease.ends.push(to);
+        }
+    }
+}

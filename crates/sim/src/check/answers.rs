@@ -1,0 +1,76 @@
+//! Nobody who waits is forgotten: every request is answered, none past its time, and no parked
+//! worker waits beside work that is ready.
+
+use tenure_coordinator::{Ask, Next, Query};
+
+use super::{Broken, Held, hold};
+use crate::desk::CallerId;
+use crate::model::{Delivery, Model};
+use crate::process::Life;
+
+const ONCE: &str = "a request is answered once";
+const IN_TIME: &str = "nobody who waits is forgotten";
+const WORK: &str = "nobody waits beside work that is ready";
+
+/// How long an answer may take beside the wait that was asked for and the time of the disk.
+const ANSWER_MS: u64 = 2_000;
+
+pub(super) fn told(model: &mut Model, caller: CallerId) -> Result<Delivery, Broken> {
+    model.waiting.remove(&caller).ok_or_else(|| Broken {
+        law: ONCE,
+        what: format!("caller {caller} is told again, or was never there"),
+    })
+}
+
+pub(crate) fn wait_ms(ask: &Ask) -> u64 {
+    match ask {
+        Ask::Lease { wait_ms, .. } | Ask::Query(Query::TaskEnd { wait_ms, .. }) => *wait_ms,
+        Ask::Command(_) | Ask::Query(_) | Ask::Register(_) | Ask::SignOff(_) => 0,
+    }
+}
+
+pub(super) fn stepped(model: &Model, life: &Life, now: u64, next: Next) -> Held {
+    if life.is_held() {
+        return Ok(());
+    }
+    let settled = next != Next::Now && life.coordinator.is_settled();
+    for (caller, delivery) in &model.waiting {
+        if delivery.start != life.start || delivery.gone_at.is_some() {
+            continue;
+        }
+        let latest = delivery.at + wait_ms(&delivery.ask) + ANSWER_MS + life.slow_ms;
+        hold(IN_TIME, now <= latest, || {
+            format!(
+                "caller {caller} asked at {} and waits at {now}: {:?}",
+                delivery.at, delivery.ask
+            )
+        })?;
+        if settled && delivery.at < now {
+            beside_work(life, caller, delivery)?;
+        }
+    }
+    Ok(())
+}
+
+/// When all is settled, whoever waits is parked, and with reason.
+fn beside_work(life: &Life, caller: &CallerId, delivery: &Delivery) -> Held {
+    let state = life.coordinator.state();
+    match &delivery.ask {
+        Ask::Lease { request, .. } => {
+            let ready = request.queues.iter().find(|queue| state.has_ready(queue.as_str()));
+            hold(WORK, ready.is_none(), || format!("caller {caller} waits beside {ready:?}"))
+        }
+        Ask::Query(Query::TaskEnd { task_id, .. }) => {
+            let ended = state.task(*task_id).is_none_or(|task| task.state().is_terminal());
+            hold(WORK, !ended, || format!("caller {caller} waits for task {task_id}, which ended"))
+        }
+        Ask::Command(_) | Ask::Query(_) | Ask::Register(_) | Ask::SignOff(_) => {
+            hold(WORK, false, || format!("caller {caller} waits for {:?}", delivery.ask))
+        }
+    }
+}
+
+pub(crate) fn dropped(model: &mut Model, caller: CallerId, is_gone: bool) -> Held {
+    let known = model.waiting.remove(&caller).is_some();
+    hold(IN_TIME, is_gone || !known, || format!("caller {caller} was dropped without a word"))
+}

@@ -1,0 +1,73 @@
+//! At most one completion per task, and its output is that of the report that was accepted.
+
+use tenure_coordinator::{Answer, Ask};
+use tenure_core::Rejection;
+use tenure_core::command::{Command, CompleteTask};
+use tenure_core::event::Record;
+use tenure_core::state::StateName;
+
+use super::{Held, hold};
+use crate::book::Book;
+use crate::item::{End, Item};
+use crate::model::Model;
+
+const ONCE: &str = "at most one completion per task";
+const OUTPUT: &str = "the output is that of the accepted report";
+
+pub(super) fn item(book: &Book, model: &Model, record: &Record<'_>, item: Item<'_>) -> Held {
+    let Item::Ended { about, lease_id, by: End::Completed { output }, .. } = item else {
+        return Ok(());
+    };
+    let task = book.task(about.task_id);
+    hold(ONCE, task.is_some_and(|task| task.completed.is_none()), || {
+        format!("record {}: task {} is completed again", record.lsn, about.task_id)
+    })?;
+    let sent = model.outputs.get(&lease_id).is_some_and(|outputs| outputs.contains(output));
+    hold(OUTPUT, sent, || {
+        let output = String::from_utf8_lossy(output);
+        format!("record {}: nobody sent {output:?} under lease {lease_id}", record.lsn)
+    })
+}
+
+pub(super) fn told(book: &Book, ask: &Ask, answer: &Answer) -> Held {
+    if let (Ask::Command(Command::CompleteTask(sent)), Answer::State(..)) = (ask, answer) {
+        return accepted(book, sent);
+    }
+    if let (Ask::Command(Command::ReportTasks(sent)), Answer::Reported(reports)) = (ask, answer) {
+        let reports = reports.iter().skip(sent.heartbeats.len());
+        for (complete, report) in sent.completes.iter().zip(reports) {
+            match &report.result {
+                Ok(_) => accepted(book, complete)?,
+                Err(rejection) => refused(book, complete, rejection)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn rejected(book: &Book, ask: &Ask, rejection: &Rejection) -> Held {
+    match ask {
+        Ask::Command(Command::CompleteTask(sent)) => refused(book, sent, rejection),
+        Ask::Command(_)
+        | Ask::Lease { .. }
+        | Ask::Query(_)
+        | Ask::Register(_)
+        | Ask::SignOff(_) => Ok(()),
+    }
+}
+
+fn accepted(book: &Book, sent: &CompleteTask) -> Held {
+    let task = book.tasks.get(&sent.lease.task_id);
+    let is_so = task.is_some_and(|task| {
+        task.state == StateName::Completed
+            && task.completed.as_ref().is_some_and(|(by, _)| *by == sent.lease.lease_id)
+    });
+    hold(ONCE, is_so, || format!("{sent:?} was accepted; the log says {task:?}"))
+}
+
+fn refused(book: &Book, sent: &CompleteTask, rejection: &Rejection) -> Held {
+    let by = book.task(sent.lease.task_id).and_then(|task| task.completed.as_ref());
+    hold(ONCE, by.is_none_or(|(by, _)| *by != sent.lease.lease_id), || {
+        format!("{sent:?} was refused ({rejection}) and is done")
+    })
+}

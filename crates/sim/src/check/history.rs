@@ -1,0 +1,30 @@
+//! A task's history has every step that a follower was shown of it.
+
+use tenure_coordinator::history;
+use tenure_wal::Log;
+
+use super::{Broken, Held, hold};
+use crate::check::Laws;
+use crate::process::Life;
+
+/// How many tasks are looked at, about: each step is a read of the log.
+const TASKS: usize = 24;
+
+const LAW: &str = "a history has every step of its task";
+
+/// Compares the history of some tasks with what the records say.
+pub(super) fn ended(laws: &Laws, life: &Life) -> Held {
+    let mut reader = life.coordinator.log().reader();
+    let tasks = laws.book.tasks.iter().filter(|(_, task)| !task.is_purged);
+    for (id, task) in tasks.step_by(1 + laws.book.tasks.len() / TASKS) {
+        let Some(last) = task.history.last() else { continue };
+        let found = history(&mut reader, *id, last.lsn)
+            .map_err(|failure| Broken { law: LAW, what: format!("task {id}: {failure}") })?;
+        let steps = found.steps.iter().map(|step| (step.lsn, step.event, step.to));
+        let shown = laws.feed.of_task(*id);
+        hold(LAW, found.truncated_before.is_none() && shown.eq(steps), || {
+            format!("task {id}: {found:?}")
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! The same key never makes two tasks.
+
+use tenure_core::Rejection;
+use tenure_core::event::Record;
+
+use super::{Held, hold};
+use crate::book::Book;
+use crate::item::Item;
+
+const LAW: &str = "the same key never makes two tasks";
+
+pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
+    let Item::Created(item) = item else { return Ok(()) };
+    let fresh = !book.tasks.contains_key(&item.task_id);
+    let lsn = record.lsn;
+    hold(LAW, fresh, || format!("record {lsn}: task {} is made again", item.task_id))?;
+    let Some(key) = &item.key else { return Ok(()) };
+    let place = (item.queue.as_str().to_owned(), key.as_str().to_owned());
+    let holder = book.keys.get(&place);
+    hold(LAW, holder.is_none(), || {
+        format!("record {lsn}: {place:?} makes {}, held by {holder:?}", item.task_id)
+    })
+}
+
+pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
+    let Rejection::KeyConflict { key, task_id, .. } = rejection else { return Ok(()) };
+    let task = book.tasks.get(task_id);
+    let is_so = task.is_some_and(|task| task.key.as_deref() == Some(key.as_str()));
+    hold(LAW, is_so, || format!("{rejection}; the log says {task:?}"))
+}

@@ -1,0 +1,224 @@
+//! At most one valid lease per task. Lease ids only grow. No lease is given before the earlier one
+//! ended, and one that is over changes nothing.
+
+use tenure_coordinator::{Answer, Ask};
+use tenure_core::Rejection;
+use tenure_core::command::{Command, Extended, LeaseRef, Reported};
+use tenure_core::event::{ExpiryCause, Record};
+use tenure_core::id::{LeaseId, TaskId};
+use tenure_core::state::StateName;
+use tenure_core::time::Timestamp;
+
+use super::{Held, hold};
+use crate::book::Book;
+use crate::item::{End, Item};
+use crate::model::Model;
+
+const GROW: &str = "lease ids only grow";
+const ONE: &str = "at most one valid lease per task";
+const STALE: &str = "a lease that is over changes nothing";
+const TOLD: &str = "a grant that is told is in the log";
+const LOST: &str = "a lease that holds is not called lost";
+
+pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
+    let lsn = record.lsn;
+    match item {
+        Item::Granted { item, .. } => {
+            let (task_id, lease_id) = (item.about.task_id, item.lease_id);
+            let last = book.leases.keys().next_back().copied().unwrap_or_default();
+            hold(GROW, lease_id > last, || format!("record {lsn}: {lease_id} after {last}"))?;
+            let open = book.open_lease(task_id).map(|(open, _)| open);
+            hold(ONE, open.is_none(), || {
+                format!("record {lsn}: task {task_id} is given by {lease_id}, held by {open:?}")
+            })?;
+            let state = book.task(task_id).map(|task| task.state);
+            hold(ONE, state == Some(StateName::Waiting), || {
+                format!("record {lsn}: task {task_id} is given and is {state:?}")
+            })?;
+            hold(ONE, item.expires_at > record.at, || {
+                format!("record {lsn}: lease {lease_id} is over before it begins")
+            })
+        }
+        Item::Extended(item) => holds(book, record, item.task_id, item.lease_id),
+        Item::AskedToStop { about, lease_id, .. } => is_open(book, record, about.task_id, lease_id),
+        Item::Ended { about, lease_id, by, .. } => {
+            is_open(book, record, about.task_id, lease_id)?;
+            ended(book, record, about.task_id, lease_id, by)
+        }
+        Item::Stale { about, lease_id, state } => {
+            let now = book.task(about.task_id).map(|task| task.state);
+            hold(STALE, now == Some(state), || {
+                format!("record {lsn}: task {} was {now:?} and is {state}", about.task_id)
+            })?;
+            let open = book.open_lease(about.task_id);
+            let is_over =
+                open.is_none_or(|(id, lease)| id != lease_id || lease.expires_at() <= record.at);
+            hold(LOST, is_over, || format!("record {lsn}: lease {lease_id} holds"))
+        }
+        Item::Canceled { about } => {
+            let state = book.task(about.task_id).map(|task| task.state);
+            hold(ONE, state == Some(StateName::Waiting), || {
+                format!(
+                    "record {lsn}: task {} is canceled as waiting, and is {state:?}",
+                    about.task_id
+                )
+            })
+        }
+        Item::Retried { about } => {
+            let state = book.task(about.task_id).map(|task| task.state);
+            let can =
+                matches!(state, Some(StateName::Failed | StateName::Dead | StateName::Canceled));
+            hold(ONE, can, || {
+                format!("record {lsn}: task {} is retried and is {state:?}", about.task_id)
+            })
+        }
+        Item::Purged(id) => {
+            let ended = book.task(id).is_some_and(|task| task.state.is_terminal());
+            hold(ONE, ended, || format!("record {lsn}: task {id} is purged and has not ended"))
+        }
+        Item::Created(_) | Item::Configured => Ok(()),
+    }
+}
+
+/// How a lease may end, and when.
+fn ended(
+    book: &Book,
+    record: &Record<'_>,
+    task_id: TaskId,
+    lease_id: LeaseId,
+    by: End<'_>,
+) -> Held {
+    let expires_at = book.leases.get(&lease_id).map(|lease| lease.expires_at()).unwrap_or_default();
+    let lsn = record.lsn;
+    match by {
+        End::Expired(ExpiryCause::RanOut | ExpiryCause::Revoked) => {
+            hold(ONE, expires_at <= record.at, || {
+                format!(
+                    "record {lsn}: lease {lease_id} expires at {:?}, promised until {expires_at:?}",
+                    record.at
+                )
+            })
+        }
+        End::Deadline(deadline_at) => hold(ONE, deadline_at <= record.at, || {
+            format!("record {lsn}: the deadline of task {task_id} passes early")
+        }),
+        End::Completed { .. } | End::Failed | End::Released => {
+            holds(book, record, task_id, lease_id)
+        }
+        End::Expired(ExpiryCause::Disconnected) | End::Canceled => Ok(()),
+    }
+}
+
+/// The lease is the task's, and is not over.
+fn holds(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId) -> Held {
+    is_open(book, record, task_id, lease_id)?;
+    let lease = book.leases.get(&lease_id);
+    hold(STALE, lease.is_some_and(|lease| record.at < lease.expires_at()), || {
+        format!(
+            "record {}: lease {lease_id} of task {task_id} ran out before {:?}",
+            record.lsn, record.at
+        )
+    })
+}
+
+fn is_open(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId) -> Held {
+    let open = book.open_lease(task_id).map(|(open, _)| open);
+    hold(STALE, open == Some(lease_id), || {
+        format!("record {}: lease {lease_id} acts on task {task_id}, held by {open:?}", record.lsn)
+    })
+}
+
+pub(super) fn told(
+    book: &Book,
+    model: &mut Model,
+    ask: &Ask,
+    answer: &Answer,
+    now: Timestamp,
+) -> Held {
+    match answer {
+        Answer::Leased(grants) => {
+            let worker = match ask {
+                Ask::Lease { request, .. } | Ask::Command(Command::LeaseTasks(request)) => {
+                    request.worker.as_str()
+                }
+                Ask::Command(_) | Ask::Query(_) | Ask::Register(_) | Ask::SignOff(_) => "",
+            };
+            for grant in grants {
+                let lease = book.leases.get(&grant.lease_id);
+                let task = book.tasks.get(&grant.task_id);
+                let is_so = lease.is_some_and(|lease| {
+                    (lease.task_id, lease.attempt) == (grant.task_id, grant.attempt)
+                        && lease.worker == worker
+                        && lease.ends.contains(&grant.expires_at)
+                }) && task.is_some_and(|task| task.payload == grant.payload[..]);
+                hold(TOLD, is_so, || format!("{grant:?} for {worker}; the log says {lease:?}"))?;
+                hold(ONE, model.granted.insert(grant.lease_id), || {
+                    format!("lease {} was given twice", grant.lease_id)
+                })?;
+            }
+            Ok(())
+        }
+        Answer::Extended(extended) => match ask {
+            Ask::Command(Command::Heartbeat(lease)) => extends(book, *lease, *extended),
+            Ask::Command(_)
+            | Ask::Lease { .. }
+            | Ask::Query(_)
+            | Ask::Register(_)
+            | Ask::SignOff(_) => Ok(()),
+        },
+        Answer::Reported(reports) => reported(book, ask, reports, now),
+        Answer::Submitted(_)
+        | Answer::Skipped(_)
+        | Answer::State(..)
+        | Answer::Swept(_)
+        | Answer::Settings(_)
+        | Answer::Task(_)
+        | Answer::Tasks(_)
+        | Answer::Queue(_)
+        | Answer::Queues(_)
+        | Answer::Workers(_)
+        | Answer::Registered
+        | Answer::SignedOff(_)
+        | Answer::Status(_)
+        | Answer::Facts(_) => Ok(()),
+    }
+}
+
+fn reported(book: &Book, ask: &Ask, reports: &[Reported], now: Timestamp) -> Held {
+    let Ask::Command(Command::ReportTasks(sent)) = ask else { return Ok(()) };
+    for (lease, report) in sent.heartbeats.iter().zip(reports) {
+        if let Ok(accepted) = &report.result
+            && let Some(extended) = accepted.extended
+        {
+            extends(book, *lease, extended)?;
+        }
+    }
+    for report in reports {
+        if let Err(rejection) = &report.result {
+            rejected(book, rejection, now)?;
+        }
+    }
+    Ok(())
+}
+
+fn extends(book: &Book, lease: LeaseRef, extended: Extended) -> Held {
+    let known = book.leases.get(&lease.lease_id);
+    let is_so = known.is_some_and(|known| {
+        known.task_id == lease.task_id && known.ends.contains(&extended.expires_at)
+    });
+    hold(STALE, is_so, || {
+        format!(
+            "{lease:?} was told to go on until {:?}; the log says {known:?}",
+            extended.expires_at
+        )
+    })
+}
+
+/// Late is lost even before the record that says so.
+pub(super) fn rejected(book: &Book, rejection: &Rejection, now: Timestamp) -> Held {
+    let Rejection::LeaseLost { task_id, lease_id } = rejection else { return Ok(()) };
+    let open = book.open_lease(*task_id).filter(|(_, lease)| now < lease.expires_at());
+    hold(LOST, open.is_none_or(|(open, _)| open != *lease_id), || {
+        format!("lease {lease_id} of task {task_id} is open at {now:?}: {open:?}")
+    })
+}

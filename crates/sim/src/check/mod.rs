@@ -1,0 +1,183 @@
+//! The laws, one file each. They look at every record that may be told, at every reply, at every
+//! recovery and at the end.
+
+mod answers;
+mod attempts;
+mod completions;
+mod feed;
+mod gone;
+mod history;
+mod keys;
+mod leases;
+mod reads;
+mod replay;
+mod submits;
+mod time;
+mod undone;
+
+pub(crate) use answers::{dropped, wait_ms};
+pub(crate) use feed::Told as FeedEvent;
+
+use std::fmt;
+
+use tenure_coordinator::{Next, Outcome, Refusal};
+use tenure_core::codec;
+use tenure_core::event::Record;
+use tenure_core::state::Facts;
+use tenure_core::time::Timestamp;
+use tenure_core::{Rejection, State};
+
+use crate::book::Book;
+use crate::desk::CallerId;
+use crate::item::items;
+use crate::model::{Delivery, Model};
+use crate::process::Life;
+use feed::FeedLaw;
+use gone::GoneLaw;
+use replay::Shadow;
+
+/// A law that was broken, and how.
+#[derive(Clone, Debug)]
+pub struct Broken {
+    /// Which law.
+    pub law: &'static str,
+    /// What was seen.
+    pub what: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.law, self.what)
+    }
+}
+
+pub(crate) type Held = Result<(), Broken>;
+
+/// Says that a law is broken unless it holds.
+pub(crate) fn hold(law: &'static str, holds: bool, what: impl FnOnce() -> String) -> Held {
+    if holds { Ok(()) } else { Err(Broken { law, what: what() }) }
+}
+
+/// All laws, and what they remember.
+#[derive(Debug)]
+pub(crate) struct Laws {
+    pub(crate) book: Book,
+    pub(crate) model: Model,
+    pub(crate) feed: FeedLaw,
+    pub(crate) gone: GoneLaw,
+    shadow: Shadow,
+    /// The time by which the coordinator decided last.
+    pub(crate) log_now: Timestamp,
+    /// Records of the tape that were looked at.
+    pub(crate) read: usize,
+}
+
+impl Laws {
+    pub(crate) fn new() -> Self {
+        Self {
+            book: Book::default(),
+            model: Model::default(),
+            feed: FeedLaw::default(),
+            gone: GoneLaw::default(),
+            shadow: Shadow::new(),
+            log_now: Timestamp::ZERO,
+            read: 0,
+        }
+    }
+
+    /// A record may be told from now on.
+    pub(crate) fn record(&mut self, bytes: &[u8]) -> Result<&'static str, Broken> {
+        let record: Record<'_> = codec::decode(bytes).map_err(|malformed| Broken {
+            law: undone::LAW,
+            what: format!("a record cannot be read: {malformed}"),
+        })?;
+        time::record(&self.book, &record)?;
+        submits::record(&self.book, &mut self.model, &record)?;
+        for item in items(&record) {
+            leases::item(&self.book, &record, item)?;
+            attempts::item(&self.book, &record, item)?;
+            completions::item(&self.book, &self.model, &record, item)?;
+            keys::item(&self.book, &record, item)?;
+            self.book.note(&record, item);
+        }
+        self.book.turn(&record);
+        self.shadow.record(&record);
+        self.feed.record(&record);
+        self.read += 1;
+        Ok(replay::name(&record.event))
+    }
+
+    /// Somebody is told something.
+    pub(crate) fn told(&mut self, caller: CallerId, outcome: &Outcome) -> Result<Delivery, Broken> {
+        let delivery = answers::told(&mut self.model, caller)?;
+        self.model.told += 1;
+        let ask = &delivery.ask;
+        match outcome {
+            Ok(answer) => {
+                submits::told(&self.book, &mut self.model, ask, answer)?;
+                leases::told(&self.book, &mut self.model, ask, answer, self.log_now)?;
+                completions::told(&self.book, ask, answer)?;
+                reads::told(&self.book, &delivery, answer)?;
+                replay::told(&self.shadow, answer)?;
+            }
+            Err(refusal) => {
+                submits::refused(&self.book, &mut self.model, ask, refusal)?;
+                if let Refusal::Rejected(rejection) = refusal {
+                    self.rejected(&delivery, rejection)?;
+                }
+            }
+        }
+        Ok(delivery)
+    }
+
+    fn rejected(&self, delivery: &Delivery, rejection: &Rejection) -> Held {
+        leases::rejected(&self.book, rejection, self.log_now)?;
+        completions::rejected(&self.book, &delivery.ask, rejection)?;
+        keys::rejected(&self.book, rejection)?;
+        reads::rejected(&self.book, rejection)
+    }
+
+    /// Somebody would have been told something, and had left.
+    pub(crate) fn unclaimed(
+        &mut self,
+        caller: CallerId,
+        outcome: &Outcome,
+        life: &Life,
+        now: u64,
+    ) -> Held {
+        let Some(delivery) = self.model.waiting.remove(&caller) else { return Ok(()) };
+        self.gone.unclaimed(&self.book, &mut self.model, &delivery, outcome, life, now)
+    }
+
+    /// What was recovered: the records and the state.
+    pub(crate) fn recovered(&mut self, tape: &[Vec<u8>], found: &[Vec<u8>]) -> Held {
+        undone::recovered(tape, found)
+    }
+
+    /// After a recovery, once all records were looked at.
+    pub(crate) fn state_after_recovery(&self, facts: &Facts) -> Held {
+        replay::recovered(&self.shadow, facts)?;
+        submits::survived(&self.book, &self.model, facts)?;
+        replay::matches_book(&self.book, facts)
+    }
+
+    /// When everything that was decided may be told.
+    pub(crate) fn settled(&self, state: &State) -> Held {
+        replay::settled(&self.shadow, state)?;
+        submits::survived(&self.book, &self.model, state.facts())?;
+        submits::counted(&self.book, &self.model)?;
+        replay::matches_book(&self.book, state.facts())
+    }
+
+    /// When everything has come to an end and was read again.
+    pub(crate) fn ended(&self, life: &Life) -> Held {
+        history::ended(self, life)
+    }
+
+    /// After a step.
+    pub(crate) fn stepped(&self, life: &Life, now: u64, next: Next) -> Held {
+        answers::stepped(&self.model, life, now, next)?;
+        self.gone.stepped(life, now)?;
+        time::stepped(life, now, next)
+    }
+}

@@ -1,0 +1,92 @@
+//! Whoever looks sees what the log says: nothing that is not in it, and nothing older than what
+//! could be told when the question came.
+
+use tenure_coordinator::{Answer, Ask, Query, TaskInfo};
+use tenure_core::Rejection;
+use tenure_core::id::Lsn;
+
+use super::{Held, hold};
+use crate::book::{Book, Seen};
+use crate::model::Delivery;
+
+const DURABLE: &str = "a read shows only what is in the log";
+const FRESH: &str = "a read after a write sees it";
+const FILTER: &str = "a list has what was asked for, newest first";
+
+pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
+    match answer {
+        Answer::Task(task) => task_shown(book, task, delivery.after),
+        Answer::Tasks(page) => {
+            for task in &page.tasks {
+                task_shown(book, task, delivery.after)?;
+            }
+            let falls = page.tasks.windows(2).all(|two| two[0].id > two[1].id);
+            hold(FILTER, falls, || "the order is another".to_owned())?;
+            let Ask::Query(Query::Tasks(filter)) = &delivery.ask else { return Ok(()) };
+            let fits = page.tasks.iter().all(|task| {
+                filter.queue.as_ref().is_none_or(|queue| queue.as_str() == &*task.queue)
+                    && filter.state.is_none_or(|state| state == task.state)
+                    && filter.before.is_none_or(|before| task.id < before)
+            });
+            hold(FILTER, fits, || format!("{filter:?} lists another"))
+        }
+        Answer::Status(status) => {
+            hold(DURABLE, status.lsn <= book.last_lsn, || {
+                format!("LSN {} is not durable", status.lsn)
+            })?;
+            hold(FRESH, status.lsn >= delivery.after, || format!("LSN {} is old", status.lsn))
+        }
+        Answer::Facts(facts) => {
+            let lsn = facts.last_lsn();
+            hold(DURABLE, lsn <= book.last_lsn, || format!("LSN {lsn} is not durable"))
+        }
+        Answer::Submitted(_)
+        | Answer::Skipped(_)
+        | Answer::Leased(_)
+        | Answer::Extended(_)
+        | Answer::State(..)
+        | Answer::Reported(_)
+        | Answer::Swept(_)
+        | Answer::Settings(_)
+        | Answer::Queue(_)
+        | Answer::Queues(_)
+        | Answer::Workers(_)
+        | Answer::Registered
+        | Answer::SignedOff(_) => Ok(()),
+    }
+}
+
+fn task_shown(book: &Book, task: &TaskInfo, after: Lsn) -> Held {
+    let Some(entry) = book.tasks.get(&task.id) else {
+        return hold(DURABLE, false, || format!("task {} is not in the log", task.id));
+    };
+    let shown = Seen { lsn: task.last_lsn, state: task.state, attempt: task.attempt };
+    hold(DURABLE, entry.history.contains(&shown), || {
+        format!("task {} is shown as {shown:?}, never so in {:?}", task.id, entry.history)
+    })?;
+    let known = entry.seen_at(after);
+    hold(FRESH, known.is_none_or(|known| shown.lsn >= known.lsn), || {
+        format!("task {} is shown as {shown:?}, and was {known:?} before the question", task.id)
+    })
+}
+
+pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
+    match rejection {
+        Rejection::TaskNotFound { task_id } => {
+            hold(FRESH, book.task(*task_id).is_none(), || format!("{rejection}, and it is there"))
+        }
+        Rejection::TaskTerminal { task_id, state } | Rejection::NotRetryable { task_id, state } => {
+            let entry = book.tasks.get(task_id);
+            let was =
+                entry.is_some_and(|task| task.history.iter().any(|seen| seen.state == *state));
+            hold(DURABLE, was, || format!("{rejection}; the log says {entry:?}"))
+        }
+        Rejection::LeaseLost { .. }
+        | Rejection::KeyConflict { .. }
+        | Rejection::KeyTwice { .. }
+        | Rejection::TooManyQueues { .. }
+        | Rejection::BatchTooLarge { .. }
+        | Rejection::RecordTooLarge { .. }
+        | Rejection::IdsExhausted { .. } => Ok(()),
+    }
+}

@@ -1,0 +1,101 @@
+//! Replaying the log gives the state: after a recovery, and while it is lived through. And no state
+//! breaks a law of core.
+
+use tenure_coordinator::Answer;
+use tenure_core::event::{Event, Record};
+use tenure_core::state::{Facts, StateHash};
+use tenure_core::{State, apply, invariant};
+
+use super::{Held, hold};
+use crate::book::Book;
+
+const SAME: &str = "a replay gives the same state";
+const CORE: &str = "the laws of core hold";
+const BOOK: &str = "the state is what the log says";
+
+/// A state that only ever replays.
+#[derive(Debug)]
+pub(crate) struct Shadow {
+    state: State,
+}
+
+impl Shadow {
+    pub(super) fn new() -> Self {
+        Self { state: State::replaying(0x5eed) }
+    }
+
+    pub(super) fn record(&mut self, record: &Record<'_>) {
+        apply(&mut self.state, record);
+    }
+
+    fn hash(&self) -> StateHash {
+        self.state.facts().hash()
+    }
+}
+
+pub(super) fn recovered(shadow: &Shadow, facts: &Facts) -> Held {
+    hold(SAME, facts.hash() == shadow.hash(), || {
+        format!("the recovered state differs at LSN {}", facts.last_lsn())
+    })?;
+    invariant::check_facts(facts).or_else(|broken| hold(CORE, false, || broken.to_string()))
+}
+
+pub(super) fn settled(shadow: &Shadow, state: &State) -> Held {
+    hold(SAME, state.facts().hash() == shadow.hash(), || {
+        format!("the living state differs at LSN {}", state.last_lsn())
+    })?;
+    invariant::check(state).or_else(|broken| hold(CORE, false, || broken.to_string()))
+}
+
+/// Whoever asks for everything gets what the log says.
+pub(super) fn told(shadow: &Shadow, answer: &Answer) -> Held {
+    let Answer::Facts(facts) = answer else { return Ok(()) };
+    if facts.last_lsn() != shadow.state.last_lsn() {
+        return Ok(());
+    }
+    hold(SAME, facts.hash() == shadow.hash(), || {
+        format!("the facts that were told differ at LSN {}", facts.last_lsn())
+    })
+}
+
+/// The state has the tasks that the book has, as it has them.
+pub(super) fn matches_book(book: &Book, facts: &Facts) -> Held {
+    let there = book.tasks.values().filter(|task| !task.is_purged).count() as u64;
+    hold(BOOK, facts.task_count() == there, || {
+        format!("{} tasks, and the log has {there}", facts.task_count())
+    })?;
+    for task in facts.tasks() {
+        let Some(entry) = book.task(task.id) else {
+            return hold(BOOK, false, || format!("task {} is not in the log", task.id));
+        };
+        let lease = task.lease().map(|lease| (lease.lease_id, lease.expires_at));
+        let open = book.open_lease(task.id).map(|(id, lease)| (id, lease.expires_at()));
+        let output = entry.completed.as_ref().map_or(&[][..], |(_, output)| output);
+        let is_so = (task.state(), task.attempt(), lease) == (entry.state, entry.grants, open)
+            && task.output() == output
+            && task.payload() == entry.payload
+            && task.key() == entry.key.as_deref();
+        hold(BOOK, is_so, || format!("task {} is {task:?}; the log says {entry:?}", task.id))?;
+    }
+    Ok(())
+}
+
+pub(super) fn name(event: &Event<'_>) -> &'static str {
+    match event {
+        Event::TaskCreated(_) => "TaskCreated",
+        Event::LeaseGranted(_) => "LeaseGranted",
+        Event::LeaseExtended(_) => "LeaseExtended",
+        Event::LeaseExpired(_) => "LeaseExpired",
+        Event::LeaseReleased(_) => "LeaseReleased",
+        Event::TaskCompleted(_) => "TaskCompleted",
+        Event::TaskFailed(_) => "TaskFailed",
+        Event::TaskCancelled(_) => "TaskCancelled",
+        Event::ReportsApplied(_) => "ReportsApplied",
+        Event::CancelRequested(_) => "CancelRequested",
+        Event::TaskRetried(_) => "TaskRetried",
+        Event::TimerFired(_) => "TimerFired",
+        Event::QueueConfigured(_) => "QueueConfigured",
+        Event::TasksPurged(_) => "TasksPurged",
+        Event::IdsSkipped(_) => "IdsSkipped",
+    }
+}

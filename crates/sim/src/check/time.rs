@@ -1,0 +1,31 @@
+//! Log time never goes back, and no lease outlives its end.
+
+use tenure_coordinator::Next;
+use tenure_core::event::Record;
+
+use super::{Held, hold};
+use crate::book::Book;
+use crate::process::Life;
+
+const LAW: &str = "log time never goes back";
+const IN_TIME: &str = "a lease that is over is taken back within a second";
+
+/// How late a lease may be taken back.
+const LATE_MS: u64 = 1_000;
+
+pub(super) fn record(book: &Book, record: &Record<'_>) -> Held {
+    hold(LAW, record.at >= book.last_at, || {
+        format!("record {} is of {:?}, after one of {:?}", record.lsn, record.at, book.last_at)
+    })
+}
+
+pub(super) fn stepped(life: &Life, now: u64, next: Next) -> Held {
+    if next == Next::Now {
+        return Ok(());
+    }
+    let log = life.now(now).log;
+    let late = life.coordinator.state().next_lease_end().filter(|end| end.plus_ms(LATE_MS) < log);
+    hold(IN_TIME, late.is_none() || life.is_held(), || {
+        format!("one ended at {late:?}, and it is {log:?}")
+    })
+}

@@ -1,0 +1,89 @@
+//! The weather: the real rules, the real log and the real coordinator in a simulated world. One
+//! thread, one virtual clock, one seed; the same seed gives the same run, to the last byte.
+//!
+//! Clients, workers and followers talk to the coordinator over a line that delays, loses, doubles
+//! and reorders. The machine crashes at any call to its disk, loses its power or only its process,
+//! runs out of room, and has its clock set. The laws (`check`) look at every record, every reply
+//! and every recovery. Then the trouble ends, and everything has to come to an end.
+
+mod actors;
+mod book;
+mod check;
+mod desk;
+mod disk;
+mod item;
+mod lives;
+mod log;
+mod mix;
+mod model;
+mod network;
+mod process;
+mod random;
+pub mod runner;
+mod tally;
+mod trace;
+mod trouble;
+mod world;
+
+pub use check::Broken;
+pub use mix::Mix;
+pub use tally::Tally;
+
+use std::fmt;
+
+/// What a run was like.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// One number for everything that happened.
+    pub hash: u64,
+    /// How much virtual time went by, in milliseconds.
+    pub virtual_ms: u64,
+    /// How many things happened.
+    pub events: u64,
+    /// Records that were written.
+    pub records: u64,
+    /// What happened how often.
+    pub tally: Tally,
+}
+
+/// A run that broke a law.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// Its seed.
+    pub seed: u64,
+    /// What the seed drew.
+    pub mix: Mix,
+    /// When it was, in virtual milliseconds.
+    pub at_ms: u64,
+    /// What was broken.
+    pub broken: Broken,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, mix, at_ms, broken } = self;
+        write!(
+            f,
+            "seed {seed} breaks a law after {at_ms} virtual milliseconds\n  {broken}\n  it drew \
+             {mix:?}\nrepeat it, and read along, with:\n    cargo xtask sim --seed {seed}"
+        )
+    }
+}
+
+/// Whether a run tells its story.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Voice {
+    /// Only how it ended.
+    Quiet,
+    /// Every event, on stderr.
+    Loud,
+}
+
+/// Lives through one seed.
+pub fn run(seed: u64, voice: Voice) -> Result<Ran, Box<Failed>> {
+    runner::guarded(seed, |seed| {
+        let mut world = world::World::new(seed, voice == Voice::Loud);
+        let held = world.run();
+        (held, world)
+    })
+}

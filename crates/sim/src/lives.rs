@@ -1,0 +1,105 @@
+//! The coordinator's lives: each starts from what the disk has, and ends in order or not.
+
+use tenure_coordinator::{Answer, Refusal};
+use tenure_wal::Note;
+
+use crate::actors::FollowerActor;
+use crate::check::{Held, hold};
+use crate::process::{Life, Started};
+use crate::tally::count_outcome;
+use crate::trouble::Death;
+use crate::world::{CAUSE, World};
+
+pub(crate) const RECOVERS: &str = "a log can always be recovered";
+
+impl World {
+    /// Starts the coordinator from what the disk has.
+    pub(crate) fn restart(&mut self) -> Held {
+        if self.life.is_some() {
+            return Ok(());
+        }
+        self.plan_for_recovery();
+        match self.machine.start(&self.mix, &mut self.random) {
+            Ok(started) => self.started(started),
+            Err(failure) => {
+                let cause =
+                    self.machine.disk.happened().is_some() || self.machine.disk.is_limited();
+                hold(RECOVERS, cause, || failure.to_string())?;
+                self.tally.add("fault", "recovery fails");
+                self.trace.note(self.now, format_args!("it does not start: {failure}"));
+                self.die(Death::Again);
+                Ok(())
+            }
+        }
+    }
+
+    fn started(&mut self, started: Started) -> Held {
+        let Started { life, records, notes } = started;
+        let told = self.machine.tape.borrow().len();
+        self.trace.note(self.now, format_args!("start {}: {} records", life.start, records.len()));
+        self.laws.recovered(&self.machine.tape.borrow(), &records)?;
+        let untold = records.len() - told;
+        self.tally.add_many("fault", "records that nobody was told of", untold as u64);
+        self.machine.tape.borrow_mut().extend(records.into_iter().skip(told));
+        self.read_tape()?;
+        self.laws.state_after_recovery(life.coordinator.state().facts())?;
+        for note in notes {
+            self.tally.add(
+                "fault",
+                match note {
+                    Note::Torn { .. } => "torn end",
+                    Note::Scar { .. } => "scar",
+                    Note::OneHeader { .. } => "one header",
+                },
+            );
+        }
+        self.life = Some(life);
+        Ok(())
+    }
+
+    /// The coordinator of this start is gone, with all who waited and all who followed.
+    pub(crate) fn bury(&mut self) -> Option<Life> {
+        let life = self.life.take();
+        self.followers.iter_mut().for_each(FollowerActor::cut);
+        if let Some(life) = &life {
+            let uses = life.coordinator.log().uses;
+            self.tally.add_many("log", "committed here", uses.here);
+            self.tally.add_many("log", "committed beside", uses.beside);
+            self.tally.add_many("log", "frame held", uses.full);
+            self.tally.add_many("log", "mark", uses.marks);
+            self.laws.model.waiting.retain(|_, delivery| delivery.start != life.start);
+        }
+        life
+    }
+
+    /// Those who were told something by a coordinator that has ended.
+    pub(crate) fn hear_the_last(&mut self, life: &Life) -> Held {
+        for (caller, outcome) in self.desk.take_news().told {
+            // Only that it is over: nothing else may be told so late.
+            let is_over = matches!(&outcome, Err(Refusal::Unavailable(_)));
+            let is_none = matches!(&outcome, Ok(Answer::Leased(grants)) if grants.is_empty());
+            hold(CAUSE, is_over || (life.is_stopping && is_none), || {
+                format!("{caller} is told {outcome:?} at the end")
+            })?;
+            count_outcome(&mut self.tally, &outcome);
+        }
+        Ok(())
+    }
+
+    /// An orderly end.
+    pub(crate) fn close(&mut self) -> Held {
+        let Some(life) = self.bury() else { return Ok(()) };
+        let reading = life.reading(self.now);
+        let Life { coordinator, .. } = life;
+        let closed = coordinator.close(reading);
+        self.desk.take_news();
+        self.tally.add("fault", "stopped in order");
+        self.trace.note(self.now, format_args!("it has stopped: {}", closed.is_ok()));
+        let cause = self.machine.disk.happened();
+        if let Err(fault) = closed {
+            hold(CAUSE, cause.is_some(), || format!("at the end: {fault}"))?;
+        }
+        self.die(Death::Closed);
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! The real log on the modelled disk, with syncs that take virtual time: what is begun is committed
+//! when the clock says so, and the next batch is decided meanwhile.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use tenure_wal::disk::model::ModelDisk;
+use tenure_wal::snapshot::SnapshotWriter;
+use tenure_wal::{Anchor, Batch, Committed, Fault, Log, Lsn, Place, Reader, Room, Wal};
+
+use crate::random::Random;
+
+/// Records that may be told, as bytes, in the order of the log. The laws read them.
+pub(crate) type Tape = Rc<RefCell<Vec<Vec<u8>>>>;
+
+/// How often the log was used which way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Uses {
+    pub(crate) here: u64,
+    pub(crate) beside: u64,
+    pub(crate) full: u64,
+    pub(crate) marks: u64,
+}
+
+/// A log whose syncs take virtual time.
+#[derive(Debug)]
+pub(crate) struct SimLog {
+    wal: Wal<ModelDisk>,
+    clock: Rc<Cell<u64>>,
+    random: Random,
+    sync_ms: u64,
+    under_way: Option<UnderWay>,
+    /// When the disk is done with what was done here.
+    busy_until: u64,
+    tape: Tape,
+    pub(crate) uses: Uses,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    batch: Batch,
+    place: Place,
+    at_ms: u64,
+    done_at: u64,
+}
+
+impl SimLog {
+    pub(crate) fn new(
+        wal: Wal<ModelDisk>,
+        clock: Rc<Cell<u64>>,
+        random: Random,
+        sync_ms: u64,
+        tape: Tape,
+    ) -> Self {
+        let uses = Uses::default();
+        Self { wal, clock, random, sync_ms, under_way: None, busy_until: 0, tape, uses }
+    }
+
+    /// When the batch under way is to be committed.
+    pub(crate) fn done_at(&self) -> Option<u64> {
+        self.under_way.as_ref().map(|sent| sent.done_at)
+    }
+
+    /// Until when whoever called is kept waiting.
+    pub(crate) fn busy_until(&self) -> u64 {
+        self.busy_until
+    }
+
+    fn write(&mut self, batch: Batch, place: Place, at_ms: u64) -> Committed {
+        let committed = self.wal.commit_at(batch, place, at_ms);
+        match &committed.result {
+            Ok(_) => {
+                let records = committed.batch.records_from(place.lsn);
+                self.tape.borrow_mut().extend(records.map(|(_, bytes)| bytes.to_vec()));
+            }
+            Err(Fault::Full) => self.uses.full += 1,
+            Err(_) => {}
+        }
+        committed
+    }
+}
+
+impl Log for SimLog {
+    type Reader = Reader<ModelDisk>;
+    type Snapshot = SnapshotWriter<ModelDisk>;
+
+    fn epoch(&self) -> u64 {
+        self.wal.epoch()
+    }
+
+    fn end(&self) -> Anchor {
+        Anchor { lsn: self.wal.written(), chain: self.wal.chain() }
+    }
+
+    fn commit(&mut self, batch: Batch, place: Place, at_ms: u64) -> Committed {
+        assert!(self.under_way.is_none(), "one batch is under way at a time");
+        self.uses.here += 1;
+        self.busy_until = self.clock.get() + self.random.between(0, self.sync_ms);
+        self.write(batch, place, at_ms)
+    }
+
+    fn begin(&mut self, batch: Batch, place: Place, at_ms: u64) {
+        assert!(self.under_way.is_none(), "one batch is under way at a time");
+        self.uses.beside += 1;
+        let done_at = self.clock.get() + self.random.between(0, self.sync_ms);
+        self.under_way = Some(UnderWay { batch, place, at_ms, done_at });
+    }
+
+    fn poll(&mut self) -> Option<Committed> {
+        let sent = self.under_way.take_if(|sent| sent.done_at <= self.clock.get())?;
+        Some(self.write(sent.batch, sent.place, sent.at_ms))
+    }
+
+    fn sync_due_ms(&self) -> Option<u64> {
+        assert!(self.under_way.is_none(), "no batch may be under way");
+        self.wal.sync_due_ms()
+    }
+
+    fn sync(&mut self) -> Result<(), Fault> {
+        assert!(self.under_way.is_none(), "no batch may be under way");
+        self.wal.sync().map(drop)
+    }
+
+    fn mark(&mut self, at_ms: u64) -> Result<(), Fault> {
+        assert!(self.under_way.is_none(), "no batch may be under way");
+        self.uses.marks += 1;
+        self.wal.mark(at_ms)
+    }
+
+    fn close(&mut self, at_ms: u64) -> Result<(), Fault> {
+        assert!(self.under_way.is_none(), "no batch may be under way");
+        self.wal.close(at_ms)
+    }
+
+    fn room(&mut self) -> Room {
+        assert!(self.under_way.is_none(), "no batch may be under way");
+        self.wal.room()
+    }
+
+    fn reader(&self) -> Reader<ModelDisk> {
+        self.wal.reader()
+    }
+
+    fn snapshot(&self, lsn: Lsn) -> Result<SnapshotWriter<ModelDisk>, Fault> {
+        SnapshotWriter::create(self.wal.disk(), self.wal.log_id(), lsn)
+    }
+
+    fn trim(&mut self, before: Lsn) -> Result<(), Fault> {
+        self.wal.trim(before)
+    }
+}

@@ -1,0 +1,87 @@
+//! What a seed draws before anything happens: how many there are, how bad the weather is.
+
+use crate::random::Random;
+
+/// The options of one run. Printed when it fails.
+#[derive(Clone, Debug)]
+pub struct Mix {
+    /// How long there is trouble, in virtual milliseconds.
+    pub trouble_for_ms: u64,
+    /// Submits by each client, at most.
+    pub submits_max: u64,
+    /// Clients that submit, cancel, retry, look and wait.
+    pub clients: u64,
+    /// Workers.
+    pub workers: u64,
+    /// Followers of the feed.
+    pub followers: u64,
+    /// Queues.
+    pub queues: u64,
+    /// How long an actor thinks between two deeds, at most.
+    pub think_ms: u64,
+    /// How long a message is under way, at most.
+    pub latency_ms: u64,
+    /// Messages lost, in a thousand.
+    pub lost_permille: u64,
+    /// Messages that come twice, in a thousand.
+    pub doubled_permille: u64,
+    /// How long it takes until the coordinator looks at what came, at most.
+    pub wake_ms: u64,
+    /// How long a sync takes, at most.
+    pub sync_ms: u64,
+    /// How long leases are, at most.
+    pub lease_ms: u64,
+    /// How long an actor waits for an answer.
+    pub patience_ms: u64,
+    /// How often something goes wrong with the machine, about; never if zero.
+    pub trouble_every_ms: u64,
+    /// Deaths that are losses of power, in a thousand; the others leave the page cache.
+    pub power_permille: u64,
+    /// How far the wall clock may be set, in milliseconds; never if zero.
+    pub jump_ms: u64,
+    /// Workers' deeds that are silence, in a thousand.
+    pub silent_permille: u64,
+    /// Whether the disk can be full.
+    pub fills: bool,
+    /// Bytes of a segment.
+    pub segment_bytes: u64,
+}
+
+impl Mix {
+    pub(crate) fn draw(random: &mut Random) -> Self {
+        let is_calm = random.chance(100);
+        let mut bad = |permille: u64| match is_calm {
+            true => 0,
+            false => random.pick(&[0, permille / 4, permille]),
+        };
+        let (lost_permille, doubled_permille) = (bad(200), bad(200));
+        let latency_ms = random.pick(&[0, 2, 20, 300]);
+        let trouble_every_ms = match is_calm {
+            true => 0,
+            false => random.pick(&[0, 700, 2_000, 5_000]),
+        };
+        Self {
+            trouble_for_ms: random.between(4, 20) * 1_000,
+            submits_max: random.between(5, 60),
+            clients: random.between(1, 5),
+            workers: random.between(1, 6),
+            followers: random.between(1, 3),
+            queues: random.between(1, 4),
+            think_ms: random.pick(&[80, 200, 500, 1_500]),
+            latency_ms,
+            lost_permille,
+            doubled_permille,
+            wake_ms: random.pick(&[0, 1, 10, 60]),
+            sync_ms: random.pick(&[0, 1, 8, 80]),
+            lease_ms: random.pick(&[60, 300, 2_000, 8_000]),
+            // Short enough that some answers come too late.
+            patience_ms: random.pick(&[50, 400, 3_000]) + latency_ms,
+            trouble_every_ms,
+            power_permille: random.pick(&[0, 500, 1_000]),
+            jump_ms: random.pick(&[0, 0, 3_000, 3_600_000]),
+            silent_permille: random.pick(&[0, 50, 300]),
+            fills: random.chance(500),
+            segment_bytes: random.pick(&[40 << 10, 64 << 10, 256 << 10]),
+        }
+    }
+}

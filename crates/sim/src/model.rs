@@ -1,0 +1,104 @@
+//! What the outside asked for, and what it was told. It never looks inside.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tenure_coordinator::Ask;
+use tenure_core::command::{Command, NewTask};
+use tenure_core::id::{LeaseId, Lsn, TaskId};
+
+use crate::desk::CallerId;
+
+/// A request of an actor; it may reach the coordinator in several copies.
+pub(crate) type RequestId = u64;
+
+/// Tasks that were sent together, however often.
+pub(crate) type SubmissionId = u64;
+
+/// One copy of a request at the coordinator's desk.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) request: RequestId,
+    pub(crate) actor: usize,
+    pub(crate) ask: Ask,
+    /// Which start of the coordinator it reached.
+    pub(crate) start: u64,
+    /// When it came, by virtual time.
+    pub(crate) at: u64,
+    /// The last record that could be told by then: an answer may not be older.
+    pub(crate) after: Lsn,
+    /// The last record that was decided when its caller left.
+    pub(crate) gone_at: Option<Lsn>,
+}
+
+/// Tasks that were sent together.
+#[derive(Debug)]
+pub(crate) struct Submission {
+    pub(crate) tasks: Vec<NewTask>,
+    /// Copies that reached the coordinator.
+    pub(crate) copies: u64,
+    /// Copies that were refused.
+    pub(crate) refused: u64,
+    /// Records that took them.
+    pub(crate) taken: u64,
+}
+
+/// All that was asked and told.
+#[derive(Debug, Default)]
+pub(crate) struct Model {
+    /// Copies that are at the desk and were not told anything.
+    pub(crate) waiting: BTreeMap<CallerId, Delivery>,
+    pub(crate) submissions: BTreeMap<SubmissionId, Submission>,
+    /// Tasks that somebody was told of, and the payload that they must have.
+    pub(crate) acknowledged: BTreeMap<TaskId, Vec<u8>>,
+    /// Tasks that somebody was told to have made.
+    pub(crate) made: BTreeSet<TaskId>,
+    /// Leases that somebody was told of, or would have been.
+    pub(crate) granted: BTreeSet<LeaseId>,
+    /// Outputs that were sent under each lease.
+    pub(crate) outputs: BTreeMap<LeaseId, BTreeSet<Vec<u8>>>,
+    pub(crate) told: u64,
+}
+
+impl Model {
+    /// A copy has reached the coordinator.
+    pub(crate) fn delivered(&mut self, caller: CallerId, delivery: Delivery) {
+        if let Ask::Command(command) = &delivery.ask {
+            self.note_command(command);
+        }
+        self.waiting.insert(caller, delivery);
+    }
+
+    fn note_command(&mut self, command: &Command) {
+        let mut sent = |lease: LeaseId, output: &[u8]| {
+            self.outputs.entry(lease).or_default().insert(output.to_vec());
+        };
+        if let Command::CompleteTask(complete) = command {
+            sent(complete.lease.lease_id, complete.output.as_bytes());
+        }
+        if let Command::ReportTasks(report) = command {
+            for complete in &report.completes {
+                sent(complete.lease.lease_id, complete.output.as_bytes());
+            }
+        }
+        if let Command::SubmitTasks(submit) = command
+            && let Some((id, _)) =
+                submit.tasks.first().and_then(|task| nonce(task.payload.as_bytes()))
+        {
+            let fresh =
+                || Submission { tasks: submit.tasks.clone(), copies: 0, refused: 0, taken: 0 };
+            self.submissions.entry(id).or_insert_with(fresh).copies += 1;
+        }
+    }
+}
+
+/// The payload of a task: which submission it is from, and its place there.
+pub(crate) fn payload(id: SubmissionId, index: usize, padding: usize) -> Vec<u8> {
+    format!("{id}.{index}.{}", "x".repeat(padding)).into_bytes()
+}
+
+/// Reads what [`payload`] wrote.
+pub(crate) fn nonce(payload: &[u8]) -> Option<(SubmissionId, usize)> {
+    let text = std::str::from_utf8(payload).ok()?;
+    let mut parts = text.split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}

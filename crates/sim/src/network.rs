@@ -1,0 +1,50 @@
+//! Messages between those outside and the coordinator: late, lost, doubled, and out of order.
+
+use crate::mix::Mix;
+use crate::random::Random;
+use crate::tally::Tally;
+
+/// Which way a message goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way {
+    In,
+    Out,
+}
+
+/// The weather on the line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    latency_ms: u64,
+    lost_permille: u64,
+    doubled_permille: u64,
+}
+
+impl Line {
+    pub(crate) fn of(mix: &Mix) -> Self {
+        let Mix { latency_ms, lost_permille, doubled_permille, .. } = *mix;
+        Self { latency_ms, lost_permille, doubled_permille }
+    }
+
+    /// Nothing is lost or doubled any more.
+    pub(crate) fn heal(&mut self) {
+        (self.lost_permille, self.doubled_permille) = (0, 0);
+    }
+
+    /// After how long each copy of a message arrives; none if it is lost.
+    pub(crate) fn send(&self, way: Way, random: &mut Random, tally: &mut Tally) -> Vec<u64> {
+        let (lost, doubled) = match way {
+            Way::In => ("request lost", "request doubled"),
+            Way::Out => ("reply lost", "reply doubled"),
+        };
+        if random.chance(self.lost_permille) {
+            tally.add("network", lost);
+            return Vec::new();
+        }
+        let copies = match random.chance(self.doubled_permille) {
+            true => 2,
+            false => 1,
+        };
+        tally.add_many("network", doubled, copies - 1);
+        (0..copies).map(|_| random.between(0, self.latency_ms)).collect()
+    }
+}

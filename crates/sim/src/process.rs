@@ -1,0 +1,154 @@
+//! The coordinator's process: it starts from the disk, lives, and dies with or without the power.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use tenure_coordinator::{Coordinator, Failure, Inbox, Reading, recover};
+use tenure_core::time::Now;
+use tenure_wal::{Note, Options, Spares, Wal};
+
+use crate::desk::SimCaller;
+use crate::disk::SimDisk;
+use crate::log::{SimLog, Tape};
+use crate::mix::Mix;
+use crate::random::Random;
+
+/// Virtual time begins there, in milliseconds since 1970.
+const WALL_AHEAD: u64 = 1_700_000_000_000;
+
+/// The machine that the coordinator runs on.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) disk: SimDisk,
+    pub(crate) clock: Rc<Cell<u64>>,
+    /// How far the wall clock is ahead of virtual time.
+    pub(crate) wall_ahead: u64,
+    /// The furthest that it ever was.
+    pub(crate) furthest: u64,
+    pub(crate) tape: Tape,
+    pub(crate) starts: u64,
+}
+
+/// A coordinator that lives.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) coordinator: Coordinator<SimLog, SimCaller>,
+    pub(crate) inbox: Inbox<SimCaller>,
+    /// Which start it was.
+    pub(crate) start: u64,
+    /// When the next step is due, by virtual time.
+    pub(crate) step_at: Option<u64>,
+    /// It was told to end in order.
+    pub(crate) is_stopping: bool,
+    /// How long the machine may keep it from its work, at most.
+    pub(crate) slow_ms: u64,
+    /// The disk was full at its last step, as far as the log's calls tell.
+    full_seen: u64,
+    is_full: bool,
+    born_at: u64,
+    wall_ahead: u64,
+}
+
+/// What a start found.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) life: Life,
+    /// All records of the log.
+    pub(crate) records: Vec<Vec<u8>>,
+    pub(crate) notes: Vec<Note>,
+}
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        Self {
+            disk: SimDisk::default(),
+            clock: Rc::new(Cell::new(0)),
+            wall_ahead: WALL_AHEAD,
+            furthest: WALL_AHEAD,
+            tape: Tape::default(),
+            starts: 0,
+        }
+    }
+
+    /// Starts a coordinator from what is on the disk.
+    pub(crate) fn start(&mut self, mix: &Mix, random: &mut Random) -> Result<Started, Failure> {
+        self.starts += 1;
+        let options = Options {
+            spares: Spares::Caller,
+            segment_bytes: mix.segment_bytes,
+            // Two segments, as in the real one.
+            low_water_bytes: 2 * mix.segment_bytes,
+            salt_seed: random.next(),
+            ..Options::new(7)
+        };
+        let mut records = Vec::new();
+        let disk = self.disk.model.clone();
+        let recovery = recover(
+            |anchor, visit| {
+                Wal::open(&disk, options, anchor, |frame| {
+                    records.extend(frame.records().map(|(_, bytes)| bytes.to_vec()));
+                    visit(frame);
+                })
+            },
+            random.next(),
+            |_| {},
+        )?;
+        let (clock, tape, sync_ms) = (Rc::clone(&self.clock), Rc::clone(&self.tape), mix.sync_ms);
+        let fork = random.fork();
+        let notes = recovery.notes.clone();
+        let recovery = recovery
+            .map_log(|wal| Ok::<_, Failure>(SimLog::new(wal, clock, fork, sync_ms, tape)))?;
+        let (born_at, wall_ahead) = (self.clock.get(), self.wall_ahead);
+        let inbox = Inbox::default();
+        let reading = Reading { monotonic_ms: 0, wall_ms: born_at + wall_ahead };
+        let coordinator = Coordinator::new(recovery, inbox.clone(), reading, random.next());
+        let life = Life {
+            coordinator,
+            inbox,
+            start: self.starts,
+            step_at: Some(born_at),
+            is_stopping: false,
+            slow_ms: 2 * (mix.sync_ms + mix.wake_ms),
+            full_seen: 0,
+            is_full: false,
+            born_at,
+            wall_ahead,
+        };
+        Ok(Started { life, records, notes })
+    }
+}
+
+impl Life {
+    /// What the clocks say at a moment of virtual time.
+    pub(crate) fn reading(&self, now: u64) -> Reading {
+        Reading { monotonic_ms: now - self.born_at, wall_ms: now + self.wall_ahead }
+    }
+
+    /// By what time this coordinator decides.
+    pub(crate) fn now(&self, now: u64) -> Now {
+        self.coordinator.now(self.reading(now))
+    }
+
+    /// Sets the wall clock.
+    pub(crate) fn set_wall(&mut self, ahead: u64) {
+        self.wall_ahead = ahead;
+    }
+
+    /// A step is due then, at the latest.
+    pub(crate) fn step_by(&mut self, at: u64) {
+        self.step_at = Some(self.step_at.map_or(at, |before| before.min(at)));
+    }
+
+    /// Notes whether the disk was full in the last step.
+    pub(crate) fn note_full(&mut self) {
+        let full = self.coordinator.log().uses.full;
+        // Whether it still waits for room is seen from outside only while it does not settle.
+        self.is_full = full > self.full_seen || (self.is_full && !self.coordinator.is_settled());
+        self.full_seen = full;
+    }
+
+    /// Whether a frame waits for room on the disk.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_full
+    }
+}

@@ -1,0 +1,255 @@
+//! What happened how often, and what never did: a path that nobody walks is not tested.
+
+use std::collections::BTreeMap;
+
+use tenure_coordinator::{Answer, Ask, Outcome, Query, Refusal};
+use tenure_core::Rejection;
+use tenure_core::command::Command;
+
+/// Everything that a simulation should see sooner or later, by kind.
+const EXPECTED: [(&str, &[&str]); 6] = [
+    (
+        "ask",
+        &[
+            "SubmitTasks",
+            "LeaseTasks",
+            "Heartbeat",
+            "CompleteTask",
+            "FailTask",
+            "ReleaseTask",
+            "ReportTasks",
+            "CancelTask",
+            "RetryTask",
+            "DropLeases",
+            "PauseQueue",
+            "ResumeQueue",
+            "ConfigureQueue",
+            "PurgeTasks",
+            "Lease",
+            "Lease and wait",
+            "Register",
+            "SignOff",
+            "Task",
+            "TaskEnd",
+            "Tasks",
+            "Queue",
+            "Queues",
+            "Workers",
+            "Status",
+            "Facts",
+        ],
+    ),
+    (
+        "event",
+        &[
+            "TaskCreated",
+            "LeaseGranted",
+            "LeaseExtended",
+            "LeaseExpired",
+            "LeaseReleased",
+            "TaskCompleted",
+            "TaskFailed",
+            "TaskCancelled",
+            "ReportsApplied",
+            "CancelRequested",
+            "TaskRetried",
+            "TimerFired",
+            "QueueConfigured",
+            "TasksPurged",
+        ],
+    ),
+    (
+        "refusal",
+        &[
+            "TaskNotFound",
+            "LeaseLost",
+            "TaskTerminal",
+            "NotRetryable",
+            "KeyConflict",
+            "KeyTwice",
+            "TooManyQueues",
+            "BatchTooLarge",
+            "RecordTooLarge",
+            "Overloaded",
+            "DiskFull",
+            "Unavailable",
+        ],
+    ),
+    (
+        "fault",
+        &[
+            "crash at a call",
+            "crash in recovery",
+            "killed",
+            "power lost",
+            "stopped in order",
+            "Eio",
+            "Enospc",
+            "Eintr",
+            "Short",
+            "disk full",
+            "clock ahead",
+            "clock back",
+            "fault ends it",
+            "recovery fails",
+            "torn end",
+            "scar",
+            "records that nobody was told of",
+        ],
+    ),
+    ("log", &["committed here", "committed beside", "frame held", "mark"]),
+    (
+        "network",
+        &[
+            "request lost",
+            "request doubled",
+            "reply lost",
+            "reply doubled",
+            "nobody there",
+            "given up",
+            "left",
+            "unclaimed grant",
+            "follower cut",
+            "empty lease",
+        ],
+    ),
+];
+
+/// Counts by kind and name.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    counts: BTreeMap<(&'static str, &'static str), u64>,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, kind: &'static str, name: &'static str) {
+        self.add_many(kind, name, 1);
+    }
+
+    pub(crate) fn add_many(&mut self, kind: &'static str, name: &'static str, count: u64) {
+        if count > 0 {
+            *self.counts.entry((kind, name)).or_default() += count;
+        }
+    }
+
+    /// How often it happened.
+    #[must_use]
+    pub fn count(&self, kind: &str, name: &str) -> u64 {
+        let found = self.counts.iter().find(|((k, n), _)| *k == kind && *n == name);
+        found.map_or(0, |(_, count)| *count)
+    }
+
+    /// All of a kind together.
+    #[must_use]
+    pub fn total(&self, kind: &str) -> u64 {
+        self.counts.iter().filter(|((k, _), _)| *k == kind).map(|(_, count)| count).sum()
+    }
+
+    /// Adds another run's counts.
+    pub fn merge(&mut self, other: &Self) {
+        for ((kind, name), count) in &other.counts {
+            self.add_many(kind, name, *count);
+        }
+    }
+
+    /// Counts of a kind, by name.
+    pub fn of(&self, kind: &str) -> impl Iterator<Item = (&'static str, u64)> {
+        let all = self.counts.iter().filter(move |((k, _), _)| *k == kind);
+        all.map(|((_, name), count)| (*name, *count))
+    }
+
+    /// The kinds there are.
+    pub fn kinds() -> impl Iterator<Item = &'static str> {
+        EXPECTED.iter().map(|(kind, _)| *kind)
+    }
+
+    /// What should have happened and never did.
+    #[must_use]
+    pub fn never(&self) -> Vec<String> {
+        let all = EXPECTED.iter().flat_map(|(kind, names)| names.iter().map(move |n| (kind, n)));
+        let never = all.filter(|(kind, name)| self.count(kind, name) == 0);
+        never.map(|(kind, name)| format!("{kind}: {name}")).collect()
+    }
+}
+
+pub(crate) fn ask_name(ask: &Ask) -> &'static str {
+    match ask {
+        Ask::Command(command) => command_name(command),
+        Ask::Lease { wait_ms: 0, .. } => "Lease",
+        Ask::Lease { .. } => "Lease and wait",
+        Ask::Register(_) => "Register",
+        Ask::SignOff(_) => "SignOff",
+        Ask::Query(query) => match query {
+            Query::Task(_) => "Task",
+            Query::TaskEnd { .. } => "TaskEnd",
+            Query::Tasks(_) => "Tasks",
+            Query::Queue(_) => "Queue",
+            Query::Queues => "Queues",
+            Query::Workers => "Workers",
+            Query::Status => "Status",
+            Query::Facts => "Facts",
+        },
+    }
+}
+
+fn command_name(command: &Command) -> &'static str {
+    match command {
+        Command::SubmitTasks(_) => "SubmitTasks",
+        Command::LeaseTasks(_) => "LeaseTasks",
+        Command::Heartbeat(_) => "Heartbeat",
+        Command::CompleteTask(_) => "CompleteTask",
+        Command::FailTask(_) => "FailTask",
+        Command::ReleaseTask(_) => "ReleaseTask",
+        Command::ReportTasks(_) => "ReportTasks",
+        Command::CancelTask(_) => "CancelTask",
+        Command::RetryTask(_) => "RetryTask",
+        Command::ExpireLeases => "ExpireLeases",
+        Command::DropLeases(_) => "DropLeases",
+        Command::FireDeadlines => "FireDeadlines",
+        Command::PauseQueue(_) => "PauseQueue",
+        Command::ResumeQueue(_) => "ResumeQueue",
+        Command::ConfigureQueue(_) => "ConfigureQueue",
+        Command::PurgeTasks(_) => "PurgeTasks",
+        Command::SkipIds => "SkipIds",
+    }
+}
+
+pub(crate) fn count_outcome(tally: &mut Tally, outcome: &Outcome) {
+    match outcome {
+        Ok(Answer::Leased(grants)) if grants.is_empty() => tally.add("network", "empty lease"),
+        Ok(Answer::Reported(reports)) => {
+            for report in reports {
+                if let Err(rejection) = &report.result {
+                    tally.add("refusal", rejection_name(rejection));
+                }
+            }
+        }
+        Ok(_) => {}
+        Err(refusal) => tally.add("refusal", refusal_name(refusal)),
+    }
+}
+
+fn refusal_name(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::Rejected(rejection) => rejection_name(rejection),
+        Refusal::Overloaded { .. } => "Overloaded",
+        Refusal::DiskFull => "DiskFull",
+        Refusal::Trimmed { .. } => "Trimmed",
+        Refusal::Unavailable(_) => "Unavailable",
+    }
+}
+
+fn rejection_name(rejection: &Rejection) -> &'static str {
+    match rejection {
+        Rejection::TaskNotFound { .. } => "TaskNotFound",
+        Rejection::LeaseLost { .. } => "LeaseLost",
+        Rejection::TaskTerminal { .. } => "TaskTerminal",
+        Rejection::NotRetryable { .. } => "NotRetryable",
+        Rejection::KeyConflict { .. } => "KeyConflict",
+        Rejection::KeyTwice { .. } => "KeyTwice",
+        Rejection::TooManyQueues { .. } => "TooManyQueues",
+        Rejection::BatchTooLarge { .. } => "BatchTooLarge",
+        Rejection::RecordTooLarge { .. } => "RecordTooLarge",
+        Rejection::IdsExhausted { .. } => "IdsExhausted",
+    }
+}

@@ -1,0 +1,458 @@
+//! The event loop: one thread, one virtual clock, one seed. Whatever happens is an event in a queue
+//! or a step of the coordinator, and each is followed by the laws.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tenure_coordinator::{Answer, Ask, Next, Outcome, Request, TaskInfo};
+use tenure_core::id::TaskId;
+
+use crate::actors::{Actor, Client, FollowerActor, Look, Scene, Wish, Worker};
+use crate::check::{Broken, Held, Laws, dropped, hold, wait_ms};
+use crate::desk::{CallerId, Desk};
+use crate::lives::RECOVERS;
+use crate::mix::Mix;
+use crate::model::{Delivery, RequestId};
+use crate::network::{Line, Way};
+use crate::process::{Life, Machine};
+use crate::random::Random;
+use crate::tally::{Tally, ask_name, count_outcome};
+use crate::trace::Trace;
+
+pub(crate) const CAUSE: &str = "a coordinator fails only for a reason";
+const DRAINS: &str = "after the trouble everything comes to an end";
+const RESTS: &str = "a coordinator without work rests";
+
+/// Steps at one moment, at most.
+const STEPS_AT_ONCE_MAX: u32 = 300;
+/// How often the whole state is looked at.
+const CHECK_MS: u64 = 1_000;
+/// How often somebody leaves while a batch is under way, in a thousand.
+const LINE_BREAKS_PERMILLE: u64 = 100;
+/// How often it is asked whether everything has come to an end.
+const DRAIN_LOOK_MS: u64 = 100;
+/// Frames that a follower takes at a time.
+const FRAMES_PER_LOOK: u32 = 8;
+/// How long everything may take to come to an end once the trouble is over.
+const DRAIN_MS: u64 = 60_000;
+
+/// Something that happens at a moment.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Arrive { actor: usize, request: RequestId, ask: Ask },
+    Reply { actor: usize, request: RequestId, outcome: Box<Outcome> },
+    Wake(usize),
+    GiveUp { actor: usize, request: RequestId },
+    Look(usize),
+    Trouble,
+    RoomReturns,
+    Restart,
+    Heal,
+    Check,
+    IsItOver,
+}
+
+/// Everything.
+pub(crate) struct World {
+    pub(crate) mix: Mix,
+    pub(crate) random: Random,
+    pub(crate) now: u64,
+    queue: BTreeMap<(u64, u64), Event>,
+    numbers: u64,
+    pub(crate) machine: Machine,
+    pub(crate) life: Option<Life>,
+    pub(crate) desk: Desk,
+    line: Line,
+    actors: Vec<Actor>,
+    pub(crate) followers: Vec<FollowerActor>,
+    /// Tasks that anybody was told of.
+    known: Vec<TaskId>,
+    left: BTreeSet<RequestId>,
+    pub(crate) laws: Laws,
+    pub(crate) tally: Tally,
+    pub(crate) trace: Trace,
+    pub(crate) healed_at: Option<u64>,
+    /// Everything has come to an end.
+    is_over: bool,
+    /// Steps at this very moment.
+    steps_now: (u64, u32),
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, is_loud: bool) -> Self {
+        let mut random = Random::new(seed);
+        let mix = Mix::draw(&mut random);
+        let clients = (0..mix.clients).map(|_| Actor::Client(Client::default()));
+        let actors = clients.chain((0..mix.workers).map(|n| Actor::Worker(Worker::new(n))));
+        Self {
+            actors: actors.collect(),
+            followers: (0..mix.followers).map(|_| FollowerActor::new()).collect(),
+            line: Line::of(&mix),
+            mix,
+            random,
+            now: 0,
+            queue: BTreeMap::new(),
+            numbers: 0,
+            machine: Machine::new(),
+            life: None,
+            desk: Desk::default(),
+            known: Vec::new(),
+            left: BTreeSet::new(),
+            laws: Laws::new(),
+            tally: Tally::default(),
+            trace: Trace::new(is_loud),
+            healed_at: None,
+            is_over: false,
+            steps_now: (0, 0),
+        }
+    }
+
+    /// Lives through it all.
+    pub(crate) fn run(&mut self) -> Held {
+        self.after(0, Event::Restart);
+        (0..self.actors.len()).for_each(|actor| self.after(1, Event::Wake(actor)));
+        (0..self.followers.len()).for_each(|follower| self.after(5, Event::Look(follower)));
+        self.after(CHECK_MS, Event::Check);
+        self.after(self.mix.trouble_for_ms, Event::Heal);
+        if self.mix.trouble_every_ms > 0 {
+            self.after(self.mix.trouble_every_ms, Event::Trouble);
+        }
+        while !self.is_over {
+            self.turn()?;
+        }
+        self.end()
+    }
+
+    /// The next thing that happens.
+    fn turn(&mut self) -> Held {
+        let step_at = self.life.as_ref().and_then(|life| life.step_at);
+        let event_at = self.queue.first_key_value().map(|((at, _), _)| *at);
+        let is_step = step_at.is_some_and(|step| event_at.is_none_or(|event| step < event));
+        if let Some(at) = if is_step { step_at } else { event_at } {
+            self.now = self.now.max(at);
+            self.machine.clock.set(self.now);
+        }
+        if is_step {
+            return self.step();
+        }
+        match self.queue.pop_first() {
+            Some((_, event)) => self.happen(event),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn after(&mut self, ms: u64, event: Event) {
+        self.numbers += 1;
+        self.queue.insert((self.now + ms, self.numbers), event);
+    }
+
+    fn happen(&mut self, event: Event) -> Held {
+        match event {
+            Event::Arrive { actor, request, ask } => self.arrive(actor, request, ask),
+            Event::Reply { actor, request, outcome } => {
+                self.trace.note(self.now, format_args!("actor {actor} hears of {request}"));
+                self.with_actor(actor, |actor, scene| actor.hear(request, &outcome, scene));
+            }
+            Event::Wake(actor) => self.with_actor(actor, Actor::wake),
+            Event::GiveUp { actor, request } if self.actors[actor].waits_for(request) => {
+                self.tally.add("network", "given up");
+                self.with_actor(actor, |actor, scene| actor.give_up(request, scene));
+            }
+            Event::GiveUp { .. } => {}
+            Event::Look(follower) => self.look_again(follower)?,
+            Event::Trouble => self.trouble()?,
+            Event::RoomReturns => {
+                self.trace.note(self.now, format_args!("there is room on the disk again"));
+                self.machine.disk.limit(None);
+            }
+            Event::Restart => self.restart()?,
+            Event::Heal => self.heal(),
+            Event::Check => self.check()?,
+            Event::IsItOver => self.is_over = self.has_ended()?,
+        }
+        self.die_if_crashed();
+        Ok(())
+    }
+
+    fn with_actor(&mut self, number: usize, deed: impl FnOnce(&mut Actor, &mut Scene<'_>)) {
+        let mut scene = Scene {
+            random: &mut self.random,
+            mix: &self.mix,
+            known: &mut self.known,
+            counter: &mut self.numbers,
+            wall_ms: self.now + self.machine.wall_ahead,
+            is_healed: self.healed_at.is_some(),
+            wishes: Vec::new(),
+        };
+        deed(&mut self.actors[number], &mut scene);
+        for wish in scene.wishes {
+            self.grant_wish(number, wish);
+        }
+    }
+
+    fn grant_wish(&mut self, actor: usize, wish: Wish) {
+        match wish {
+            Wish::Wake(ms) => self.after(ms, Event::Wake(actor)),
+            Wish::Leave(request) => self.leave(request),
+            Wish::Ask(request, ask) => {
+                self.trace.note(self.now, format_args!("actor {actor} asks {request}: {ask:?}"));
+                self.tally.add("ask", ask_name(&ask));
+                let patience = self.mix.patience_ms + wait_ms(&ask);
+                for delay in self.line.send(Way::In, &mut self.random, &mut self.tally) {
+                    self.after(delay, Event::Arrive { actor, request, ask: ask.clone() });
+                }
+                self.after(patience, Event::GiveUp { actor, request });
+            }
+        }
+    }
+
+    /// Whoever asked is gone, and so are the copies that are still to come.
+    fn leave(&mut self, request: RequestId) {
+        self.trace.note(self.now, format_args!("{request} is left"));
+        self.tally.add("network", "left");
+        self.left.insert(request);
+        let Some(life) = &self.life else { return };
+        let decided = life.coordinator.state().last_lsn();
+        for (caller, delivery) in &mut self.laws.model.waiting {
+            if delivery.request == request && delivery.gone_at.is_none() {
+                delivery.gone_at = Some(decided);
+                self.desk.leave(*caller);
+            }
+        }
+    }
+
+    /// A copy of a request reaches the coordinator, if there is one.
+    fn arrive(&mut self, actor: usize, request: RequestId, ask: Ask) {
+        self.numbers += 1;
+        let caller: CallerId = self.numbers;
+        let Some(life) = self.life.as_mut().filter(|life| !life.is_stopping) else {
+            return self.tally.add("network", "nobody there");
+        };
+        let after = self.laws.book.last_lsn;
+        let gone_at = self.left.contains(&request).then(|| {
+            self.desk.leave(caller);
+            life.coordinator.state().last_lsn()
+        });
+        let (start, at) = (life.start, self.now);
+        let delivery = Delivery { request, actor, ask: ask.clone(), start, at, after, gone_at };
+        self.laws.model.delivered(caller, delivery);
+        life.inbox.push(Request { ask, caller: self.desk.caller(caller) });
+        let soon = self.random.between(0, self.mix.wake_ms);
+        life.step_by(self.now + soon);
+        self.trace.note(self.now, format_args!("{request} arrives as {caller}"));
+    }
+
+    /// One step of the coordinator.
+    fn step(&mut self) -> Held {
+        let now = self.now;
+        let Some(life) = &mut self.life else { return Ok(()) };
+        life.step_at = None;
+        let stepped = life.coordinator.step(life.reading(now));
+        life.note_full();
+        self.laws.log_now = life.now(now).log;
+        self.trace.note(now, format_args!("step: {:?}", stepped.as_ref().ok()));
+        self.read_tape()?;
+        self.hear_desk()?;
+        match stepped {
+            Ok(next) => self.stepped(next),
+            Err(fault) => {
+                let cause = self.machine.disk.happened();
+                hold(CAUSE, cause.is_some(), || fault.to_string())?;
+                self.fault_ends_it(&fault.to_string())
+            }
+        }
+    }
+
+    fn stepped(&mut self, next: Next) -> Held {
+        let now = self.now;
+        let wake = self.random.between(0, self.mix.wake_ms.min(2));
+        let Some(life) = &mut self.life else { return Ok(()) };
+        let busy = life.coordinator.log().busy_until().max(now);
+        match next {
+            Next::Now => life.step_by(busy),
+            Next::WithinMs(ms) | Next::WhenLogged(Some(ms)) => {
+                life.step_by(busy.max(now + ms + wake));
+            }
+            Next::WhenRung | Next::WhenLogged(None) => {}
+        }
+        if let Some(done_at) = life.coordinator.log().done_at() {
+            life.step_by(done_at);
+        }
+        let is_under_way = life.coordinator.log().done_at().is_some();
+        self.steps_now = match self.steps_now {
+            (at, steps) if at == now => (at, steps + 1),
+            _ => (now, 0),
+        };
+        hold(RESTS, self.steps_now.1 < STEPS_AT_ONCE_MAX, || {
+            format!("it steps and steps at {now}: {next:?}")
+        })?;
+        self.laws.stepped(life, now, next)?;
+        if life.is_stopping && next != Next::Now && life.coordinator.is_settled() {
+            self.close()?;
+        }
+        if is_under_way && self.healed_at.is_none() && self.random.chance(LINE_BREAKS_PERMILLE) {
+            self.break_a_line();
+        }
+        self.die_if_crashed();
+        Ok(())
+    }
+
+    /// Somebody who asked for work is gone while it is being given.
+    fn break_a_line(&mut self) {
+        let asks = self.laws.model.waiting.values();
+        let asks = asks.filter(|delivery| matches!(delivery.ask, Ask::Lease { .. }));
+        let requests: Vec<RequestId> = asks.map(|delivery| delivery.request).collect();
+        if !requests.is_empty() {
+            let request = self.random.pick(&requests);
+            self.leave(request);
+        }
+    }
+
+    /// The laws look at every record that may be told since they looked last.
+    pub(crate) fn read_tape(&mut self) -> Held {
+        let tape = self.machine.tape.borrow();
+        while let Some(bytes) = tape.get(self.laws.read) {
+            let name = self.laws.record(bytes)?;
+            self.tally.add("event", name);
+        }
+        Ok(())
+    }
+
+    /// Whoever was told something hears it, if the line allows.
+    fn hear_desk(&mut self) -> Held {
+        let news = self.desk.take_news();
+        let Some(life) = &self.life else { return Ok(()) };
+        let leaves_after = life.coordinator.log().busy_until().saturating_sub(self.now);
+        for (caller, outcome) in &news.unclaimed {
+            if matches!(outcome, Ok(Answer::Leased(grants)) if !grants.is_empty()) {
+                self.tally.add("network", "unclaimed grant");
+            }
+            self.laws.unclaimed(*caller, outcome, life, self.now)?;
+        }
+        for caller in news.dropped {
+            dropped(&mut self.laws.model, caller, self.desk.is_gone(caller))?;
+        }
+        for (caller, outcome) in news.told {
+            self.note_told(caller, &outcome);
+            let delivery = self.laws.told(caller, &outcome)?;
+            count_outcome(&mut self.tally, &outcome);
+            for delay in self.line.send(Way::Out, &mut self.random, &mut self.tally) {
+                let (actor, request) = (delivery.actor, delivery.request);
+                let outcome = Box::new(outcome.clone());
+                self.after(leaves_after + delay, Event::Reply { actor, request, outcome });
+            }
+        }
+        Ok(())
+    }
+
+    fn note_told(&mut self, caller: CallerId, outcome: &Outcome) {
+        let now = self.now;
+        let task = |task: &TaskInfo| (task.id, task.state, task.attempt, task.last_lsn);
+        match outcome {
+            // Some answers share more than they show.
+            Ok(Answer::Facts(facts)) => {
+                let lsn = facts.last_lsn();
+                self.trace.note(now, format_args!("{caller} is told all up to {lsn}"));
+            }
+            Ok(Answer::Leased(grants)) => {
+                let grants: Vec<_> =
+                    grants.iter().map(|g| (g.lease(), g.attempt, g.expires_at)).collect();
+                self.trace.note(now, format_args!("{caller} is told {grants:?}"));
+            }
+            Ok(Answer::Task(found)) => {
+                self.trace.note(now, format_args!("{caller} is told {:?}", task(found)));
+            }
+            Ok(Answer::Tasks(page)) => {
+                let tasks: Vec<_> = page.tasks.iter().map(task).collect();
+                self.trace.note(now, format_args!("{caller} is told {tasks:?}"));
+            }
+            _ => self.trace.note(now, format_args!("{caller} is told {outcome:?}")),
+        }
+    }
+
+    fn look_again(&mut self, number: usize) -> Held {
+        let wait = match self.healed_at {
+            Some(_) => 20,
+            None => self.random.between(1, self.mix.think_ms),
+        };
+        self.after(wait, Event::Look(number));
+        for _ in 0..FRAMES_PER_LOOK {
+            if self.look(number)? != Look::More {
+                break;
+            }
+        }
+        let seen = self.followers[number].seen;
+        self.trace.note(self.now, format_args!("follower {number} has seen {seen}"));
+        Ok(())
+    }
+
+    fn look(&mut self, number: usize) -> Result<Look, Broken> {
+        let cut_permille = if self.healed_at.is_some() { 0 } else { 50 };
+        let Some(life) = &self.life else { return Ok(Look::Cut) };
+        let follower = &mut self.followers[number];
+        let look = follower.look(&self.laws, life, &mut self.random, cut_permille)?;
+        self.tally.add_many("network", "follower cut", u64::from(look == Look::Cut));
+        Ok(look)
+    }
+
+    fn check(&mut self) -> Held {
+        self.after(CHECK_MS, Event::Check);
+        self.laws.gone.forget(self.now);
+        match &self.life {
+            Some(life) if life.coordinator.is_settled() => {
+                self.laws.settled(life.coordinator.state())
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn heal(&mut self) {
+        self.trace.note(self.now, format_args!("the trouble is over"));
+        self.healed_at = Some(self.now);
+        self.line.heal();
+        self.calm_down();
+        self.after(DRAIN_LOOK_MS, Event::IsItOver);
+        for actor in 0..self.actors.len() {
+            self.after(1, Event::Wake(actor));
+        }
+    }
+
+    /// Whether everything has come to an end after the trouble.
+    fn has_ended(&mut self) -> Result<bool, Broken> {
+        self.after(DRAIN_LOOK_MS, Event::IsItOver);
+        let Some(healed_at) = self.healed_at else { return Ok(false) };
+        let is_settled = self.life.as_ref().is_some_and(|life| life.coordinator.is_settled());
+        let open = || {
+            let tasks = self.laws.book.tasks.iter();
+            tasks.filter(|(_, task)| !task.is_purged && !task.state.is_terminal())
+        };
+        let blind = self.followers.iter().position(|f| self.laws.feed.ended(f.seen).is_err());
+        if open().next().is_none() && blind.is_none() && is_settled {
+            return Ok(true);
+        }
+        hold(DRAINS, self.now < healed_at + DRAIN_MS, || {
+            format!("open: {:?}, follower: {blind:?}", open().next())
+        })?;
+        Ok(false)
+    }
+
+    /// Everything has come to an end: the last look, a stop, and a start that finds the same.
+    fn end(&mut self) -> Held {
+        let Some(life) = &mut self.life else { return Ok(()) };
+        self.laws.settled(life.coordinator.state())?;
+        life.inbox.close("the simulation is over");
+        life.is_stopping = true;
+        life.step_by(self.now);
+        while self.life.is_some() {
+            self.step()?;
+            self.now += 1;
+            self.machine.clock.set(self.now);
+        }
+        self.restart()?;
+        hold(RECOVERS, self.life.is_some(), || "it does not start at the end".to_owned())?;
+        for number in 0..self.followers.len() {
+            while self.look(number)? == Look::More {}
+            self.laws.feed.ended(self.followers[number].seen)?;
+        }
+        self.life.as_ref().map_or(Ok(()), |life| self.laws.ended(life))
+    }
+}
