@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     Record { file: String, offset: u64, lsn: Lsn, found: String },
     /// The log changed under our eyes.
     InMotion,
+    /// The server could not begin, or had to end.
+    Server(tenure_server::Failure),
 }
 
 impl Failure {
@@ -27,6 +29,7 @@ impl Failure {
             Failure::Log(fault) => fault.exit_code(),
             Failure::Record { .. } => EXIT_DATA,
             Failure::InMotion => EXIT_REFUSED,
+            Failure::Server(failure) => failure.exit_code(),
         }
     }
 }
@@ -40,6 +43,7 @@ impl fmt::Display for Failure {
                 "{file} has a sound frame at offset {offset}, but its record with LSN {lsn} cannot \
                  be read: {found}; use the binary that wrote it, or a newer one"
             ),
+            Failure::Server(failure) => failure.fmt(f),
             Failure::InMotion => write!(
                 f,
                 "the log changed while it was read, because a server is writing it; run this again"

@@ -87,6 +87,7 @@ fn weight(outcome: &Outcome) -> usize {
         | Answer::Swept(_)
         | Answer::Settings(_)
         | Answer::Task(_)
+        | Answer::Taken(..)
         | Answer::Queue(_)
         | Answer::Registered
         | Answer::SignedOff(_)

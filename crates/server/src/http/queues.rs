@@ -1,0 +1,66 @@
+//! Queues: how full they are, and their settings.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use tenure_coordinator::{Answer, Ask, Query};
+use tenure_core::command::Command;
+use tenure_core::name::QueueName;
+
+use super::{Whole, all, ask, json, unexpected};
+use crate::app::App;
+use crate::json as parse;
+use crate::problem::Problem;
+use crate::wire::request::QueueBody;
+use crate::wire::shown::ShownQueue;
+
+type Outcome = Result<Response, Problem>;
+
+pub(super) async fn list(State(app): State<Arc<App>>) -> Outcome {
+    let Answer::Queues(queues) = ask(&app, Ask::Query(Query::Queues)).await? else {
+        return unexpected();
+    };
+    Ok(all(queues.iter().map(ShownQueue::of).collect()))
+}
+
+pub(super) async fn get(State(app): State<Arc<App>>, Path(name): Path<String>) -> Outcome {
+    show(&app, QueueName::parse(&name)?).await
+}
+
+pub(super) async fn configure(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    Whole(body): Whole,
+) -> Outcome {
+    let queue = QueueName::parse(&name)?;
+    let command = parse::parse::<QueueBody>(&body)?.parse(queue.clone())?;
+    change(&app, queue, command).await
+}
+
+pub(super) async fn pause(State(app): State<Arc<App>>, Path(name): Path<String>) -> Outcome {
+    let queue = QueueName::parse(&name)?;
+    change(&app, queue.clone(), Command::PauseQueue(queue)).await
+}
+
+pub(super) async fn resume(State(app): State<Arc<App>>, Path(name): Path<String>) -> Outcome {
+    let queue = QueueName::parse(&name)?;
+    change(&app, queue.clone(), Command::ResumeQueue(queue)).await
+}
+
+async fn change(app: &App, queue: QueueName, command: Command) -> Outcome {
+    ask(app, Ask::Command(command)).await?;
+    show(app, queue).await
+}
+
+async fn show(app: &App, queue: QueueName) -> Outcome {
+    let name = queue.as_str().to_owned();
+    match ask(app, Ask::Query(Query::Queue(queue))).await? {
+        Answer::Queue(Some(queue)) => Ok(json(&ShownQueue::of(&queue))),
+        Answer::Queue(None) => Err(Problem::new(
+            "not_found",
+            format!("there is no queue {name:?}; it comes with its first task or setting"),
+        )),
+        _ => unexpected(),
+    }
+}
