@@ -21,8 +21,10 @@ pub struct Problem {
     pub detail: String,
 }
 
-#[derive(Serialize)]
-struct Body<'a> {
+/// RFC 9457.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Problem)]
+pub(crate) struct Body<'a> {
     r#type: String,
     title: &'a str,
     status: u16,

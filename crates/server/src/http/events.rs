@@ -27,8 +27,9 @@ use crate::wire::shown::moment;
 /// A comment is sent so often, so that both sides notice when the other is gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 struct EventsQuery {
     after: Option<String>,
     task: Option<u64>,
@@ -50,7 +51,7 @@ impl Wanted {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct ShownEvent<'a> {
     lsn: u64,
     at: String,
@@ -69,6 +70,7 @@ struct ShownEvent<'a> {
     reason: Option<&'a str>,
 }
 
+#[utoipa::path(get, path = "/v1/events", tag = "events", summary = "Live updates: server-sent events from any record", params(EventsQuery, ("last-event-id" = Option<String>, Header)), responses((status = 200, description = "One event per transition; its id is LSN.index", body = String), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn events(
     State(app): State<Arc<App>>,
     headers: HeaderMap,

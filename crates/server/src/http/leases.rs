@@ -21,11 +21,12 @@ use crate::wire::shown::{ShownGrant, moment};
 
 type Outcome = Result<Response, Problem>;
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct Leases<'a> {
     leases: Vec<ShownGrant<'a>>,
 }
 
+#[utoipa::path(post, path = "/v1/leases", tag = "workers", summary = "Take work, and wait for it", request_body = LeaseBody, responses((status = 200, description = "Leases, none if nothing came", body = Leases<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn lease(State(app): State<Arc<App>>, Whole(body): Whole) -> Outcome {
     let (request, wait_ms) = parse::parse::<LeaseBody>(&body)?.parse()?;
     let Answer::Leased(grants) = ask(&app, Ask::Lease { request, wait_ms }).await? else {
@@ -34,12 +35,13 @@ pub(super) async fn lease(State(app): State<Arc<App>>, Whole(body): Whole) -> Ou
     Ok(json(&Leases { leases: grants.iter().map(ShownGrant::of).collect() }))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct ShownExtension {
     expires_at: String,
     cancel_requested: bool,
 }
 
+#[utoipa::path(post, path = "/v1/tasks/{id}/heartbeat", tag = "workers", summary = "Still at it: the lease is extended", params(("id" = u64, Path)), request_body = HeartbeatBody, responses((status = 200, description = "How long it goes on", body = ShownExtension), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn heartbeat(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
@@ -65,6 +67,7 @@ pub(super) async fn heartbeat(
     }))
 }
 
+#[utoipa::path(post, path = "/v1/tasks/{id}/complete", tag = "workers", summary = "It is done", params(("id" = u64, Path)), request_body = CompleteBody<'_>, responses((status = 200, description = "The task", body = crate::wire::shown::ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn complete(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
@@ -75,6 +78,7 @@ pub(super) async fn complete(
     change(&app, id, Command::CompleteTask(report)).await
 }
 
+#[utoipa::path(post, path = "/v1/tasks/{id}/fail", tag = "workers", summary = "The attempt failed", params(("id" = u64, Path)), request_body = FailBody, responses((status = 200, description = "The task", body = crate::wire::shown::ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn fail(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
@@ -85,6 +89,7 @@ pub(super) async fn fail(
     change(&app, id, Command::FailTask(report)).await
 }
 
+#[utoipa::path(post, path = "/v1/tasks/{id}/release", tag = "workers", summary = "Give the lease back", params(("id" = u64, Path)), request_body = LeaseOnlyBody, responses((status = 200, description = "The task", body = crate::wire::shown::ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn release(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
@@ -99,12 +104,12 @@ async fn change(app: &App, id: u64, command: Command) -> Outcome {
     show(ask(app, Ask::Change { command, task_id: TaskId(id) }).await?)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct Results {
     results: Vec<ShownResult>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct ShownResult {
     task_id: u64,
     ok: bool,
@@ -133,6 +138,7 @@ impl ShownResult {
     }
 }
 
+#[utoipa::path(post, path = "/v1/reports", tag = "workers", summary = "Many reports at once, each for itself", request_body = ReportsBody<'_>, responses((status = 200, description = "What became of each", body = Results), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn report(State(app): State<Arc<App>>, body: WholeBatch) -> Outcome {
     let reports = parse::parse::<ReportsBody<'_>>(&body.0)?.parse()?;
     drop(body);

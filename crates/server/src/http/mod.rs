@@ -16,10 +16,13 @@ use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post, put};
+use axum::routing::get;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Serialize;
 use tenure_coordinator::{Answer, Ask};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::limits::{BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX, BODY_TIMEOUT};
@@ -27,34 +30,51 @@ use crate::problem::Problem;
 
 /// All that HTTP offers.
 pub(crate) fn routes(app: Arc<App>) -> Router {
-    Router::new()
+    let (router, openapi) = OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(operate::healthz))
+        .routes(routes!(operate::readyz))
+        .routes(routes!(operate::metrics))
+        .routes(routes!(operate::status))
+        .routes(routes!(tasks::submit, tasks::list))
+        .routes(routes!(tasks::submit_batch))
+        .routes(routes!(tasks::get))
+        .routes(routes!(tasks::cancel))
+        .routes(routes!(tasks::retry))
+        .routes(routes!(tasks::history))
+        .routes(routes!(leases::heartbeat))
+        .routes(routes!(leases::complete))
+        .routes(routes!(leases::fail))
+        .routes(routes!(leases::release))
+        .routes(routes!(leases::lease))
+        .routes(routes!(leases::report))
+        .routes(routes!(workers::list))
+        .routes(routes!(workers::register, workers::sign_off))
+        .routes(routes!(queues::list))
+        .routes(routes!(queues::get, queues::configure))
+        .routes(routes!(queues::pause))
+        .routes(routes!(queues::resume))
+        .routes(routes!(events::events))
+        .split_for_parts();
+    let openapi: Arc<str> = openapi.to_json().unwrap_or_default().into();
+    router
         .route("/", get(page::page))
-        .route("/healthz", get(operate::healthz))
-        .route("/readyz", get(operate::readyz))
-        .route("/metrics", get(operate::metrics))
-        .route("/v1/status", get(operate::status))
-        .route("/v1/tasks", post(tasks::submit).get(tasks::list))
-        .route("/v1/tasks/batch", post(tasks::submit_batch))
-        .route("/v1/tasks/{id}", get(tasks::get))
-        .route("/v1/tasks/{id}/cancel", post(tasks::cancel))
-        .route("/v1/tasks/{id}/retry", post(tasks::retry))
-        .route("/v1/tasks/{id}/history", get(tasks::history))
-        .route("/v1/tasks/{id}/heartbeat", post(leases::heartbeat))
-        .route("/v1/tasks/{id}/complete", post(leases::complete))
-        .route("/v1/tasks/{id}/fail", post(leases::fail))
-        .route("/v1/tasks/{id}/release", post(leases::release))
-        .route("/v1/leases", post(leases::lease))
-        .route("/v1/reports", post(leases::report))
-        .route("/v1/workers", get(workers::list))
-        .route("/v1/workers/{id}", put(workers::register).delete(workers::sign_off))
-        .route("/v1/queues", get(queues::list))
-        .route("/v1/queues/{name}", get(queues::get).put(queues::configure))
-        .route("/v1/queues/{name}/pause", post(queues::pause))
-        .route("/v1/queues/{name}/resume", post(queues::resume))
-        .route("/v1/events", get(events::events))
+        .route("/openapi.json", get(move || show_document(Arc::clone(&openapi))))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .with_state(app)
+}
+
+/// What the whole interface is called.
+#[derive(OpenApi)]
+#[openapi(info(
+    title = "Tenure",
+    description = "A durable task scheduler: tasks are held by lease, and nothing is true until it is written.",
+    license(name = "Apache-2.0", identifier = "Apache-2.0")
+))]
+struct Document;
+
+async fn show_document(openapi: Arc<str>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], openapi.to_string()).into_response()
 }
 
 async fn unknown(request: Request) -> Problem {
@@ -130,7 +150,7 @@ fn json(value: &impl Serialize) -> Response {
 }
 
 /// A list as it is shown.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct List<T> {
     items: Vec<T>,
     next_cursor: Option<String>,

@@ -17,11 +17,13 @@ use crate::problem::Problem;
 
 type Outcome = Result<Response, Problem>;
 
+#[utoipa::path(get, path = "/healthz", tag = "operate", summary = "Is it alive", responses((status = 200, description = "It is", body = String), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn healthz() -> &'static str {
     "ok\n"
 }
 
 /// The engine answers: the log was replayed and its thread is alive.
+#[utoipa::path(get, path = "/readyz", tag = "operate", summary = "Does it serve", responses((status = 200, description = "It does", body = String), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
     read_status(&app).await?;
     Ok("ok\n")
@@ -34,14 +36,15 @@ async fn read_status(app: &App) -> Result<Box<Status>, Problem> {
     Ok(status)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 struct StatusQuery {
     #[serde(default)]
     hash: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct ShownStatus {
     version: &'static str,
     role: &'static str,
@@ -56,6 +59,7 @@ struct ShownStatus {
     uptime_ms: u64,
 }
 
+#[utoipa::path(get, path = "/v1/status", tag = "operate", summary = "How things stand", params(StatusQuery), responses((status = 200, description = "So", body = ShownStatus), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn status(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Outcome {
     let StatusQuery { hash } = parse::query(query.as_deref())?;
     let status = read_status(&app).await?;
@@ -87,6 +91,7 @@ async fn state_hash(app: &App) -> Result<String, Problem> {
     hash.map_err(|_| Problem::new("unavailable", "the server is stopping"))
 }
 
+#[utoipa::path(get, path = "/metrics", tag = "operate", summary = "For Prometheus", responses((status = 200, description = "All metrics", body = String), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Outcome {
     let status = read_status(&app).await?;
     let uptime_s = app.started.elapsed().as_secs_f64();

@@ -23,6 +23,7 @@ use crate::wire::shown::{ShownStep, ShownTask};
 
 type Outcome = Result<Response, Problem>;
 
+#[utoipa::path(post, path = "/v1/tasks", tag = "tasks", summary = "Submit a task", request_body = NewTaskBody<'_>, responses((status = 201, description = "It was taken", body = ShownTask<'_>), (status = 200, description = "A task with this key and body was there", body = ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn submit(State(app): State<Arc<App>>, Whole(body): Whole) -> Outcome {
     let task = parse::parse::<NewTaskBody<'_>>(&body)?.parse()?;
     let Answer::Taken(outcome, task) = ask(&app, Ask::Submit(task)).await? else {
@@ -35,11 +36,12 @@ pub(super) async fn submit(State(app): State<Arc<App>>, Whole(body): Whole) -> O
     Ok((status, json(&ShownTask::of(&task))).into_response())
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct Ids {
     ids: Vec<u64>,
 }
 
+#[utoipa::path(post, path = "/v1/tasks/batch", tag = "tasks", summary = "Submit many tasks, all or none", request_body = BatchBody<'_>, responses((status = 201, description = "They were taken", body = Ids), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn submit_batch(State(app): State<Arc<App>>, body: WholeBatch) -> Outcome {
     let submit = parse_batch(&body)?;
     drop(body);
@@ -62,12 +64,14 @@ fn parse_batch(WholeBatch(body): &WholeBatch) -> Result<Command, Problem> {
     Ok(Command::SubmitTasks(SubmitTasks { tasks }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 struct WaitQuery {
     wait_ms: Option<i64>,
 }
 
+#[utoipa::path(get, path = "/v1/tasks/{id}", tag = "tasks", summary = "A task, at once or when it has ended", params(("id" = u64, Path), WaitQuery), responses((status = 200, description = "The task as it is", body = ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn get(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
@@ -84,8 +88,9 @@ pub(super) fn show(answer: Answer) -> Outcome {
     Ok(json(&ShownTask::of(&task)))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 struct ListQuery {
     queue: Option<String>,
     state: Option<String>,
@@ -132,6 +137,7 @@ impl ListQuery {
     }
 }
 
+#[utoipa::path(get, path = "/v1/tasks", tag = "tasks", summary = "Tasks, newest first", params(ListQuery), responses((status = 200, description = "A page", body = List<ShownTask<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Outcome {
     let filter = parse::query::<ListQuery>(query.as_deref())?.parse()?;
     let Answer::Tasks(page) = ask(&app, Ask::Query(Query::Tasks(filter))).await? else {
@@ -141,6 +147,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
     Ok(json(&List { items, next_cursor: page.next.map(|id| id.to_string()) }))
 }
 
+#[utoipa::path(post, path = "/v1/tasks/{id}/cancel", tag = "tasks", summary = "Ask a task to stop", params(("id" = u64, Path)), request_body = Option<CancelBody>, responses((status = 200, description = "The task", body = ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn cancel(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
@@ -155,6 +162,7 @@ pub(super) async fn cancel(
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
+#[utoipa::path(post, path = "/v1/tasks/{id}/retry", tag = "tasks", summary = "Give an ended task another round", params(("id" = u64, Path)), responses((status = 200, description = "The task", body = ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn retry(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
@@ -165,12 +173,13 @@ pub(super) async fn retry(
     show(ask(&app, Ask::Change { command: Command::RetryTask(task_id), task_id }).await?)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct ShownHistory<'a> {
     items: Vec<ShownStep<'a>>,
     truncated_before: Option<u64>,
 }
 
+#[utoipa::path(get, path = "/v1/tasks/{id}/history", tag = "tasks", summary = "What happened to a task", params(("id" = u64, Path)), responses((status = 200, description = "Oldest first", body = ShownHistory<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn history(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
     let task_id = TaskId(number(&id)?);
     let tenure = app.tenure.clone();

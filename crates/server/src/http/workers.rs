@@ -18,6 +18,7 @@ use crate::wire::shown::ShownWorker;
 
 type Outcome = Result<Response, Problem>;
 
+#[utoipa::path(put, path = "/v1/workers/{id}", tag = "workers", summary = "Say who you are", params(("id" = String, Path)), request_body = WorkerBody, responses((status = 204, description = "It is known"), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn register(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
@@ -28,6 +29,7 @@ pub(super) async fn register(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
+#[utoipa::path(get, path = "/v1/workers", tag = "workers", summary = "Who was heard lately", responses((status = 200, description = "All of them", body = super::List<ShownWorker<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn list(State(app): State<Arc<App>>) -> Outcome {
     let Answer::Workers(workers) = ask(&app, Ask::Query(Query::Workers)).await? else {
         return unexpected();
@@ -35,11 +37,12 @@ pub(super) async fn list(State(app): State<Arc<App>>) -> Outcome {
     Ok(all(workers.iter().map(ShownWorker::of).collect()))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct SignedOff {
     released: usize,
 }
 
+#[utoipa::path(delete, path = "/v1/workers/{id}", tag = "workers", summary = "Leave, and give all leases back", params(("id" = String, Path)), responses((status = 200, description = "How many were given back", body = SignedOff), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn sign_off(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
     let worker = WorkerName::parse(&id)?;
     let Answer::SignedOff(released) = ask(&app, Ask::SignOff(worker)).await? else {

@@ -14,6 +14,7 @@ use tenure_core::limits::{LEASE_TASKS_MAX, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DE
 use tenure_core::name::{FailureCode, QueueName, Reason, TagKey, TagValue, TaskKey, WorkerName};
 use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
 use tenure_core::time::Timestamp;
+use utoipa::ToSchema;
 
 use crate::problem::Problem;
 
@@ -27,25 +28,47 @@ fn parse_moment(field: &str, text: &str) -> Result<Timestamp, Problem> {
 }
 
 /// A task to submit.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewTaskBody<'a> {
+    /// Where it waits; "default" if not given.
+    #[schema(max_length = 256, min_length = 1)]
     queue: Option<String>,
+    /// Any JSON; kept as it is.
     #[serde(borrow)]
+    #[schema(value_type = Option<serde_json::Value>)]
     payload: Option<&'a RawValue>,
+    /// Higher goes first; 0 if not given.
+    #[schema(minimum = -100, maximum = 100)]
     priority: Option<i64>,
+    /// How long it waits before it may run; not together with `run_at`.
+    #[schema(minimum = 0, maximum = 31_622_400_000_i64)]
     delay_ms: Option<i64>,
+    /// When it may run, by the wall clock.
+    #[schema(format = DateTime)]
     run_at: Option<String>,
+    /// Failures that end it; 3 if not given.
+    #[schema(minimum = 1, maximum = 10_000)]
     max_attempts: Option<i64>,
+    /// Expired leases that end it; 10 if not given.
+    #[schema(minimum = 1, maximum = 10_000)]
     max_expiries: Option<i64>,
+    /// How it waits between failures.
     backoff: Option<BackoffBody>,
+    /// How long a lease lasts; 30,000 if not given.
+    #[schema(minimum = 50, maximum = 86_400_000)]
     lease_ms: Option<i64>,
+    /// From submit to end; passing it cancels the task.
+    #[schema(minimum = 0, maximum = 31_622_400_000_i64)]
     timeout_ms: Option<i64>,
+    /// The same submit under the same key gives the same task.
+    #[schema(max_length = 256, min_length = 1)]
     key: Option<String>,
+    /// Labels for people.
     tags: Option<BTreeMap<String, String>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BackoffBody {
     kind: Option<String>,
@@ -130,7 +153,7 @@ fn parse_tags(tags: BTreeMap<String, String>) -> Result<Tags, Problem> {
 }
 
 /// Tasks to submit together.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchBody<'a> {
     /// All or none of them.
@@ -139,7 +162,7 @@ pub(crate) struct BatchBody<'a> {
 }
 
 /// A worker that asks for work.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LeaseBody {
     worker: String,
@@ -182,14 +205,14 @@ pub(crate) fn parse_wait(wait_ms: Option<i64>) -> Result<u64, Problem> {
 }
 
 /// A heartbeat or a release.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LeaseOnlyBody {
     lease_id: u64,
 }
 
 /// A heartbeat, with word of how far the work is.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HeartbeatBody {
     lease_id: u64,
@@ -200,16 +223,18 @@ pub(crate) struct HeartbeatBody {
 }
 
 /// A task done.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CompleteBody<'a> {
     lease_id: u64,
+    /// Any JSON; kept as it is.
     #[serde(borrow)]
+    #[schema(value_type = Option<serde_json::Value>)]
     output: Option<&'a RawValue>,
 }
 
 /// A failed attempt.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FailBody {
     lease_id: u64,
@@ -270,7 +295,7 @@ impl FailBody {
 }
 
 /// Many reports at once.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReportsBody<'a> {
     #[serde(default)]
@@ -283,23 +308,25 @@ pub(crate) struct ReportsBody<'a> {
     release: Vec<ItemBody>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ItemBody {
     task_id: u64,
     lease_id: u64,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct CompleteItem<'a> {
     task_id: u64,
     lease_id: u64,
+    /// Any JSON; kept as it is.
     #[serde(borrow)]
+    #[schema(value_type = Option<serde_json::Value>)]
     output: Option<&'a RawValue>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct FailItem {
     task_id: u64,
@@ -330,7 +357,7 @@ impl ReportsBody<'_> {
 }
 
 /// A wish that a task stop.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CancelBody {
     grace_ms: Option<i64>,
@@ -345,7 +372,7 @@ impl CancelBody {
 }
 
 /// Settings of a queue; null clears one.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QueueBody {
     #[serde(default, deserialize_with = "given")]
@@ -370,7 +397,7 @@ impl QueueBody {
 }
 
 /// What a worker says about itself.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WorkerBody {
     name: Option<String>,

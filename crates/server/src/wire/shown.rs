@@ -8,6 +8,7 @@ use tenure_coordinator::{Grant, Step, TaskInfo, WorkerInfo};
 use tenure_core::name::QueueName;
 use tenure_core::state::{QueueView, StateName};
 use tenure_core::time::Timestamp;
+use utoipa::ToSchema;
 
 use crate::json::Verbatim;
 
@@ -19,15 +20,17 @@ pub(crate) fn moment(at: Timestamp) -> String {
 }
 
 /// A task as it is shown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ShownTask<'a> {
     id: u64,
     queue: &'a str,
     state: &'static str,
     priority: i8,
+    #[schema(value_type = serde_json::Value)]
     payload: Verbatim<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     payload_encoding: Option<&'static str>,
+    #[schema(value_type = serde_json::Value)]
     output: Verbatim<'a>,
     lease_ms: u32,
     max_attempts: u16,
@@ -45,16 +48,17 @@ pub(crate) struct ShownTask<'a> {
     finished_at: Option<String>,
     key: Option<&'a str>,
     tags: BTreeMap<&'a str, &'a str>,
+    #[schema(value_type = Option<Object>)]
     run: Option<()>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct ShownError<'a> {
     code: &'a str,
     message: &'a str,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct ShownLease<'a> {
     lease_id: u64,
     worker: &'a str,
@@ -108,12 +112,13 @@ impl<'a> ShownTask<'a> {
 }
 
 /// A lease as its worker sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ShownGrant<'a> {
     task_id: u64,
     lease_id: u64,
     attempt: u32,
     queue: &'a str,
+    #[schema(value_type = serde_json::Value)]
     payload: Verbatim<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     payload_encoding: Option<&'static str>,
@@ -140,7 +145,7 @@ impl<'a> ShownGrant<'a> {
 }
 
 /// A step of a task's history.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ShownStep<'a> {
     lsn: u64,
     at: String,
@@ -174,7 +179,7 @@ impl<'a> ShownStep<'a> {
 }
 
 /// A queue as it is shown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ShownQueue<'a> {
     name: &'a str,
     depth: u64,
@@ -208,7 +213,7 @@ impl<'a> ShownQueue<'a> {
 }
 
 /// A worker as it is shown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ShownWorker<'a> {
     id: &'a str,
     connected: bool,
