@@ -21,6 +21,8 @@ pub(crate) enum Failure {
     Unsound { at: Place, law: String, found: String },
     /// The log changed under our eyes.
     InMotion,
+    /// The server could not begin, or had to end.
+    Server(tenure_server::Failure),
 }
 
 /// A record and the frame that it is in.
@@ -38,6 +40,7 @@ impl Failure {
             Failure::Log(fault) => fault.exit_code(),
             Failure::Record { .. } | Failure::Unsound { .. } => EXIT_DATA,
             Failure::InMotion => EXIT_REFUSED,
+            Failure::Server(failure) => failure.exit_code(),
         }
     }
 
@@ -71,6 +74,7 @@ impl fmt::Display for Failure {
                  the law {law}; nothing was changed; keep a copy of the folder, and report this: \
                  no correct Tenure writes such a log"
             ),
+            Failure::Server(failure) => failure.fmt(f),
             Failure::InMotion => write!(
                 f,
                 "the log changed while it was read, because a server is writing it; run this again"

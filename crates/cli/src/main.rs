@@ -3,6 +3,7 @@
 
 mod failure;
 mod output;
+mod serve;
 mod wal;
 
 use std::process::ExitCode;
@@ -38,6 +39,10 @@ struct Cli {
     #[arg(value_enum)]
     output: Format,
 
+    /// What the server asks for, or what to ask clients for.
+    #[arg(long, global = true, value_name = "KEY", env = "TENURE_API_KEY", hide_env_values = true)]
+    api_key: Option<String>,
+
     #[command(subcommand)]
     verb: Verb,
 }
@@ -53,6 +58,8 @@ enum Format {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Run the server.
+    Serve(serve::Serve),
     /// Look into a log, without changing it.
     Wal(wal::Wal),
 }
@@ -78,6 +85,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.verb {
+        Verb::Serve(serve) => serve::run(serve, cli.api_key.as_deref()),
         Verb::Wal(wal) => wal::run(wal, cli.output),
     }
 }

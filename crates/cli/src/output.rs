@@ -33,6 +33,11 @@ pub(crate) fn complain(sentence: &impl Display) {
     let _ = writeln!(io::stderr(), "tenure: {sentence}");
 }
 
+/// Says on stdout how something went. Nobody need listen.
+pub(crate) fn say(sentence: &str) {
+    let _ = writeln!(io::stdout(), "{sentence}");
+}
+
 fn end(error: &io::Error) -> ! {
     if error.kind() == io::ErrorKind::BrokenPipe {
         process::exit(0);

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use tenure_core::Rejection;
-use tenure_core::command::{Command, Extended, LeaseTasks, Reported, Retention, Submitted, Swept};
+use tenure_core::command::{
+    Command, Extended, LeaseTasks, NewTask, Reported, Retention, SubmitOutcome, Submitted, Swept,
+};
 use tenure_core::event::{IdsSkipped, QueueSettings};
 use tenure_core::id::{Lsn, TaskId};
 use tenure_core::name::{QueueName, WorkerName};
@@ -18,6 +20,15 @@ use crate::workers::{Registration, WorkerInfo};
 pub enum Ask {
     /// To change something.
     Command(Command),
+    /// To submit one task, and to see it.
+    Submit(NewTask),
+    /// To change one task, and to see it after that.
+    Change {
+        /// What is to be done.
+        command: Command,
+        /// To which task.
+        task_id: TaskId,
+    },
     /// To have work, and to wait for it if there is none.
     Lease {
         /// Which work.
@@ -81,6 +92,8 @@ pub struct TaskFilter {
 pub enum Answer {
     /// The tasks that were submitted, in their order.
     Submitted(Vec<Submitted>),
+    /// The task that was submitted, or was there already, as it is now.
+    Taken(SubmitOutcome, Box<TaskInfo>),
     /// The leases that were given, in their order; none if nothing came in time.
     Leased(Vec<Grant>),
     /// How long the lease goes on.
@@ -216,7 +229,8 @@ pub(crate) enum Kind {
 impl Ask {
     pub(crate) fn kind(&self) -> Kind {
         match self {
-            Ask::Command(command) => kind_of(command),
+            Ask::Command(command) | Ask::Change { command, .. } => kind_of(command),
+            Ask::Submit(_) => Kind::Submit,
             Ask::SignOff(_) => Kind::Report,
             Ask::Lease { .. } | Ask::Query(_) | Ask::Register(_) => Kind::Other,
         }
@@ -224,28 +238,47 @@ impl Ask {
 
     /// Bytes that strangers made this hold, about.
     pub(crate) fn weight(&self) -> usize {
-        const ITEM: usize = 256;
         match self {
-            Ask::Command(Command::SubmitTasks(command)) => {
-                let tasks = command.tasks.iter();
-                tasks.map(|task| ITEM + task.payload.as_bytes().len()).sum()
-            }
-            Ask::Command(Command::CompleteTask(command)) => ITEM + command.output.as_bytes().len(),
-            Ask::Command(Command::ReportTasks(command)) => {
-                let outputs = command.completes.iter().map(|c| c.output.as_bytes().len());
-                let reasons = command.fails.iter().map(|f| f.reason.as_str().len());
-                let items = command.heartbeats.len()
-                    + command.completes.len()
-                    + command.fails.len()
-                    + command.releases.len();
-                items * ITEM + outputs.sum::<usize>() + reasons.sum::<usize>()
-            }
-            Ask::Command(_)
-            | Ask::Lease { .. }
-            | Ask::Query(_)
-            | Ask::Register(_)
-            | Ask::SignOff(_) => ITEM,
+            Ask::Command(command) | Ask::Change { command, .. } => weight_of(command),
+            Ask::Submit(task) => ITEM_BYTES + task.payload.as_bytes().len(),
+            Ask::Lease { .. } | Ask::Query(_) | Ask::Register(_) | Ask::SignOff(_) => ITEM_BYTES,
         }
+    }
+}
+
+/// What a request or an item of one holds beside its texts, about.
+const ITEM_BYTES: usize = 256;
+
+fn weight_of(command: &Command) -> usize {
+    match command {
+        Command::SubmitTasks(command) => {
+            let tasks = command.tasks.iter();
+            tasks.map(|task| ITEM_BYTES + task.payload.as_bytes().len()).sum()
+        }
+        Command::CompleteTask(command) => ITEM_BYTES + command.output.as_bytes().len(),
+        Command::ReportTasks(command) => {
+            let outputs = command.completes.iter().map(|c| c.output.as_bytes().len());
+            let reasons = command.fails.iter().map(|f| f.reason.as_str().len());
+            let items = command.heartbeats.len()
+                + command.completes.len()
+                + command.fails.len()
+                + command.releases.len();
+            items * ITEM_BYTES + outputs.sum::<usize>() + reasons.sum::<usize>()
+        }
+        Command::LeaseTasks(_)
+        | Command::Heartbeat(_)
+        | Command::FailTask(_)
+        | Command::ReleaseTask(_)
+        | Command::CancelTask(_)
+        | Command::RetryTask(_)
+        | Command::ExpireLeases
+        | Command::DropLeases(_)
+        | Command::FireDeadlines
+        | Command::PauseQueue(_)
+        | Command::ResumeQueue(_)
+        | Command::ConfigureQueue(_)
+        | Command::PurgeTasks(_)
+        | Command::SkipIds => ITEM_BYTES,
     }
 }
 

@@ -288,13 +288,30 @@ impl Tenure {
     /// Follows what happens after a place.
     #[must_use]
     pub fn watch(&self, after: Position) -> Watch {
-        Watch { follower: self.running.feed.follow(self.reader(), after), ready: VecDeque::new() }
+        Watch { follower: self.follow(after), ready: VecDeque::new() }
+    }
+
+    /// The same for those who wait in their own way.
+    #[must_use]
+    pub fn follow(&self, after: Position) -> Follower<Reader<RealDisk>> {
+        self.running.feed.follow(self.reader(), after)
     }
 
     /// The last record that somebody was told of.
     #[must_use]
     pub fn last_lsn(&self) -> Lsn {
         self.running.feed.last()
+    }
+
+    /// Lets nothing in any more; what was let in is still dealt with.
+    pub fn close_door(&self, why: &str) {
+        self.running.inbox.close(why);
+    }
+
+    /// Waits until it ends, by [`Tenure::close_door`] or because the log failed. Only one caller
+    /// hears how.
+    pub fn join(&self) -> Result<(), Error> {
+        Ok(self.running.join()?)
     }
 
     /// Ends in good order: what was asked is answered, and nothing more is taken.
@@ -328,6 +345,10 @@ impl Tenure {
 impl Running {
     fn stop(&self) -> Result<(), Fault> {
         self.inbox.close("this Tenure was closed");
+        self.join()
+    }
+
+    fn join(&self) -> Result<(), Fault> {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         match thread.map(JoinHandle::join) {
             Some(Ok(ended)) => ended,

@@ -64,3 +64,6 @@ pub use step::{Coordinator, Next};
 pub use thread::{MachineClock, run};
 pub use ticket::{Ticket, TicketCaller};
 pub use workers::{Registration, WorkerInfo};
+
+pub use tenure_wal::disk::real::RealDisk;
+pub use tenure_wal::{Durability, Fault, Note, ReadLog, Reader};

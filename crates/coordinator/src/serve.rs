@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tenure_core::command::{Command, LeaseRef, LeaseTasks, Leased, Reply, ReportTasks};
+use tenure_core::command::{
+    Command, LeaseRef, LeaseTasks, Leased, NewTask, Reply, ReportTasks, SubmitTasks, Submitted,
+};
 use tenure_core::event::{Event, Record, Report};
 use tenure_core::id::TaskId;
 use tenure_core::limits::{BATCH_ITEMS_MAX, LIST_ITEMS_MAX};
@@ -42,6 +44,11 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             return self.put(caller, Err(Refusal::DiskFull));
         }
         let outcome = match ask {
+            Ask::Submit(task) => self.submit_one(task, now),
+            Ask::Change { command, task_id } => {
+                let changed = self.command(&command, now);
+                changed.and_then(|_| self.task(task_id))
+            }
             Ask::Lease { request, wait_ms } => return self.lease(request, wait_ms, caller, now),
             // The same without a wait: whoever is gone gets nothing here either.
             Ask::Command(Command::LeaseTasks(request)) => {
@@ -151,6 +158,16 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             | Command::SkipIds => {}
         }
         self.run(command, now)
+    }
+
+    fn submit_one(&mut self, task: NewTask, now: Now) -> Outcome {
+        let submit = Command::SubmitTasks(SubmitTasks { tasks: vec![task] });
+        let Answer::Submitted(tasks) = self.run(&submit, now)? else {
+            unreachable!("a submit is answered so")
+        };
+        let Submitted { task_id, outcome } = tasks[0];
+        let task = self.state.task(task_id).expect("a task that was just submitted exists");
+        Ok(Answer::Taken(outcome, Box::new(TaskInfo::of(&task))))
     }
 
     fn saw_holder(&mut self, lease: LeaseRef, now: Now) {

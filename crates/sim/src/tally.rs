@@ -174,7 +174,8 @@ impl Tally {
 
 pub(crate) fn ask_name(ask: &Ask) -> &'static str {
     match ask {
-        Ask::Command(command) => command_name(command),
+        Ask::Command(command) | Ask::Change { command, .. } => command_name(command),
+        Ask::Submit(_) => "Submit",
         Ask::Lease { wait_ms: 0, .. } => "Lease",
         Ask::Lease { .. } => "Lease and wait",
         Ask::Register(_) => "Register",

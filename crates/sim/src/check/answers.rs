@@ -25,7 +25,12 @@ pub(super) fn told(model: &mut Model, caller: CallerId) -> Result<Delivery, Brok
 pub(crate) fn wait_ms(ask: &Ask) -> u64 {
     match ask {
         Ask::Lease { wait_ms, .. } | Ask::Query(Query::TaskEnd { wait_ms, .. }) => *wait_ms,
-        Ask::Command(_) | Ask::Query(_) | Ask::Register(_) | Ask::SignOff(_) => 0,
+        Ask::Command(_)
+        | Ask::Submit(_)
+        | Ask::Change { .. }
+        | Ask::Query(_)
+        | Ask::Register(_)
+        | Ask::SignOff(_) => 0,
     }
 }
 
@@ -64,7 +69,12 @@ fn beside_work(life: &Life, caller: &CallerId, delivery: &Delivery) -> Held {
             let ended = state.task(*task_id).is_none_or(|task| task.state().is_terminal());
             hold(WORK, !ended, || format!("caller {caller} waits for task {task_id}, which ended"))
         }
-        Ask::Command(_) | Ask::Query(_) | Ask::Register(_) | Ask::SignOff(_) => {
+        Ask::Command(_)
+        | Ask::Submit(_)
+        | Ask::Change { .. }
+        | Ask::Query(_)
+        | Ask::Register(_)
+        | Ask::SignOff(_) => {
             hold(WORK, false, || format!("caller {caller} waits for {:?}", delivery.ask))
         }
     }

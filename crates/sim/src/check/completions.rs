@@ -47,8 +47,13 @@ pub(super) fn told(book: &Book, ask: &Ask, answer: &Answer) -> Held {
 
 pub(super) fn rejected(book: &Book, ask: &Ask, rejection: &Rejection) -> Held {
     match ask {
-        Ask::Command(Command::CompleteTask(sent)) => refused(book, sent, rejection),
+        Ask::Command(Command::CompleteTask(sent))
+        | Ask::Change { command: Command::CompleteTask(sent), .. } => {
+            refused(book, sent, rejection)
+        }
         Ask::Command(_)
+        | Ask::Submit(_)
+        | Ask::Change { .. }
         | Ask::Lease { .. }
         | Ask::Query(_)
         | Ask::Register(_)

@@ -141,7 +141,12 @@ pub(super) fn told(
                 Ask::Lease { request, .. } | Ask::Command(Command::LeaseTasks(request)) => {
                     request.worker.as_str()
                 }
-                Ask::Command(_) | Ask::Query(_) | Ask::Register(_) | Ask::SignOff(_) => "",
+                Ask::Command(_)
+                | Ask::Submit(_)
+                | Ask::Change { .. }
+                | Ask::Query(_)
+                | Ask::Register(_)
+                | Ask::SignOff(_) => "",
             };
             for grant in grants {
                 let lease = book.leases.get(&grant.lease_id);
@@ -161,6 +166,8 @@ pub(super) fn told(
         Answer::Extended(extended) => match ask {
             Ask::Command(Command::Heartbeat(lease)) => extends(book, *lease, *extended),
             Ask::Command(_)
+            | Ask::Submit(_)
+            | Ask::Change { .. }
             | Ask::Lease { .. }
             | Ask::Query(_)
             | Ask::Register(_)
@@ -169,6 +176,7 @@ pub(super) fn told(
         Answer::Reported(reports) => reported(book, ask, reports, now),
         Answer::Submitted(_)
         | Answer::Skipped(_)
+        | Answer::Taken(..)
         | Answer::State(..)
         | Answer::Swept(_)
         | Answer::Settings(_)

@@ -42,6 +42,7 @@ pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
         }
         Answer::Submitted(_)
         | Answer::Skipped(_)
+        | Answer::Taken(..)
         | Answer::Leased(_)
         | Answer::Extended(_)
         | Answer::State(..)

@@ -1,0 +1,86 @@
+//! `tenure serve`: the server.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use tenure_server::{News, Options, serve};
+
+use crate::failure::Failure;
+use crate::output;
+
+const EXAMPLES: &str = "\
+Examples:
+  tenure serve --data ./tenure-data
+  tenure serve --data ./tenure-data --listen 127.0.0.1:0
+  TENURE_API_KEY=… tenure serve --data ./tenure-data --listen 0.0.0.0:7070
+
+Durability:
+  sync          a reply leaves when its record is on disk: nothing that was told can be lost
+  interval=5ms  a reply leaves at once; a loss of power can take back the last 5 ms
+  os            a reply leaves at once; a loss of power can take back half a minute and more";
+
+/// The server: HTTP and live updates on one port.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Serve {
+    /// The folder of the log; it is made if it is missing.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+
+    /// Where to listen. Anything but a loopback address needs an API key.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
+    listen: String,
+
+    /// When a reply may leave: sync, interval=5ms or os.
+    #[arg(long, value_name = "MODE", default_value = "sync", value_parser = parse_durability)]
+    durability: tenure_server::Durability,
+}
+
+fn parse_durability(text: &str) -> Result<tenure_server::Durability, String> {
+    use tenure_server::Durability;
+    match text {
+        "sync" => Ok(Durability::Sync),
+        "os" => Ok(Durability::Os),
+        other => {
+            let ms = other.strip_prefix("interval=").and_then(|span| span.strip_suffix("ms"));
+            let ms = ms.and_then(|ms| ms.parse().ok()).filter(|ms| (1..=60_000).contains(ms));
+            ms.map(Durability::IntervalMs).ok_or_else(|| {
+                "it must be sync, os, or interval=1ms to interval=60000ms".to_owned()
+            })
+        }
+    }
+}
+
+pub(crate) fn run(args: &Serve, api_key: Option<&str>) -> Result<(), Failure> {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
+    match args.durability {
+        tenure_server::Durability::Sync => {}
+        tenure_server::Durability::IntervalMs(ms) => tracing::warn!(
+            "replies leave before their records are durable: a loss of power can take back {ms} ms"
+        ),
+        tenure_server::Durability::Os => tracing::warn!(
+            "replies leave before their records are durable: a loss of power can take back half a \
+             minute and more"
+        ),
+    }
+    let options = Options {
+        data: args.data.clone(),
+        listen: args.listen.clone(),
+        durability: args.durability,
+        api_key: api_key.map(str::to_owned),
+    };
+    serve(&options, |news| match news {
+        News::Replaying(progress) => tracing::info!(records = progress.records, "replaying"),
+        News::Note(note) => tracing::warn!("{note}"),
+        News::Ready(address) => {
+            let mut out = std::io::stdout().lock();
+            // Whoever started us may not be interested.
+            let _ = writeln!(out, "tenure is ready at http://{address}");
+            let _ = out.flush();
+        }
+    })
+    .map_err(Failure::Server)?;
+    output::say("tenure has stopped in good order");
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! What all handlers share.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use tenure_coordinator::Tenure;
+
+use crate::limits::SUBSCRIBERS_MAX;
+use crate::metrics::Metrics;
+use crate::problem::Problem;
+
+/// The engine, and what is counted around it.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) tenure: Tenure,
+    pub(crate) started: Instant,
+    pub(crate) metrics: Metrics,
+    subscribers: AtomicUsize,
+}
+
+/// A place among those who follow live updates, until it is dropped.
+pub(crate) struct Subscription(std::sync::Arc<App>);
+
+impl App {
+    pub(crate) fn new(tenure: Tenure) -> Self {
+        Self {
+            tenure,
+            started: Instant::now(),
+            metrics: Metrics::default(),
+            subscribers: AtomicUsize::new(0),
+        }
+    }
+
+    /// Takes a place among the subscribers.
+    pub(crate) fn subscribe(self: &std::sync::Arc<Self>) -> Result<Subscription, Problem> {
+        if self.subscribers.fetch_add(1, Ordering::Relaxed) >= SUBSCRIBERS_MAX {
+            self.subscribers.fetch_sub(1, Ordering::Relaxed);
+            let detail = format!("{SUBSCRIBERS_MAX} follow live updates already; try again later");
+            return Err(Problem::new("overloaded", detail));
+        }
+        Ok(Subscription(std::sync::Arc::clone(self)))
+    }
+
+    pub(crate) fn subscribers(&self) -> usize {
+        self.subscribers.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.0.subscribers.fetch_sub(1, Ordering::Relaxed);
+    }
+}

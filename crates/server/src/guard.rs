@@ -1,0 +1,127 @@
+//! Who may come in: the right key, and on a loopback address only pages and programs that mean
+//! this very server. A web page of a stranger must not be able to use a server on your machine.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::app::App;
+use crate::problem::Problem;
+
+/// The rules of one listener.
+#[derive(Clone, Debug)]
+pub(crate) struct Guard {
+    pub(crate) api_key: Option<Arc<str>>,
+    pub(crate) is_loopback: bool,
+}
+
+/// What the middleware needs.
+#[derive(Clone)]
+pub(crate) struct Guarded {
+    pub(crate) app: Arc<App>,
+    pub(crate) guard: Guard,
+}
+
+/// Lets a request in, or not, and counts it.
+pub(crate) async fn guard(
+    State(guarded): State<Guarded>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let start = Instant::now();
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let response = match guarded.guard.check(request.headers(), request.uri().path()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    };
+    let (route, status) = (route.as_deref().unwrap_or("none"), response.status().as_u16());
+    guarded.app.metrics.answered(route, status, start.elapsed().as_secs_f64());
+    response
+}
+
+impl Guard {
+    fn check(&self, headers: &HeaderMap, path: &str) -> Result<(), Problem> {
+        if self.is_loopback {
+            check_host(headers)?;
+            check_origin(headers)?;
+        }
+        let is_open = matches!(path, "/healthz" | "/readyz");
+        match &self.api_key {
+            Some(key) if !is_open => check_key(headers, key),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_host(headers: &HeaderMap) -> Result<(), Problem> {
+    // HTTP/2 has its host in the URI, and hyper puts it there; a missing one is an old client.
+    let Some(host) = headers.get(header::HOST) else { return Ok(()) };
+    let name = host.to_str().unwrap_or_default();
+    match is_loopback_name(name) {
+        true => Ok(()),
+        false => Err(Problem::new(
+            "bad_host",
+            "this server listens on a loopback address and the Host header names another one; \
+             use 127.0.0.1 or localhost",
+        )),
+    }
+}
+
+fn check_origin(headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
+    let origin = origin.to_str().unwrap_or_default();
+    let host = origin.split_once("://").map_or("", |(_, host)| host);
+    match is_loopback_name(host) {
+        true => Ok(()),
+        false => Err(Problem::new(
+            "forbidden",
+            "a page of another origin may not use a server on a loopback address",
+        )),
+    }
+}
+
+/// Whether a host, with or without a port, is this machine.
+fn is_loopback_name(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map_or("", |(name, _)| name),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn check_key(headers: &HeaderMap, key: &str) -> Result<(), Problem> {
+    let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+    // Takes as long for a wrong key as for a right one.
+    let differs = given.len() != key.len()
+        || given.bytes().zip(key.bytes()).fold(0, |bits, (a, b)| bits | (a ^ b)) != 0;
+    match differs {
+        false => Ok(()),
+        true => Err(Problem::new(
+            "unauthorized",
+            "this server needs its API key; send it as `Authorization: Bearer KEY`",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_loopback() {
+        for name in ["localhost", "LOCALHOST:7070", "127.0.0.1", "127.3.2.1:80", "[::1]:7070"] {
+            assert!(is_loopback_name(name), "{name}");
+        }
+        for name in
+            ["", "example.org", "127.0.0.1.example.org", "localhost.example.org:80", "[::2]"]
+        {
+            assert!(!is_loopback_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! HTTP: one file per noun. A handler parses, asks, and shows; it decides nothing.
+
+mod events;
+mod leases;
+mod operate;
+mod page;
+mod queues;
+mod tasks;
+mod workers;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, Request};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::Serialize;
+use tenure_coordinator::{Answer, Ask};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::limits::{BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX, BODY_TIMEOUT};
+use crate::problem::Problem;
+
+/// All that HTTP offers.
+pub(crate) fn routes(app: Arc<App>) -> Router {
+    let (router, openapi) = OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(operate::healthz))
+        .routes(routes!(operate::readyz))
+        .routes(routes!(operate::metrics))
+        .routes(routes!(operate::status))
+        .routes(routes!(tasks::submit, tasks::list))
+        .routes(routes!(tasks::submit_batch))
+        .routes(routes!(tasks::get))
+        .routes(routes!(tasks::cancel))
+        .routes(routes!(tasks::retry))
+        .routes(routes!(tasks::history))
+        .routes(routes!(leases::heartbeat))
+        .routes(routes!(leases::complete))
+        .routes(routes!(leases::fail))
+        .routes(routes!(leases::release))
+        .routes(routes!(leases::lease))
+        .routes(routes!(leases::report))
+        .routes(routes!(workers::list))
+        .routes(routes!(workers::register, workers::sign_off))
+        .routes(routes!(queues::list))
+        .routes(routes!(queues::get, queues::configure))
+        .routes(routes!(queues::pause))
+        .routes(routes!(queues::resume))
+        .routes(routes!(events::events))
+        .split_for_parts();
+    let openapi: Arc<str> = openapi.to_json().unwrap_or_default().into();
+    router
+        .route("/", get(page::page))
+        .route("/openapi.json", get(move || show_document(Arc::clone(&openapi))))
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        .with_state(app)
+}
+
+/// What the whole interface is called.
+#[derive(OpenApi)]
+#[openapi(info(
+    title = "Tenure",
+    description = "A durable task scheduler: tasks are held by lease, and nothing is true until it is written.",
+    license(name = "Apache-2.0", identifier = "Apache-2.0")
+))]
+struct Document;
+
+async fn show_document(openapi: Arc<str>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], openapi.to_string()).into_response()
+}
+
+async fn unknown(request: Request) -> Problem {
+    let detail = format!("there is nothing at {}; see /openapi.json", request.uri().path());
+    Problem::new("not_found", detail)
+}
+
+async fn wrong_method(request: Request) -> Problem {
+    let (method, path) = (request.method(), request.uri().path());
+    Problem::new("method_not_allowed", format!("{path} does not take {method}; see /openapi.json"))
+}
+
+/// A body that arrived whole, in time and within bounds.
+pub(crate) struct Whole(pub Bytes);
+
+/// The same for a batch, which may be larger.
+pub(crate) struct WholeBatch(pub Bytes);
+
+impl<S: Sync> FromRequest<S> for Whole {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        read(request.into_body(), BODY_BYTES_MAX).await.map(Self)
+    }
+}
+
+impl<S: Sync> FromRequest<S> for WholeBatch {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        read(request.into_body(), BATCH_BODY_BYTES_MAX).await.map(Self)
+    }
+}
+
+async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
+    let whole = Limited::new(body, limit).collect();
+    match tokio::time::timeout(BODY_TIMEOUT, whole).await {
+        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Problem::new(
+            "payload_too_large",
+            format!("the body has more than {limit} bytes; send less, or in several requests"),
+        )),
+        Ok(Err(error)) => Err(Problem::invalid(format!("the body could not be read: {error}"))),
+        Err(_) => Err(slow(BODY_TIMEOUT)),
+    }
+}
+
+fn slow(limit: Duration) -> Problem {
+    let detail = format!("the body did not arrive within {} s", limit.as_secs());
+    Problem::new("request_timeout", detail)
+}
+
+/// Asks, and waits for the outcome.
+async fn ask(app: &App, ask: Ask) -> Result<Answer, Problem> {
+    Ok(app.tenure.ask(ask).await?)
+}
+
+/// An answer of another kind than the ask has.
+fn unexpected<T>() -> Result<T, Problem> {
+    unreachable!("every ask has its own kind of answer")
+}
+
+/// A number from the path.
+fn number(text: &str) -> Result<u64, Problem> {
+    text.parse()
+        .map_err(|_| Problem::new("not_found", format!("{text:?} is no id; ids are numbers")))
+}
+
+/// Shows something as JSON.
+fn json(value: &impl Serialize) -> Response {
+    let text = serde_json::to_vec(value).unwrap_or_default();
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+/// A list as it is shown.
+#[derive(Serialize, utoipa::ToSchema)]
+struct List<T> {
+    items: Vec<T>,
+    next_cursor: Option<String>,
+}
+
+fn all<T: Serialize>(items: Vec<T>) -> Response {
+    json(&List { items, next_cursor: None })
+}

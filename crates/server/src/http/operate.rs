@@ -1,0 +1,101 @@
+//! Is it there, is it ready, how does it stand.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use tenure_coordinator::{Answer, Ask, Query, Status};
+use tenure_core::state::StateName;
+
+use super::{ask, json, unexpected};
+use crate::app::App;
+use crate::json as parse;
+use crate::problem::Problem;
+
+type Outcome = Result<Response, Problem>;
+
+#[utoipa::path(get, path = "/healthz", tag = "operate", summary = "Is it alive", responses((status = 200, description = "It is", body = String), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+/// The engine answers: the log was replayed and its thread is alive.
+#[utoipa::path(get, path = "/readyz", tag = "operate", summary = "Does it serve", responses((status = 200, description = "It does", body = String), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
+    read_status(&app).await?;
+    Ok("ok\n")
+}
+
+async fn read_status(app: &App) -> Result<Box<Status>, Problem> {
+    let Answer::Status(status) = ask(app, Ask::Query(Query::Status)).await? else {
+        return unexpected();
+    };
+    Ok(status)
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct StatusQuery {
+    #[serde(default)]
+    hash: bool,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+struct ShownStatus {
+    version: &'static str,
+    role: &'static str,
+    lsn: u64,
+    durable_lsn: u64,
+    epoch: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_hash: Option<String>,
+    tasks: BTreeMap<&'static str, u64>,
+    parked_leases: usize,
+    parked_readers: usize,
+    uptime_ms: u64,
+}
+
+#[utoipa::path(get, path = "/v1/status", tag = "operate", summary = "How things stand", params(StatusQuery), responses((status = 200, description = "So", body = ShownStatus), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn status(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Outcome {
+    let StatusQuery { hash } = parse::query(query.as_deref())?;
+    let status = read_status(&app).await?;
+    let state_hash = match hash {
+        true => Some(state_hash(&app).await?),
+        false => None,
+    };
+    let tasks = StateName::ALL.iter().map(|state| (state.as_str(), status.tasks.of(*state)));
+    Ok(json(&ShownStatus {
+        version: env!("CARGO_PKG_VERSION"),
+        role: "leader",
+        lsn: status.lsn.0,
+        durable_lsn: status.released.0,
+        epoch: status.epoch,
+        state_hash,
+        tasks: tasks.collect(),
+        parked_leases: status.parked_leases,
+        parked_readers: status.parked_readers,
+        uptime_ms: app.started.elapsed().as_millis() as u64,
+    }))
+}
+
+/// Reads everything, so it works on a view and beside the others.
+async fn state_hash(app: &App) -> Result<String, Problem> {
+    let Answer::Facts(facts) = ask(app, Ask::Query(Query::Facts)).await? else {
+        return unexpected();
+    };
+    let hash = tokio::task::spawn_blocking(move || facts.hash().to_string()).await;
+    hash.map_err(|_| Problem::new("unavailable", "the server is stopping"))
+}
+
+#[utoipa::path(get, path = "/metrics", tag = "operate", summary = "For Prometheus", responses((status = 200, description = "All metrics", body = String), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn metrics(State(app): State<Arc<App>>) -> Outcome {
+    let status = read_status(&app).await?;
+    let uptime_s = app.started.elapsed().as_secs_f64();
+    let text = app.metrics.show(&status, uptime_s, app.subscribers());
+    let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, media_type)], text).into_response())
+}

@@ -1,0 +1,192 @@
+//! Tasks: submit, look at, list, cancel, retry.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use tenure_coordinator::{Answer, Ask, Query, TaskFilter};
+use tenure_core::command::{Command, SubmitOutcome, SubmitTasks};
+use tenure_core::id::TaskId;
+use tenure_core::limits::LIST_ITEMS_MAX;
+use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::state::StateName;
+
+use super::{List, Whole, WholeBatch, ask, json, number, unexpected};
+use crate::app::App;
+use crate::json as parse;
+use crate::limits::LIST_LIMIT_DEFAULT;
+use crate::problem::Problem;
+use crate::wire::request::{BatchBody, CancelBody, NewTaskBody, parse_wait};
+use crate::wire::shown::{ShownStep, ShownTask};
+
+type Outcome = Result<Response, Problem>;
+
+#[utoipa::path(post, path = "/v1/tasks", tag = "tasks", summary = "Submit a task", request_body = NewTaskBody<'_>, responses((status = 201, description = "It was taken", body = ShownTask<'_>), (status = 200, description = "A task with this key and body was there", body = ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn submit(State(app): State<Arc<App>>, Whole(body): Whole) -> Outcome {
+    let task = parse::parse::<NewTaskBody<'_>>(&body)?.parse()?;
+    let Answer::Taken(outcome, task) = ask(&app, Ask::Submit(task)).await? else {
+        return unexpected();
+    };
+    let status = match outcome {
+        SubmitOutcome::Created => StatusCode::CREATED,
+        SubmitOutcome::Existed => StatusCode::OK,
+    };
+    Ok((status, json(&ShownTask::of(&task))).into_response())
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+struct Ids {
+    ids: Vec<u64>,
+}
+
+#[utoipa::path(post, path = "/v1/tasks/batch", tag = "tasks", summary = "Submit many tasks, all or none", request_body = BatchBody<'_>, responses((status = 201, description = "They were taken", body = Ids), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn submit_batch(State(app): State<Arc<App>>, body: WholeBatch) -> Outcome {
+    let submit = parse_batch(&body)?;
+    drop(body);
+    let Answer::Submitted(tasks) = ask(&app, Ask::Command(submit)).await? else {
+        return unexpected();
+    };
+    let ids = tasks.iter().map(|task| task.task_id.0).collect();
+    Ok((StatusCode::CREATED, json(&Ids { ids })).into_response())
+}
+
+fn parse_batch(WholeBatch(body): &WholeBatch) -> Result<Command, Problem> {
+    let batch = parse::parse::<BatchBody<'_>>(body)?;
+    let mut tasks = Vec::with_capacity(batch.tasks.len());
+    for (index, task) in batch.tasks.into_iter().enumerate() {
+        tasks.push(task.parse().map_err(|problem| Problem {
+            detail: format!("tasks[{index}]: {}", problem.detail),
+            ..problem
+        })?);
+    }
+    Ok(Command::SubmitTasks(SubmitTasks { tasks }))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct WaitQuery {
+    wait_ms: Option<i64>,
+}
+
+#[utoipa::path(get, path = "/v1/tasks/{id}", tag = "tasks", summary = "A task, at once or when it has ended", params(("id" = u64, Path), WaitQuery), responses((status = 200, description = "The task as it is", body = ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn get(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Outcome {
+    let WaitQuery { wait_ms } = parse::query(query.as_deref())?;
+    let (task_id, wait_ms) = (TaskId(number(&id)?), parse_wait(wait_ms)?);
+    show(ask(&app, Ask::Query(Query::TaskEnd { task_id, wait_ms })).await?)
+}
+
+/// Shows the task that an ask was answered with.
+pub(super) fn show(answer: Answer) -> Outcome {
+    let Answer::Task(task) = answer else { return unexpected() };
+    Ok(json(&ShownTask::of(&task)))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListQuery {
+    queue: Option<String>,
+    state: Option<String>,
+    tag: Option<String>,
+    worker: Option<String>,
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+impl ListQuery {
+    fn parse(self) -> Result<TaskFilter, Problem> {
+        let state = |name: String| {
+            StateName::ALL.into_iter().find(|state| state.as_str() == name).ok_or_else(|| {
+                let names: Vec<_> = StateName::ALL.iter().map(|state| state.as_str()).collect();
+                Problem::invalid(format!(
+                    "state is {name:?}; it must be one of {}",
+                    names.join(", ")
+                ))
+            })
+        };
+        let tag = |tag: String| match tag.split_once(':') {
+            Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+            None => Err(Problem::invalid(format!("tag is {tag:?}; it must be like key:value"))),
+        };
+        let limit = self.limit.unwrap_or(LIST_LIMIT_DEFAULT);
+        if !(1..=LIST_ITEMS_MAX).contains(&limit) {
+            return Err(Problem::invalid(format!(
+                "limit is {limit}; it must be from 1 to {LIST_ITEMS_MAX}"
+            )));
+        }
+        let cursor = |cursor: String| {
+            cursor.parse().map(TaskId).map_err(|_| {
+                Problem::invalid(format!("cursor is {cursor:?}; use the next_cursor of a page"))
+            })
+        };
+        Ok(TaskFilter {
+            queue: self.queue.as_deref().map(QueueName::parse).transpose()?,
+            state: self.state.map(state).transpose()?,
+            tag: self.tag.map(tag).transpose()?,
+            worker: self.worker.as_deref().map(WorkerName::parse).transpose()?,
+            before: self.cursor.map(cursor).transpose()?,
+            limit,
+        })
+    }
+}
+
+#[utoipa::path(get, path = "/v1/tasks", tag = "tasks", summary = "Tasks, newest first", params(ListQuery), responses((status = 200, description = "A page", body = List<ShownTask<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Outcome {
+    let filter = parse::query::<ListQuery>(query.as_deref())?.parse()?;
+    let Answer::Tasks(page) = ask(&app, Ask::Query(Query::Tasks(filter))).await? else {
+        return unexpected();
+    };
+    let items = page.tasks.iter().map(ShownTask::of).collect();
+    Ok(json(&List { items, next_cursor: page.next.map(|id| id.to_string()) }))
+}
+
+#[utoipa::path(post, path = "/v1/tasks/{id}/cancel", tag = "tasks", summary = "Ask a task to stop", params(("id" = u64, Path)), request_body = Option<CancelBody>, responses((status = 200, description = "The task", body = ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn cancel(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Whole(body): Whole,
+) -> Outcome {
+    let id = number(&id)?;
+    let command = parse::parse::<CancelBody>(&body)?.parse(id)?;
+    show(ask(&app, Ask::Change { command, task_id: TaskId(id) }).await?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[utoipa::path(post, path = "/v1/tasks/{id}/retry", tag = "tasks", summary = "Give an ended task another round", params(("id" = u64, Path)), responses((status = 200, description = "The task", body = ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn retry(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Whole(body): Whole,
+) -> Outcome {
+    let task_id = TaskId(number(&id)?);
+    let Nothing {} = parse::parse(&body)?;
+    show(ask(&app, Ask::Change { command: Command::RetryTask(task_id), task_id }).await?)
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+struct ShownHistory<'a> {
+    items: Vec<ShownStep<'a>>,
+    truncated_before: Option<u64>,
+}
+
+#[utoipa::path(get, path = "/v1/tasks/{id}/history", tag = "tasks", summary = "What happened to a task", params(("id" = u64, Path)), responses((status = 200, description = "Oldest first", body = ShownHistory<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn history(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
+    let task_id = TaskId(number(&id)?);
+    let tenure = app.tenure.clone();
+    // It reads files.
+    let history = tokio::task::spawn_blocking(move || tenure.history(task_id)).await;
+    let history = history.map_err(|_| Problem::new("unavailable", "the server is stopping"))??;
+    let items = history.steps.iter().map(ShownStep::of).collect();
+    let truncated_before = history.truncated_before.map(|lsn| lsn.0);
+    Ok(json(&ShownHistory { items, truncated_before }))
+}

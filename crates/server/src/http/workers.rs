@@ -1,0 +1,52 @@
+//! Workers: who is there.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use tenure_coordinator::{Answer, Ask, Query};
+use tenure_core::name::WorkerName;
+
+use super::{Whole, all, ask, json, unexpected};
+use crate::app::App;
+use crate::json as parse;
+use crate::problem::Problem;
+use crate::wire::request::WorkerBody;
+use crate::wire::shown::ShownWorker;
+
+type Outcome = Result<Response, Problem>;
+
+#[utoipa::path(put, path = "/v1/workers/{id}", tag = "workers", summary = "Say who you are", params(("id" = String, Path)), request_body = WorkerBody, responses((status = 204, description = "It is known"), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn register(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Whole(body): Whole,
+) -> Outcome {
+    let registration = parse::parse::<WorkerBody>(&body)?.parse(&id)?;
+    ask(&app, Ask::Register(registration)).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+#[utoipa::path(get, path = "/v1/workers", tag = "workers", summary = "Who was heard lately", responses((status = 200, description = "All of them", body = super::List<ShownWorker<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn list(State(app): State<Arc<App>>) -> Outcome {
+    let Answer::Workers(workers) = ask(&app, Ask::Query(Query::Workers)).await? else {
+        return unexpected();
+    };
+    Ok(all(workers.iter().map(ShownWorker::of).collect()))
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+struct SignedOff {
+    released: usize,
+}
+
+#[utoipa::path(delete, path = "/v1/workers/{id}", tag = "workers", summary = "Leave, and give all leases back", params(("id" = String, Path)), responses((status = 200, description = "How many were given back", body = SignedOff), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn sign_off(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
+    let worker = WorkerName::parse(&id)?;
+    let Answer::SignedOff(released) = ask(&app, Ask::SignOff(worker)).await? else {
+        return unexpected();
+    };
+    Ok(json(&SignedOff { released }))
+}

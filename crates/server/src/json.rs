@@ -1,0 +1,114 @@
+//! JSON at the door: bounded in depth before it is parsed, and payloads kept as they came.
+
+use axum::body::Bytes;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::limits::JSON_DEPTH_MAX;
+use crate::problem::Problem;
+
+/// Reads a request. An empty body stands for an empty object.
+pub(crate) fn parse<'b, T: Deserialize<'b>>(body: &'b Bytes) -> Result<T, Problem> {
+    let text: &[u8] = if body.iter().all(u8::is_ascii_whitespace) { b"{}" } else { body };
+    check_depth(text)?;
+    serde_json::from_slice(text)
+        .map_err(|error| Problem::invalid(format!("the body is not what is asked for: {error}")))
+}
+
+/// Reads a query string.
+pub(crate) fn query<T: DeserializeOwned>(query: Option<&str>) -> Result<T, Problem> {
+    let uri = format!("/?{}", query.unwrap_or_default());
+    let uri = uri.parse().map_err(|_| Problem::invalid("the query string cannot be read"))?;
+    axum::extract::Query::try_from_uri(&uri)
+        .map(|axum::extract::Query(query)| query)
+        .map_err(|error| Problem::invalid(error.body_text()))
+}
+
+/// Refuses text that is nested so deep that parsing it could hurt.
+fn check_depth(text: &[u8]) -> Result<(), Problem> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > JSON_DEPTH_MAX {
+            let detail = format!(
+                "the JSON is nested deeper than {JSON_DEPTH_MAX}; flatten it, or send the inner \
+                 part as a string"
+            );
+            return Err(Problem::new("json_too_deep", detail));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes that are JSON text as a rule: shown as they are, or as base64 if they are not.
+#[derive(Debug)]
+pub(crate) struct Verbatim<'a>(pub(crate) &'a [u8]);
+
+impl Verbatim<'_> {
+    /// Whether the bytes are shown as base64.
+    #[must_use]
+    pub(crate) fn is_binary(&self) -> bool {
+        !self.0.is_empty() && serde_json::from_slice::<&RawValue>(self.0).is_err()
+    }
+}
+
+impl Serialize for Verbatim<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serde_json::from_slice::<&RawValue>(self.0) {
+            Ok(json) => json.serialize(serializer),
+            Err(_) if self.0.is_empty() => serializer.serialize_unit(),
+            Err(_) => serializer.serialize_str(&base64(self.0)),
+        }
+    }
+}
+
+/// Standard base64 with padding.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let at = |n: usize| u32::from(chunk.get(n).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for digit in 0..4 {
+            match digit <= chunk.len() {
+                true => text.push(DIGITS[(bits >> (18 - 6 * digit) & 63) as usize] as char),
+                false => text.push('='),
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deep_json_is_refused_before_it_is_parsed() {
+        let deep = |levels: usize| Bytes::from("[".repeat(levels) + &"]".repeat(levels));
+        assert!(parse::<serde_json::Value>(&deep(JSON_DEPTH_MAX)).is_ok());
+        let refused = parse::<serde_json::Value>(&deep(JSON_DEPTH_MAX + 1)).unwrap_err();
+        assert_eq!(refused.code, "json_too_deep");
+        let text = Bytes::from(format!("{:?}", "[{\\\"".repeat(100)));
+        assert!(parse::<serde_json::Value>(&text).is_ok(), "brackets in a string are no depth");
+    }
+
+    #[test]
+    fn bytes_that_are_no_json_are_shown_as_base64() {
+        let shown = |bytes: &[u8]| serde_json::to_string(&Verbatim(bytes)).unwrap();
+        assert_eq!(shown(b"{\"a\": 1.0}"), "{\"a\": 1.0}", "as it came");
+        assert_eq!(shown(b""), "null");
+        assert_eq!(shown(b"\xff"), "\"/w==\"");
+        assert_eq!(shown(b"no"), "\"bm8=\"");
+        assert_eq!(shown(b"yes"), "\"eWVz\"");
+    }
+}

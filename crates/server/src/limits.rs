@@ -1,0 +1,26 @@
+//! Every bound of the doors has a name, a value and a place where it is enforced.
+
+use std::time::Duration;
+
+/// Bytes of a request's body, unless it is a batch.
+pub const BODY_BYTES_MAX: usize = (1 << 20) + (64 << 10);
+/// Bytes of the body of a batch.
+pub const BATCH_BODY_BYTES_MAX: usize = 16 << 20;
+/// How deep JSON may be nested.
+pub const JSON_DEPTH_MAX: usize = 64;
+/// How long the headers of a request may take to arrive.
+pub const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the body of a request may take to arrive.
+pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes of a request's headers.
+pub const HEADER_BYTES_MAX: usize = 32 << 10;
+/// Connections at a time.
+pub const CONNECTIONS_MAX: usize = 10_000;
+/// Those who follow live updates at a time.
+pub const SUBSCRIBERS_MAX: usize = 1_000;
+/// Events that wait for one subscriber that does not read.
+pub const SUBSCRIBER_EVENTS_MAX: usize = 1_024;
+/// How long an orderly stop waits for requests under way.
+pub const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// Tasks on one page of a list unless somebody asks for another number.
+pub const LIST_LIMIT_DEFAULT: usize = 100;

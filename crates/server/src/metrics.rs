@@ -1,0 +1,113 @@
+//! What is counted at the doors, for Prometheus. What the engine counts is asked of it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use tenure_coordinator::Status;
+use tenure_core::state::StateName;
+
+/// Counters of the doors.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    requests: Family<RequestLabels, Counter>,
+    pub(crate) seconds: Histogram,
+    pub(crate) connections: Gauge,
+    pub(crate) connections_refused: Counter,
+    pub(crate) events_sent: Counter,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    route: String,
+    status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabel {
+    state: Shown,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Shown(&'static str);
+
+impl EncodeLabelValue for Shown {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        self.0.encode(encoder)
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            requests: Family::default(),
+            seconds: Histogram::new(exponential_buckets(0.000_1, 2.0, 18)),
+            connections: Gauge::default(),
+            connections_refused: Counter::default(),
+            events_sent: Counter::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// A request was answered. The route is the pattern, so strangers cannot make up new ones.
+    pub(crate) fn answered(&self, route: &str, status: u16, seconds: f64) {
+        self.requests.get_or_create(&RequestLabels { route: route.to_owned(), status }).inc();
+        self.seconds.observe(seconds);
+    }
+
+    /// Everything, as Prometheus reads it.
+    pub(crate) fn show(&self, status: &Status, uptime_s: f64, subscribers: usize) -> String {
+        let mut registry = Registry::with_prefix("tenure");
+        registry.register("http_requests", "Requests by route and status", self.requests.clone());
+        registry.register("http_request_seconds", "Time to answer", self.seconds.clone());
+        registry.register("connections", "Open connections", self.connections.clone());
+        registry.register(
+            "connections_refused",
+            "Connections beyond the limit",
+            self.connections_refused.clone(),
+        );
+        registry.register("events_sent", "Live updates sent", self.events_sent.clone());
+        let tasks = Family::<StateLabel, Gauge>::default();
+        for state in StateName::ALL {
+            let label = StateLabel { state: Shown(state.as_str()) };
+            tasks.get_or_create(&label).set(status.tasks.of(state) as i64);
+        }
+        registry.register("tasks", "Tasks by state", tasks);
+        let uptime = Gauge::<f64, AtomicU64>::default();
+        uptime.set(uptime_s);
+        registry.register("uptime_seconds", "Since the start", uptime);
+        let gauges = [
+            ("lsn", "The last record", status.lsn.0),
+            ("durable_lsn", "The last record that was told", status.released.0),
+            ("parked_leases", "Lease requests that wait", status.parked_leases as u64),
+            ("parked_readers", "Readers that wait", status.parked_readers as u64),
+            ("subscribers", "Followers of live updates", subscribers as u64),
+        ];
+        for (name, help, value) in gauges {
+            let gauge = Gauge::<i64>::default();
+            gauge.set(value as i64);
+            registry.register(name, help, gauge);
+        }
+        let counters = [
+            ("engine_requests", "Requests decided", status.work.requests),
+            ("log_records", "Records written", status.work.records),
+            ("log_frames", "Frames written", status.work.frames),
+            ("log_bytes", "Bytes written", status.work.bytes),
+        ];
+        for (name, help, value) in counters {
+            let counter = Counter::<u64, AtomicU64>::default();
+            counter.inner().store(value, Ordering::Relaxed);
+            registry.register(name, help, counter);
+        }
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = encode(&mut text, &registry);
+        text
+    }
+}

@@ -1,0 +1,4 @@
+//! The wire contract of HTTP: what comes in and what is shown.
+
+pub(crate) mod request;
+pub(crate) mod shown;

@@ -1,0 +1,426 @@
+//! Requests as they come over HTTP: field names and defaults of the contract. Parsed here, once.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp as Moment;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tenure_core::command::{
+    CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
+    ReportTasks, Retry, Setting, Start,
+};
+use tenure_core::id::{LeaseId, TaskId};
+use tenure_core::limits::{LEASE_TASKS_MAX, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT};
+use tenure_core::name::{FailureCode, QueueName, Reason, TagKey, TagValue, TaskKey, WorkerName};
+use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
+use tenure_core::time::Timestamp;
+use utoipa::ToSchema;
+
+use crate::problem::Problem;
+
+fn parse_moment(field: &str, text: &str) -> Result<Timestamp, Problem> {
+    let wrong = |why: String| Problem::invalid(format!("{field} is {text:?}; {why}"));
+    let moment: Moment = text
+        .parse()
+        .map_err(|_| wrong("it must be a time like 2026-11-15T22:40:00.000Z".to_owned()))?;
+    let ms = u64::try_from(moment.as_millisecond());
+    ms.map(Timestamp).map_err(|_| wrong("it must not be before 1970".to_owned()))
+}
+
+/// A task to submit.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewTaskBody<'a> {
+    /// Where it waits; "default" if not given.
+    #[schema(max_length = 256, min_length = 1)]
+    queue: Option<String>,
+    /// Any JSON; kept as it is.
+    #[serde(borrow)]
+    #[schema(value_type = Option<serde_json::Value>)]
+    payload: Option<&'a RawValue>,
+    /// Higher goes first; 0 if not given.
+    #[schema(minimum = -100, maximum = 100)]
+    priority: Option<i64>,
+    /// How long it waits before it may run; not together with `run_at`.
+    #[schema(minimum = 0, maximum = 31_622_400_000_i64)]
+    delay_ms: Option<i64>,
+    /// When it may run, by the wall clock.
+    #[schema(format = DateTime)]
+    run_at: Option<String>,
+    /// Failures that end it; 3 if not given.
+    #[schema(minimum = 1, maximum = 10_000)]
+    max_attempts: Option<i64>,
+    /// Expired leases that end it; 10 if not given.
+    #[schema(minimum = 1, maximum = 10_000)]
+    max_expiries: Option<i64>,
+    /// How it waits between failures.
+    backoff: Option<BackoffBody>,
+    /// How long a lease lasts; 30,000 if not given.
+    #[schema(minimum = 50, maximum = 86_400_000)]
+    lease_ms: Option<i64>,
+    /// From submit to end; passing it cancels the task.
+    #[schema(minimum = 0, maximum = 31_622_400_000_i64)]
+    timeout_ms: Option<i64>,
+    /// The same submit under the same key gives the same task.
+    #[schema(max_length = 256, min_length = 1)]
+    key: Option<String>,
+    /// Labels for people.
+    tags: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct BackoffBody {
+    kind: Option<String>,
+    initial_ms: Option<u64>,
+    max_ms: Option<u64>,
+    jitter: Option<f64>,
+}
+
+impl NewTaskBody<'_> {
+    /// The task that is meant.
+    pub(crate) fn parse(self) -> Result<NewTask, Problem> {
+        let start = match (self.delay_ms, self.run_at) {
+            (Some(_), Some(_)) => {
+                return Err(Problem::invalid("delay_ms and run_at are both given; keep one"));
+            }
+            (Some(ms), None) => Start::After(SpanMs::parse("delay_ms", ms)?),
+            (None, Some(at)) => Start::At(parse_moment("run_at", &at)?),
+            (None, None) => Start::AtOnce,
+        };
+        let budget = |field: &str, value: Option<i64>, default: u16| {
+            value.map_or(Ok(Budget::of(default)), |value| Budget::parse(field, value))
+        };
+        let lease_ms = self.lease_ms.map_or(Ok(LeaseMs::default()), LeaseMs::parse)?;
+        let timeout_ms = self.timeout_ms.map(|ms| SpanMs::parse("timeout_ms", ms)).transpose()?;
+        Ok(NewTask {
+            queue: QueueName::parse(self.queue.as_deref().unwrap_or("default"))?,
+            payload: payload("payload", self.payload)?,
+            priority: Priority::parse(self.priority.unwrap_or(0))?,
+            start,
+            max_attempts: budget("max_attempts", self.max_attempts, MAX_ATTEMPTS_DEFAULT)?,
+            max_expiries: budget("max_expiries", self.max_expiries, MAX_EXPIRIES_DEFAULT)?,
+            backoff: self.backoff.map(BackoffBody::parse).transpose()?,
+            lease_ms,
+            timeout_ms,
+            key: self.key.as_deref().map(TaskKey::parse).transpose()?,
+            tags: parse_tags(self.tags.unwrap_or_default())?,
+        })
+    }
+}
+
+impl BackoffBody {
+    fn parse(self) -> Result<Backoff, Problem> {
+        let usual = Backoff::STANDARD;
+        let kind = match self.kind.as_deref() {
+            None => usual.kind,
+            Some("fixed") => Some(BackoffKind::Fixed),
+            Some("linear") => Some(BackoffKind::Linear),
+            Some("exponential") => Some(BackoffKind::Exponential),
+            Some(other) => {
+                return Err(Problem::invalid(format!(
+                    "backoff.kind is {other:?}; it must be fixed, linear or exponential"
+                )));
+            }
+        };
+        let jitter = self.jitter.unwrap_or(f64::from(usual.jitter_permille) / 1_000.0);
+        if !(0.0..=1.0).contains(&jitter) {
+            return Err(Problem::invalid(format!(
+                "backoff.jitter is {jitter}; it must be from 0 to 1"
+            )));
+        }
+        let backoff = Backoff {
+            kind,
+            initial_ms: self.initial_ms.unwrap_or(usual.initial_ms),
+            max_ms: self.max_ms.unwrap_or(usual.max_ms),
+            jitter_permille: (jitter * 1_000.0).round() as u16,
+        };
+        Ok(backoff.parse()?)
+    }
+}
+
+fn payload(field: &str, json: Option<&RawValue>) -> Result<Payload, Problem> {
+    let text = json.map_or("null", RawValue::get);
+    Payload::parse(field, text.as_bytes().to_vec())
+        .map_err(|invalid| Problem::new("payload_too_large", invalid.to_string()))
+}
+
+fn parse_tags(tags: BTreeMap<String, String>) -> Result<Tags, Problem> {
+    let parse = |(key, value): (String, String)| {
+        Ok::<_, Problem>((TagKey::parse(&key)?, TagValue::parse(&value)?))
+    };
+    Ok(Tags::parse(tags.into_iter().map(parse).collect::<Result<_, _>>()?)?)
+}
+
+/// Tasks to submit together.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BatchBody<'a> {
+    /// All or none of them.
+    #[serde(borrow)]
+    pub(crate) tasks: Vec<NewTaskBody<'a>>,
+}
+
+/// A worker that asks for work.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LeaseBody {
+    worker: String,
+    queues: Vec<String>,
+    max: Option<i64>,
+    wait_ms: Option<i64>,
+    lease_ms: Option<i64>,
+}
+
+impl LeaseBody {
+    /// The request that is meant, and how long it waits.
+    pub(crate) fn parse(self) -> Result<(LeaseTasks, u64), Problem> {
+        let max = self.max.unwrap_or(1);
+        let tasks_max = u32::try_from(max).ok().and_then(std::num::NonZeroU32::new);
+        let tasks_max = tasks_max.filter(|max| max.get() <= LEASE_TASKS_MAX).ok_or_else(|| {
+            Problem::invalid(format!("max is {max}; it must be from 1 to {LEASE_TASKS_MAX}"))
+        })?;
+        let wait_ms = parse_wait(self.wait_ms)?;
+        let request = LeaseTasks {
+            worker: WorkerName::parse(&self.worker)?,
+            queues: self
+                .queues
+                .iter()
+                .map(|name| QueueName::parse(name))
+                .collect::<Result<_, _>>()?,
+            tasks_max,
+            lease_ms: self.lease_ms.map(LeaseMs::parse).transpose()?,
+        };
+        Ok((request, wait_ms))
+    }
+}
+
+/// How long somebody wants to wait.
+pub(crate) fn parse_wait(wait_ms: Option<i64>) -> Result<u64, Problem> {
+    let wait_ms = wait_ms.unwrap_or(0);
+    let max = tenure_coordinator::limits::WAIT_MS_MAX;
+    u64::try_from(wait_ms).ok().filter(|ms| *ms <= max).ok_or_else(|| {
+        Problem::invalid(format!("wait_ms is {wait_ms}; it must be from 0 to {max}"))
+    })
+}
+
+/// A heartbeat or a release.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LeaseOnlyBody {
+    lease_id: u64,
+}
+
+/// A heartbeat, with word of how far the work is.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HeartbeatBody {
+    lease_id: u64,
+    /// How far it is, as the worker likes to say it.
+    pub(crate) progress: Option<serde_json::Value>,
+    /// The same for people.
+    pub(crate) message: Option<String>,
+}
+
+/// A task done.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CompleteBody<'a> {
+    lease_id: u64,
+    /// Any JSON; kept as it is.
+    #[serde(borrow)]
+    #[schema(value_type = Option<serde_json::Value>)]
+    output: Option<&'a RawValue>,
+}
+
+/// A failed attempt.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FailBody {
+    lease_id: u64,
+    reason: String,
+    code: Option<String>,
+    retryable: Option<bool>,
+    retry_after_ms: Option<i64>,
+}
+
+fn lease(task_id: u64, lease_id: u64) -> LeaseRef {
+    LeaseRef { task_id: TaskId(task_id), lease_id: LeaseId(lease_id) }
+}
+
+impl LeaseOnlyBody {
+    /// The lease that is meant.
+    #[must_use]
+    pub(crate) fn parse(&self, task_id: u64) -> LeaseRef {
+        lease(task_id, self.lease_id)
+    }
+}
+
+impl HeartbeatBody {
+    /// The lease that is meant.
+    #[must_use]
+    pub(crate) fn parse(&self, task_id: u64) -> LeaseRef {
+        lease(task_id, self.lease_id)
+    }
+}
+
+impl CompleteBody<'_> {
+    /// The report that is meant.
+    pub(crate) fn parse(self, task_id: u64) -> Result<CompleteTask, Problem> {
+        let output = payload("output", self.output)?;
+        Ok(CompleteTask { lease: lease(task_id, self.lease_id), output })
+    }
+}
+
+impl FailBody {
+    /// The report that is meant.
+    pub(crate) fn parse(self, task_id: u64) -> Result<FailTask, Problem> {
+        let retry = match (self.retryable.unwrap_or(true), self.retry_after_ms) {
+            (false, Some(_)) => {
+                return Err(Problem::invalid(
+                    "retryable is false and retry_after_ms is given; keep one",
+                ));
+            }
+            (false, None) => Retry::Never,
+            (true, Some(ms)) => Retry::After(SpanMs::parse("retry_after_ms", ms)?),
+            (true, None) => Retry::WithBackoff,
+        };
+        Ok(FailTask {
+            lease: lease(task_id, self.lease_id),
+            reason: Reason::keep_end(&self.reason),
+            code: self.code.as_deref().map(FailureCode::parse).transpose()?,
+            retry,
+        })
+    }
+}
+
+/// Many reports at once.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReportsBody<'a> {
+    #[serde(default)]
+    heartbeat: Vec<ItemBody>,
+    #[serde(default, borrow)]
+    complete: Vec<CompleteItem<'a>>,
+    #[serde(default)]
+    fail: Vec<FailItem>,
+    #[serde(default)]
+    release: Vec<ItemBody>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ItemBody {
+    task_id: u64,
+    lease_id: u64,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct CompleteItem<'a> {
+    task_id: u64,
+    lease_id: u64,
+    /// Any JSON; kept as it is.
+    #[serde(borrow)]
+    #[schema(value_type = Option<serde_json::Value>)]
+    output: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct FailItem {
+    task_id: u64,
+    lease_id: u64,
+    reason: String,
+    code: Option<String>,
+    retryable: Option<bool>,
+    retry_after_ms: Option<i64>,
+}
+
+impl ReportsBody<'_> {
+    /// The reports that are meant.
+    pub(crate) fn parse(self) -> Result<Command, Problem> {
+        let item = |item: ItemBody| lease(item.task_id, item.lease_id);
+        let complete = |item: CompleteItem<'_>| {
+            CompleteBody { lease_id: item.lease_id, output: item.output }.parse(item.task_id)
+        };
+        let fail = |FailItem { task_id, lease_id, reason, code, retryable, retry_after_ms }| {
+            FailBody { lease_id, reason, code, retryable, retry_after_ms }.parse(task_id)
+        };
+        Ok(Command::ReportTasks(ReportTasks {
+            heartbeats: self.heartbeat.into_iter().map(item).collect(),
+            completes: self.complete.into_iter().map(complete).collect::<Result<_, _>>()?,
+            fails: self.fail.into_iter().map(fail).collect::<Result<_, _>>()?,
+            releases: self.release.into_iter().map(item).collect(),
+        }))
+    }
+}
+
+/// A wish that a task stop.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CancelBody {
+    grace_ms: Option<i64>,
+}
+
+impl CancelBody {
+    /// The wish that is meant.
+    pub(crate) fn parse(self, task_id: u64) -> Result<Command, Problem> {
+        let grace_ms = self.grace_ms.map(|ms| SpanMs::parse("grace_ms", ms)).transpose()?;
+        Ok(Command::CancelTask(CancelTask { task_id: TaskId(task_id), grace_ms }))
+    }
+}
+
+/// Settings of a queue; null clears one.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct QueueBody {
+    #[serde(default, deserialize_with = "given")]
+    retention_ms: Option<Option<i64>>,
+}
+
+/// Tells a field that is null from one that is not there.
+fn given<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Option<i64>>, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
+impl QueueBody {
+    /// The settings that are meant.
+    pub(crate) fn parse(self, queue: QueueName) -> Result<Command, Problem> {
+        let retention_ms = match self.retention_ms {
+            None => Setting::Keep,
+            Some(None) => Setting::Clear,
+            Some(Some(ms)) => Setting::Set(SpanMs::parse("retention_ms", ms)?),
+        };
+        Ok(Command::ConfigureQueue(ConfigureQueue { queue, retention_ms }))
+    }
+}
+
+/// What a worker says about itself.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkerBody {
+    name: Option<String>,
+    #[serde(default)]
+    queues: Vec<String>,
+    slots: Option<u32>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    #[serde(default)]
+    draining: bool,
+}
+
+impl WorkerBody {
+    /// The registration that is meant.
+    pub(crate) fn parse(self, id: &str) -> Result<tenure_coordinator::Registration, Problem> {
+        let _ = self.name;
+        let queues = self.queues.iter().map(|name| QueueName::parse(name));
+        Ok(tenure_coordinator::Registration {
+            worker: WorkerName::parse(id)?,
+            queues: queues.collect::<Result<_, _>>()?,
+            slots: self.slots.unwrap_or(1),
+            labels: self.labels,
+            draining: self.draining,
+        })
+    }
+}

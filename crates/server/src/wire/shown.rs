@@ -1,0 +1,248 @@
+//! Things as they are shown over HTTP: field names of the contract.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp as Moment;
+use serde::Serialize;
+use tenure_coordinator::{Grant, Step, TaskInfo, WorkerInfo};
+use tenure_core::name::QueueName;
+use tenure_core::state::{QueueView, StateName};
+use tenure_core::time::Timestamp;
+use utoipa::ToSchema;
+
+use crate::json::Verbatim;
+
+/// A moment as people and programs read it.
+#[must_use]
+pub(crate) fn moment(at: Timestamp) -> String {
+    let moment = Moment::from_millisecond(at.0 as i64).unwrap_or(Moment::MAX);
+    format!("{moment:.3}")
+}
+
+/// A task as it is shown.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ShownTask<'a> {
+    id: u64,
+    queue: &'a str,
+    state: &'static str,
+    priority: i8,
+    #[schema(value_type = serde_json::Value)]
+    payload: Verbatim<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_encoding: Option<&'static str>,
+    #[schema(value_type = serde_json::Value)]
+    output: Verbatim<'a>,
+    lease_ms: u32,
+    max_attempts: u16,
+    max_expiries: u16,
+    timeout_ms: Option<u64>,
+    error: Option<ShownError<'a>>,
+    attempt: u32,
+    failures: u16,
+    expiries: u16,
+    cancel_requested: bool,
+    lease: Option<ShownLease<'a>>,
+    created_at: String,
+    run_at: Option<String>,
+    started_at: Option<String>,
+    finished_at: Option<String>,
+    key: Option<&'a str>,
+    tags: BTreeMap<&'a str, &'a str>,
+    #[schema(value_type = Option<Object>)]
+    run: Option<()>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct ShownError<'a> {
+    code: &'a str,
+    message: &'a str,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct ShownLease<'a> {
+    lease_id: u64,
+    worker: &'a str,
+    expires_at: String,
+}
+
+fn tags_of(tags: &[(std::sync::Arc<str>, std::sync::Arc<str>)]) -> BTreeMap<&str, &str> {
+    tags.iter().map(|(key, value)| (&**key, &**value)).collect()
+}
+
+impl<'a> ShownTask<'a> {
+    /// What is shown of a task.
+    #[must_use]
+    pub(crate) fn of(task: &'a TaskInfo) -> Self {
+        let payload = Verbatim(&task.payload);
+        let error = |error: &'a tenure_core::state::TaskError| ShownError {
+            code: &error.code,
+            message: &error.message,
+        };
+        Self {
+            id: task.id.0,
+            queue: &task.queue,
+            state: task.state.as_str(),
+            priority: task.priority.get(),
+            payload_encoding: payload.is_binary().then_some("base64"),
+            payload,
+            output: Verbatim(&task.output),
+            lease_ms: task.lease_ms,
+            max_attempts: task.max_attempts,
+            max_expiries: task.max_expiries,
+            timeout_ms: task.timeout_ms,
+            error: task.errors.last().filter(|_| task.state != StateName::Completed).map(error),
+            attempt: task.attempt,
+            failures: task.failures,
+            expiries: task.expiries,
+            cancel_requested: task.cancel_requested,
+            lease: task.lease.as_ref().map(|lease| ShownLease {
+                lease_id: lease.lease_id.0,
+                worker: &lease.worker,
+                expires_at: moment(lease.expires_at),
+            }),
+            created_at: moment(task.created_at),
+            run_at: task.run_at.map(moment),
+            started_at: task.started_at.map(moment),
+            finished_at: task.finished_at.map(moment),
+            key: task.key.as_deref(),
+            tags: tags_of(&task.tags),
+            run: None,
+        }
+    }
+}
+
+/// A lease as its worker sees it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ShownGrant<'a> {
+    task_id: u64,
+    lease_id: u64,
+    attempt: u32,
+    queue: &'a str,
+    #[schema(value_type = serde_json::Value)]
+    payload: Verbatim<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_encoding: Option<&'static str>,
+    tags: BTreeMap<&'a str, &'a str>,
+    expires_at: String,
+}
+
+impl<'a> ShownGrant<'a> {
+    /// What a worker is shown.
+    #[must_use]
+    pub(crate) fn of(grant: &'a Grant) -> Self {
+        let payload = Verbatim(&grant.payload);
+        Self {
+            task_id: grant.task_id.0,
+            lease_id: grant.lease_id.0,
+            attempt: grant.attempt,
+            queue: &grant.queue,
+            payload_encoding: payload.is_binary().then_some("base64"),
+            payload,
+            tags: tags_of(&grant.tags),
+            expires_at: moment(grant.expires_at),
+        }
+    }
+}
+
+/// A step of a task's history.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ShownStep<'a> {
+    lsn: u64,
+    at: String,
+    event: &'a str,
+    from: Option<&'static str>,
+    to: &'static str,
+    attempt: u32,
+    worker: Option<&'a str>,
+    lease_id: Option<u64>,
+    code: Option<&'a str>,
+    reason: Option<&'a str>,
+}
+
+impl<'a> ShownStep<'a> {
+    /// What is shown of a step.
+    #[must_use]
+    pub(crate) fn of(step: &'a Step) -> Self {
+        Self {
+            lsn: step.lsn.0,
+            at: moment(step.at),
+            event: step.event,
+            from: step.from.map(StateName::as_str),
+            to: step.to.as_str(),
+            attempt: step.attempt,
+            worker: step.worker.as_deref(),
+            lease_id: step.lease_id.map(|lease| lease.0),
+            code: step.code.as_deref(),
+            reason: step.reason.as_deref(),
+        }
+    }
+}
+
+/// A queue as it is shown.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ShownQueue<'a> {
+    name: &'a str,
+    depth: u64,
+    leased: u64,
+    completed: u64,
+    failed: u64,
+    dead: u64,
+    canceled: u64,
+    paused: bool,
+    retention_ms: Option<u64>,
+    oldest_waiting_at: Option<String>,
+}
+
+impl<'a> ShownQueue<'a> {
+    /// What is shown of a queue.
+    #[must_use]
+    pub(crate) fn of(queue: &'a QueueView) -> Self {
+        Self {
+            name: &queue.name,
+            depth: queue.counts.of(StateName::Waiting),
+            leased: queue.counts.of(StateName::Leased),
+            completed: queue.counts.of(StateName::Completed),
+            failed: queue.counts.of(StateName::Failed),
+            dead: queue.counts.of(StateName::Dead),
+            canceled: queue.counts.of(StateName::Canceled),
+            paused: queue.settings.paused,
+            retention_ms: queue.settings.retention_ms,
+            oldest_waiting_at: queue.oldest_waiting_at.map(moment),
+        }
+    }
+}
+
+/// A worker as it is shown.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ShownWorker<'a> {
+    id: &'a str,
+    connected: bool,
+    dead: bool,
+    last_seen_at: String,
+    active_leases: u32,
+    queues: Vec<&'a str>,
+    slots: Option<u32>,
+    labels: BTreeMap<&'a str, &'a str>,
+    draining: bool,
+}
+
+impl<'a> ShownWorker<'a> {
+    /// What is shown of a worker.
+    #[must_use]
+    pub(crate) fn of(worker: &'a WorkerInfo) -> Self {
+        let said = worker.registration.as_ref();
+        let queues = said.map(|said| said.queues.iter().map(QueueName::as_str).collect());
+        let labels = said.map(|said| said.labels.iter());
+        Self {
+            id: &worker.name,
+            connected: !worker.is_dead,
+            dead: worker.is_dead,
+            last_seen_at: moment(worker.seen_at),
+            active_leases: worker.leases,
+            queues: queues.unwrap_or_default(),
+            slots: said.map(|said| said.slots),
+            labels: labels.into_iter().flatten().map(|(k, v)| (k.as_str(), v.as_str())).collect(),
+            draining: said.is_some_and(|said| said.draining),
+        }
+    }
+}
