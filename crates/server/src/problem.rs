@@ -63,7 +63,6 @@ pub fn status_of(code: &str) -> StatusCode {
         "conflict" | "lease_lost" | "task_terminal" => StatusCode::CONFLICT,
         "log_trimmed" => StatusCode::GONE,
         "payload_too_large" => StatusCode::PAYLOAD_TOO_LARGE,
-        "unsupported_media_type" => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "bad_host" => StatusCode::MISDIRECTED_REQUEST,
         "overloaded" | "too_many_queues" => StatusCode::TOO_MANY_REQUESTS,
         "unavailable" => StatusCode::SERVICE_UNAVAILABLE,

@@ -5,24 +5,29 @@ use std::collections::BTreeMap;
 use super::tree::Tree;
 use super::{Outcome, Problem};
 
-/// Where codes are given out: by the rules, and by the coordinator.
-const SOURCES: [&str; 2] = ["crates/core/src/rejection.rs", "crates/coordinator/src/ask.rs"];
+/// Where codes are given out, and in which function: by the rules, by the coordinator, and at the
+/// doors.
+const SOURCES: [(&str, &str); 3] = [
+    ("crates/core/src/rejection.rs", "fn code("),
+    ("crates/coordinator/src/ask.rs", "fn code("),
+    ("crates/server/src/problem.rs", "fn status_of("),
+];
 const PAGES: &str = "docs/book/src/codes/";
 
 pub(super) fn check(tree: &Tree) -> Outcome {
     let pages: Vec<&str> = tree.files().filter_map(|(path, _)| code_of_page(path)).collect();
-    if SOURCES.iter().all(|source| tree.text(source).is_none()) && pages.is_empty() {
+    if SOURCES.iter().all(|(source, _)| tree.text(source).is_none()) && pages.is_empty() {
         return Outcome::Skipped("there are no rejections yet");
     }
     let mut codes = BTreeMap::new();
-    for source in SOURCES {
+    for (source, function) in SOURCES {
         let Some(text) = tree.text(source) else {
             return Outcome::Stuck(format!("{source} is missing; if it moved, tell this rule"));
         };
-        let found = codes_in(text);
+        let found = codes_in(text, function);
         if found.is_empty() {
             return Outcome::Stuck(format!(
-                "{source} has no `fn code(` with codes in it; if they moved, tell this rule"
+                "{source} has no `{function}` with codes in it; if they moved, tell this rule"
             ));
         }
         codes.extend(found.into_iter().map(|(code, line)| (code, (source, line))));
@@ -44,9 +49,9 @@ fn code_of_page(path: &str) -> Option<&str> {
     (code != "README").then_some(code)
 }
 
-/// The codes in the body of `fn code(`, each with its line.
-fn codes_in(source: &str) -> BTreeMap<&str, usize> {
-    let mut lines = source.lines().enumerate().skip_while(|(_, line)| !line.contains("fn code("));
+/// The codes in the body of a function, each with its line.
+fn codes_in<'s>(source: &'s str, function: &str) -> BTreeMap<&'s str, usize> {
+    let mut lines = source.lines().enumerate().skip_while(|(_, line)| !line.contains(function));
     let Some((_, first)) = lines.next() else { return BTreeMap::new() };
     let indent = first.len() - first.trim_start().len();
     // Rustfmt puts the brace that closes a function under the word that opens it.
@@ -93,14 +98,15 @@ impl Rejection {
     #[test]
     fn codes_are_read_from_their_function_only() {
         let expected = [("lease_lost", 6), ("task_not_found", 8)];
-        assert_eq!(codes_in(REJECTIONS), BTreeMap::from(expected));
+        assert_eq!(codes_in(REJECTIONS, "fn code("), BTreeMap::from(expected));
     }
 
     #[test]
     fn a_code_without_page_and_a_page_without_code_are_refused() {
         let tree = Tree::of([
-            (SOURCES[0], REJECTIONS),
-            (SOURCES[1], "fn code() {\n    \"overloaded\"\n}\n"),
+            (SOURCES[0].0, REJECTIONS),
+            (SOURCES[1].0, "fn code() {\n    \"overloaded\"\n}\n"),
+            (SOURCES[2].0, "fn status_of() {\n    \"lease_lost\"\n}\n"),
             ("docs/book/src/codes/README.md", ""),
             ("docs/book/src/codes/lease_gone.md", ""),
             ("docs/book/src/codes/lease_lost.md", ""),
@@ -115,7 +121,7 @@ impl Rejection {
 
     #[test]
     fn codes_that_cannot_be_found_are_noticed() {
-        let empty = Tree::of([(SOURCES[0], REJECTIONS), (SOURCES[1], "//! Refusals.\n")]);
+        let empty = Tree::of([(SOURCES[0].0, REJECTIONS), (SOURCES[1].0, "//! Refusals.\n")]);
         assert!(matches!(check(&empty), Outcome::Stuck(_)));
         let moved = Tree::of([("docs/book/src/codes/lease_lost.md", "")]);
         assert!(matches!(check(&moved), Outcome::Stuck(_)));

@@ -1,0 +1,151 @@
+//! A server in a process of its own, on a folder of its own.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+const TENURE: &str = env!("CARGO_BIN_EXE_tenure");
+
+pub(crate) struct Server {
+    pub(crate) folder: PathBuf,
+    pub(crate) address: String,
+    child: Child,
+}
+
+impl Server {
+    pub(crate) fn start(name: &str) -> Self {
+        Self::start_with(name, &[], &[])
+    }
+
+    pub(crate) fn start_with(name: &str, args: &[&str], envs: &[(&str, &str)]) -> Self {
+        let folder =
+            std::env::temp_dir().join(format!("tenure-serve-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let (child, address) = spawn(&folder, args, envs);
+        Self { folder, address, child }
+    }
+
+    /// Runs `tenure serve` where it is expected to end by itself.
+    pub(crate) fn run(name: &str, args: &[&str], envs: &[(&str, &str)]) -> Output {
+        let folder =
+            std::env::temp_dir().join(format!("tenure-serve-{name}-{}", std::process::id()));
+        let output = Self::run_on(&folder, args, envs);
+        let _ = std::fs::remove_dir_all(&folder);
+        output
+    }
+
+    pub(crate) fn run_on(folder: &Path, args: &[&str], envs: &[(&str, &str)]) -> Output {
+        command(folder, args, envs).output().unwrap()
+    }
+
+    /// SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub(crate) fn restart(&mut self) {
+        (self.child, self.address) = spawn(&self.folder, &[], &[]);
+    }
+
+    /// SIGTERM; gives the exit code.
+    pub(crate) fn terminate(&mut self) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+
+    /// Another command on the server's folder.
+    pub(crate) fn tenure(&self, args: &[&str]) -> Output {
+        Command::new(TENURE).args(args).arg("--data").arg(&self.folder).output().unwrap()
+    }
+
+    pub(crate) fn get(&self, path: &str) -> (u16, Value) {
+        get_from(&self.address, path)
+    }
+
+    pub(crate) fn text(&self, path: &str) -> String {
+        let mut answer = agent().get(url(&self.address, path)).call().unwrap();
+        answer.body_mut().read_to_string().unwrap()
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        post_to(&self.address, path, &body.to_string())
+    }
+
+    pub(crate) fn post_text(&self, path: &str, body: &str) -> (u16, Value) {
+        post_to(&self.address, path, body)
+    }
+
+    pub(crate) fn put(&self, path: &str, body: &Value) -> (u16, Value) {
+        read(agent().put(url(&self.address, path)).send(body.to_string()).unwrap())
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> (u16, Value) {
+        read(agent().delete(url(&self.address, path)).call().unwrap())
+    }
+
+    /// Sends bytes as they are, and gives the beginning of the answer.
+    pub(crate) fn raw(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = [0; 256];
+        let size = stream.read(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer[..size]).into_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn command(folder: &Path, args: &[&str], envs: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(TENURE);
+    command.arg("serve").arg("--data").arg(folder).args(args).envs(envs.iter().copied());
+    command
+}
+
+fn spawn(folder: &Path, args: &[&str], envs: &[(&str, &str)]) -> (Child, String) {
+    let mut command = command(folder, args, envs);
+    let mut child =
+        command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().rsplit_once("http://").map(|(_, address)| address.to_owned());
+    (child, address.unwrap_or_else(|| panic!("the ready line has an address: {line:?}")))
+}
+
+fn agent() -> ureq::Agent {
+    let config = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(Duration::from_secs(70)));
+    config.build().into()
+}
+
+fn url(address: &str, path: &str) -> String {
+    format!("http://{address}{path}")
+}
+
+pub(crate) fn get_from(address: &str, path: &str) -> (u16, Value) {
+    read(agent().get(url(address, path)).call().unwrap())
+}
+
+pub(crate) fn post_to(address: &str, path: &str, body: &str) -> (u16, Value) {
+    read(agent().post(url(address, path)).send(body).unwrap())
+}
+
+fn read(mut answer: ureq::http::Response<ureq::Body>) -> (u16, Value) {
+    let status = answer.status().as_u16();
+    let text = answer.body_mut().read_to_string().unwrap();
+    (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+}
