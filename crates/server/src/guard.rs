@@ -10,6 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::app::App;
+use crate::grpc::{as_grpc, is_grpc};
 use crate::problem::Problem;
 
 /// The rules of one listener.
@@ -34,9 +35,14 @@ pub(crate) async fn guard(
 ) -> Response {
     let start = Instant::now();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let response = match guarded.guard.check(request.headers(), request.uri().path()) {
-        Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
+    let is_grpc = is_grpc(request.headers());
+    let answer = match guarded.guard.check(request.headers(), request.uri().path()) {
+        Ok(()) => Ok(next.run(request).await),
+        Err(problem) => Err(problem),
+    };
+    let response = match is_grpc {
+        true => as_grpc(answer),
+        false => answer.unwrap_or_else(IntoResponse::into_response),
     };
     let (route, status) = (route.as_deref().unwrap_or("none"), response.status().as_u16());
     guarded.app.metrics.answered(route, status, start.elapsed().as_secs_f64());
@@ -49,7 +55,8 @@ impl Guard {
             check_host(headers)?;
             check_origin(headers)?;
         }
-        let is_open = matches!(path, "/healthz" | "/readyz");
+        let is_open =
+            matches!(path, "/healthz" | "/readyz") || path.starts_with("/grpc.health.v1.Health/");
         match &self.api_key {
             Some(key) if !is_open => check_key(headers, key),
             _ => Ok(()),
