@@ -255,6 +255,10 @@ impl Stream {
             );
             Problem::invalid(detail)
         })?;
+        if message.drain.is_some() {
+            // What was granted in this very moment goes back.
+            (self.credit, self.asked) = (0, None);
+        }
         if let Some(reports) = message.reports {
             let done = self.report(reports);
             self.under_way.push_back(done);

@@ -1,0 +1,7 @@
+//! The real binary over real sockets, asked in gRPC: each verb, the refusals, the stream for
+//! workers, and the SDK's client and worker.
+
+mod server;
+mod verbs;
+mod work_stream;
+mod worker;
