@@ -1,5 +1,6 @@
 //! The SDK's worker against the real binary.
 
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -80,26 +81,34 @@ async fn failures_are_reported_as_the_handler_says() {
     running.await.unwrap().unwrap();
 }
 
+/// Where the worker in a process of its own finds the server.
+const ADDRESS: &str = "TENURE_TEST_ADDRESS";
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "it is started and killed by another test"]
+async fn a_worker_that_never_ends() {
+    let Ok(address) = std::env::var(ADDRESS) else { return };
+    let client = tenure_sdk::Client::connect(address).await.unwrap();
+    let worker = Worker::new(client).disconnect_grace(Duration::from_millis(200));
+    worker.queue("q", |_| std::future::pending()).run().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_of_a_worker_that_dies_is_finished_by_another() {
     let server = Server::start("dies");
     let client = server.client().await;
-    // A runtime that is dropped is as good as a process that is killed: no goodbye leaves it.
-    let (began, mut begun) = mpsc::unbounded_channel();
-    let address = server.address.clone();
-    let dying = std::thread::spawn(move || {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(async move {
-            let client = tenure_sdk::Client::connect(address).await.unwrap();
-            let mut stream =
-                crate::server::Stream::open(&client, crate::server::hello("dying", 200)).await;
-            stream.credit(1).await;
-            began.send(stream.leases(1).await[0].task_id).unwrap();
-        });
-    });
     let id = client.submit(NewTask::new("q", "x")).await.unwrap().id;
-    assert_eq!(begun.recv().await, Some(id));
-    dying.join().unwrap();
+    let mut dying = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "worker::a_worker_that_never_ends", "--ignored"])
+        .env(ADDRESS, &server.address)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    while client.get(id).await.unwrap().state() != TaskState::Leased {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    dying.kill().unwrap();
+    dying.wait().unwrap();
     let worker = Worker::new(client.clone()).queue("q", echo);
     let drain = worker.drain_handle();
     let running = tokio::spawn(worker.run());
