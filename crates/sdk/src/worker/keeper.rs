@@ -162,7 +162,7 @@ impl Keeper {
                 }
                 News::Server(None) => return Err(Cut::Again),
                 News::Ends => {
-                    ends.drain(..).for_each(|end| self.book.finish(end.lease_id, end.result))
+                    ends.drain(..).for_each(|end| self.book.finish(end.lease_id, end.result));
                 }
                 News::Drain => self.book.drain(),
                 News::Orphaned => return goodbye(incoming, out).await,

@@ -52,14 +52,14 @@ impl Door {
 
     async fn queue(&self, queue: QueueName) -> Outcome<v1::Queue> {
         let name = queue.as_str().to_owned();
-        match self.ask(Ask::Query(Query::Queue(queue))).await? {
-            Answer::Queue(Some(queue)) => Ok(Response::new(show::queue(&queue))),
-            Answer::Queue(None) => Err(Problem::new(
-                "not_found",
-                format!("there is no queue {name:?}; it comes with its first task or setting"),
-            )
-            .into()),
-            _ => unexpected(),
-        }
+        let Answer::Queue(queue) = self.ask(Ask::Query(Query::Queue(queue))).await? else {
+            return unexpected();
+        };
+        let queue = queue.ok_or_else(|| {
+            let detail =
+                format!("there is no queue {name:?}; it comes with its first task or setting");
+            Problem::new("not_found", detail)
+        })?;
+        Ok(Response::new(show::queue(&queue)))
     }
 }
