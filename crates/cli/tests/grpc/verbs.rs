@@ -213,6 +213,34 @@ fn done(lease: &v1::Lease) -> v1::CompleteReport {
 }
 
 #[tokio::test]
+async fn a_stranger_s_host_is_refused() {
+    let server = Server::start("host");
+    let elsewhere = tonic::transport::Endpoint::new(server.address.clone()).unwrap();
+    let elsewhere = elsewhere.origin("http://tenure.example.org".parse().unwrap());
+    let channel = elsewhere.connect().await.unwrap();
+    let mut status = v1::status_client::StatusClient::new(channel);
+    let refused = status.get(v1::GetStatusRequest::default()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    assert_eq!(Error::from(refused).code(), "bad_host");
+}
+
+#[tokio::test]
+async fn a_method_that_is_not_there_is_unimplemented() {
+    let server = Server::start("method");
+    let client = server.client().await;
+    let mut grpc = tonic::client::Grpc::new(
+        tonic::transport::Endpoint::new(server.address.clone()).unwrap().connect().await.unwrap(),
+    );
+    grpc.ready().await.unwrap();
+    let path = tonic::codegen::http::uri::PathAndQuery::from_static("/tenure.v2.Tasks/Get");
+    let codec = tonic_prost::ProstCodec::<v1::GetTaskRequest, v1::Task>::default();
+    let request = tonic::Request::new(v1::GetTaskRequest::default());
+    let refused = grpc.unary(request, path, codec).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unimplemented);
+    client.status().await.unwrap();
+}
+
+#[tokio::test]
 async fn the_schema_can_be_asked_for() {
     use tonic_reflection::pb::v1 as pb;
     let server = Server::start("reflection");

@@ -138,6 +138,22 @@ async fn a_goodbye_gives_leases_back_at_once() {
 }
 
 #[tokio::test]
+async fn who_only_stops_sending_still_hears_what_became_of_it() {
+    let server = Server::start("half");
+    let client = server.client().await;
+    client.submit(NewTask::new("q", "")).await.unwrap();
+    let mut stream = Stream::open(&client, hello("w", 0)).await;
+    stream.credit(1).await;
+    let leases = stream.leases(1).await;
+    stream.report(completes(3, &leases)).await;
+    let Stream { send, mut receive, .. } = stream;
+    drop(send);
+    let results = receive.message().await.unwrap().unwrap().results;
+    assert_eq!((results[0].sequence, results[0].results[0].state()), (3, TaskState::Completed));
+    assert!(receive.message().await.unwrap().is_none());
+}
+
+#[tokio::test]
 async fn a_worker_that_drains_gets_nothing_more() {
     let server = Server::start("drain");
     let client = server.client().await;

@@ -395,8 +395,9 @@ impl Stream {
         // What is granted from here on goes back.
         self.asked = None;
         // What was said before the end still counts.
+        let mut last_words = Vec::new();
         while let Some(done) = self.under_way.next().await {
-            let _ = self.tell(done).await;
+            last_words.extend(self.settle(done));
         }
         match end {
             Ok(End::Drained) => {}
@@ -409,14 +410,28 @@ impl Stream {
                     // If it cannot be done now, time does it.
                     let _ = self.app.tenure.ask(report).await;
                 }
+                // Last, as nobody knows whether it still reads.
+                self.say_all(last_words).await;
             }
-            Ok(End::Cut) => self.drop_after_grace(),
+            Ok(End::Cut) => {
+                // Who only stopped sending may still read.
+                last_words.into_iter().for_each(|words| drop(self.send.try_send(Ok(words))));
+                self.drop_after_grace();
+            }
             Err(status) => {
                 self.drop_after_grace();
                 return Err(status);
             }
         }
         Ok(())
+    }
+
+    async fn say_all(&mut self, responses: Vec<v1::WorkResponse>) {
+        for response in responses {
+            if self.say(response).await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Drops what is held, unless the worker comes back for it.
