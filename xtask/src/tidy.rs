@@ -4,12 +4,12 @@ mod codes;
 mod core_dependencies;
 mod crate_graph;
 mod file_length;
+mod generated;
 mod golden;
 mod licenses;
 mod machine_paths;
 mod manifest;
 mod module_docs;
-mod oracle;
 mod registries;
 mod tree;
 mod unfinished;
@@ -27,7 +27,7 @@ const RULES: &[(&str, Rule)] = &[
     ("core dependencies", core_dependencies::check),
     ("rejection codes", codes::check),
     ("golden files", golden::check),
-    ("oracle", oracle::check),
+    ("generated code", generated::check),
     ("machine paths", machine_paths::check),
     ("registries", registries::check),
     ("licenses", licenses::check),

@@ -151,6 +151,16 @@ impl<R: ReadLog> Follower<R> {
     /// Hands over the transitions of the next frame, as far as they are new.
     pub fn next(
         &mut self,
+        visit: impl FnMut(&Record<'_>, &Transition<'_>),
+    ) -> Result<Followed, Failure> {
+        self.next_where(|_| true, visit)
+    }
+
+    /// The same, but only of records whose bytes look as if they mattered; the others need not even
+    /// be decoded.
+    pub fn next_where(
+        &mut self,
+        matters: impl Fn(&[u8]) -> bool,
         mut visit: impl FnMut(&Record<'_>, &Transition<'_>),
     ) -> Result<Followed, Failure> {
         let wanted = self.after.wanted();
@@ -166,7 +176,7 @@ impl<R: ReadLog> Follower<R> {
         if let Some((first, batch)) = recent {
             self.in_log = None;
             let records = batch.records_from(tenure_wal::Lsn(first.0));
-            self.after = hand_over(records, self.after, &mut visit)?;
+            self.after = hand_over(records, self.after, &matters, &mut visit)?;
             return Ok(Followed::Frame);
         }
         if self.in_log != Some(wanted) {
@@ -174,7 +184,7 @@ impl<R: ReadLog> Follower<R> {
         }
         match self.log.read()? {
             Read::Frame(frame) => {
-                self.after = hand_over(frame.records(), self.after, &mut visit)?;
+                self.after = hand_over(frame.records(), self.after, &matters, &mut visit)?;
                 self.in_log = Some(self.after.wanted());
                 Ok(Followed::Frame)
             }
@@ -204,6 +214,7 @@ impl<R: ReadLog> Follower<R> {
 fn hand_over<'b>(
     records: impl Iterator<Item = (tenure_wal::Lsn, &'b [u8])>,
     after: Position,
+    matters: &impl Fn(&[u8]) -> bool,
     visit: &mut impl FnMut(&Record<'_>, &Transition<'_>),
 ) -> Result<Position, Failure> {
     let mut position = after;
@@ -212,12 +223,15 @@ fn hand_over<'b>(
         if lsn < after.wanted() {
             continue;
         }
+        position = Position::after(lsn);
+        if !matters(bytes) {
+            continue;
+        }
         let decoded = codec::decode(bytes);
         let record = decoded.map_err(|malformed| Failure::Record { lsn, malformed })?;
         for transition in transitions(&record).iter().filter(|t| after.is_before(t, lsn)) {
             visit(&record, transition);
         }
-        position = Position::after(lsn);
     }
     Ok(position)
 }

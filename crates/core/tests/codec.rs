@@ -45,8 +45,19 @@ proptest! {
     }
 
     #[test]
+    fn what_may_stop_a_task_is_told_by_the_first_bytes(record in record()) {
+        let bytes = record.encode_to_vec();
+        let stops = matches!(
+            codec::decode(&bytes).unwrap().event,
+            Event::LeaseExpired(_) | Event::CancelRequested(_) | Event::TimerFired(_)
+        );
+        prop_assert_eq!(codec::may_stop_a_task(&bytes), stops);
+    }
+
+    #[test]
     fn any_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..200)) {
         let _ = codec::decode(&bytes);
+        let _ = codec::may_stop_a_task(&bytes);
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use tenure_coordinator::Tenure;
+use tokio::sync::watch;
 
+use crate::grpc::Streams;
 use crate::limits::SUBSCRIBERS_MAX;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
@@ -15,7 +17,24 @@ pub(crate) struct App {
     pub(crate) tenure: Tenure,
     pub(crate) started: Instant,
     pub(crate) metrics: Metrics,
+    pub(crate) streams: Streams,
     subscribers: AtomicUsize,
+    stop: watch::Sender<bool>,
+}
+
+/// Word that the server stops, for those who would not notice.
+pub(crate) struct Stopping(watch::Receiver<bool>);
+
+impl Stopping {
+    /// Waits for it.
+    pub(crate) async fn told(&mut self) {
+        // Whoever would tell it is gone: that is a stop too.
+        let _ = self.0.wait_for(|told| *told).await;
+    }
+
+    pub(crate) fn is_told(&self) -> bool {
+        *self.0.borrow()
+    }
 }
 
 /// A place among those who follow live updates, until it is dropped.
@@ -27,8 +46,20 @@ impl App {
             tenure,
             started: Instant::now(),
             metrics: Metrics::default(),
+            streams: Streams::default(),
             subscribers: AtomicUsize::new(0),
+            stop: watch::Sender::new(false),
         }
+    }
+
+    /// Tells streams to end.
+    pub(crate) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Hears when streams should end.
+    pub(crate) fn stopping(&self) -> Stopping {
+        Stopping(self.stop.subscribe())
     }
 
     /// Takes a place among the subscribers.

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::app::App;
+use crate::grpc::{as_grpc, is_grpc};
 use crate::problem::Problem;
 
 /// The rules of one listener.
@@ -34,9 +36,14 @@ pub(crate) async fn guard(
 ) -> Response {
     let start = Instant::now();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let response = match guarded.guard.check(request.headers(), request.uri().path()) {
-        Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
+    let is_grpc = is_grpc(request.headers());
+    let answer = match guarded.guard.check(request.headers(), request.uri()) {
+        Ok(()) => Ok(next.run(request).await),
+        Err(problem) => Err(problem),
+    };
+    let response = match is_grpc {
+        true => as_grpc(answer),
+        false => answer.unwrap_or_else(IntoResponse::into_response),
     };
     let (route, status) = (route.as_deref().unwrap_or("none"), response.status().as_u16());
     guarded.app.metrics.answered(route, status, start.elapsed().as_secs_f64());
@@ -44,12 +51,14 @@ pub(crate) async fn guard(
 }
 
 impl Guard {
-    fn check(&self, headers: &HeaderMap, path: &str) -> Result<(), Problem> {
+    fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
+        let path = uri.path();
         if self.is_loopback {
-            check_host(headers)?;
+            check_host(headers, uri)?;
             check_origin(headers)?;
         }
-        let is_open = matches!(path, "/healthz" | "/readyz");
+        let is_open =
+            matches!(path, "/healthz" | "/readyz") || path.starts_with("/grpc.health.v1.Health/");
         match &self.api_key {
             Some(key) if !is_open => check_key(headers, key),
             _ => Ok(()),
@@ -57,10 +66,10 @@ impl Guard {
     }
 }
 
-fn check_host(headers: &HeaderMap) -> Result<(), Problem> {
-    // HTTP/2 has its host in the URI, and hyper puts it there; a missing one is an old client.
-    let Some(host) = headers.get(header::HOST) else { return Ok(()) };
-    let name = host.to_str().unwrap_or_default();
+fn check_host(headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
+    // HTTP/2 has its host in the URI. A missing one is an old client.
+    let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
+    let Some(name) = host.or(uri.authority().map(Authority::as_str)) else { return Ok(()) };
     match is_loopback_name(name) {
         true => Ok(()),
         false => Err(Problem::new(

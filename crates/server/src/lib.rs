@@ -1,7 +1,8 @@
-//! The doors of Tenure: HTTP and live updates on one port. Async ends here: behind this is the
+//! The doors of Tenure: HTTP, gRPC and live updates on one port. Async ends here: behind this is the
 //! coordinator, which is asked and answers. Nothing is decided in this crate.
 
 mod app;
+mod grpc;
 mod guard;
 mod http;
 mod json;
@@ -130,8 +131,9 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
         app: Arc::clone(&app),
         guard: Guard { api_key: options.api_key.as_deref().map(Arc::from), is_loopback },
     };
-    let routes =
-        http::routes(Arc::clone(&app)).layer(axum::middleware::from_fn_with_state(guarded, guard));
+    let routes = http::routes(Arc::clone(&app))
+        .merge(runtime.block_on(grpc::routes(&app)))
+        .layer(axum::middleware::from_fn_with_state(guarded, guard));
     let engine_ended = watch_engine(tenure.clone());
     news(News::Ready(address));
     runtime.block_on(async {
@@ -140,10 +142,11 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
                 () = told_to_stop() => tracing::info!("told to stop"),
                 _ = engine_ended.told => {}
             }
+            app.stop();
             // Those who are parked are answered, so that their connections can end.
             tenure.close_door("the server is stopping; try again when it is back");
         };
-        listen::serve(listener, routes, app, stop).await;
+        listen::serve(listener, routes, Arc::clone(&app), stop).await;
     });
     drop(runtime);
     drop(tenure);

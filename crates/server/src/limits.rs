@@ -20,6 +20,22 @@ pub const CONNECTIONS_MAX: usize = 10_000;
 pub const SUBSCRIBERS_MAX: usize = 1_000;
 /// Events that wait for one subscriber that does not read.
 pub const SUBSCRIBER_EVENTS_MAX: usize = 1_024;
+/// Bytes of one gRPC message that comes in.
+pub const GRPC_MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// Streams of workers at a time, those included whose leases wait for a worker to come back.
+pub const WORK_STREAMS_MAX: usize = 10_000;
+/// Requests of one stream that may be under way; beyond that it is not read.
+pub const STREAM_REQUESTS_MAX: usize = 64;
+/// Messages that wait for one worker that does not read.
+pub const PUSHES_MAX: usize = 64;
+/// Bytes of payloads after which a push of leases goes on in another message.
+pub const PUSH_BYTES: usize = 1 << 20;
+/// Tasks that a worker may say it can take.
+pub const CREDIT_MAX: u32 = 100_000;
+/// How long leases outlive a stream that was cut, unless its hello says otherwise.
+pub const DISCONNECT_GRACE_MS_DEFAULT: u64 = 5_000;
+/// The longest that a hello may say.
+pub const DISCONNECT_GRACE_MS_MAX: u64 = 60_000;
 /// How long an orderly stop waits for requests under way.
 pub const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Tasks on one page of a list unless somebody asks for another number.

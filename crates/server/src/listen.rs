@@ -20,6 +20,9 @@ use crate::limits::{CONNECTIONS_MAX, HEADER_BYTES_MAX, HEADER_TIMEOUT, STOP_TIME
 /// After a failed accept, so long nothing is accepted: there are no descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const STREAMS_MAX: u32 = 1_000;
+/// What one stream, and one connection, may send before it is read.
+const STREAM_WINDOW_BYTES: u32 = 256 << 10;
+const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 
 /// Serves until `stop` is done, and then ends what is under way in good order.
 pub(crate) async fn serve(
@@ -82,6 +85,8 @@ fn builder() -> auto::Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .max_header_list_size(HEADER_BYTES_MAX as u32)
         .max_concurrent_streams(STREAMS_MAX)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .keep_alive_interval(Some(Duration::from_secs(20)))
         .keep_alive_timeout(Duration::from_secs(20));
     builder

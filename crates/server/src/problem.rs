@@ -9,6 +9,8 @@ use tenure_core::name::Invalid;
 
 /// How long a client should wait before it tries again, in seconds.
 const RETRY_AFTER_S: &str = "1";
+/// The same in milliseconds.
+pub(crate) const RETRY_AFTER_MS: u64 = 1_000;
 /// The media type of a refusal.
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
@@ -41,6 +43,11 @@ impl Problem {
     /// The request must be mended.
     pub fn invalid(detail: impl Into<String>) -> Self {
         Self::new("invalid_request", detail)
+    }
+
+    /// Whether the same request may be taken a little later.
+    pub(crate) fn is_for_now(&self) -> bool {
+        matches!(self.code, "overloaded" | "too_many_queues" | "unavailable" | "disk_full")
     }
 
     /// The HTTP status.
@@ -99,7 +106,7 @@ impl From<Error> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = self.status();
+        let (status, is_for_now) = (self.status(), self.is_for_now());
         let body = Body {
             r#type: format!("urn:tenure:code:{}", self.code),
             title: &title_of(self.code),
@@ -110,14 +117,11 @@ impl IntoResponse for Problem {
         let text = serde_json::to_string(&body).unwrap_or_default();
         let mut response = (status, [(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response();
         let headers = response.headers_mut();
-        match self.code {
-            "overloaded" | "too_many_queues" | "unavailable" | "disk_full" => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
-            }
-            "unauthorized" => {
-                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            }
-            _ => {}
+        if is_for_now {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
+        }
+        if self.code == "unauthorized" {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }

@@ -6,14 +6,15 @@ use super::{Outcome, Problem};
 
 /// Core and wal do not know each other; the coordinator is where they meet. The server decides
 /// nothing, so it sees core only for the types of commands and replies. The SDK is on the other
-/// side of the wire. Nothing depends on sim.
+/// side of the wire, and both sides know proto. Nothing depends on sim.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("tenure-core", &[]),
     ("tenure-wal", &[]),
     ("tenure-coordinator", &["tenure-core", "tenure-wal"]),
-    ("tenure-server", &["tenure-core", "tenure-coordinator"]),
-    ("tenure-sdk", &[]),
-    ("tenure-cli", &["tenure-core", "tenure-wal", "tenure-server", "tenure-sdk"]),
+    ("tenure-proto", &[]),
+    ("tenure-server", &["tenure-core", "tenure-coordinator", "tenure-proto"]),
+    ("tenure-sdk", &["tenure-proto"]),
+    ("tenure-cli", &["tenure-core", "tenure-wal", "tenure-server", "tenure-sdk", "tenure-proto"]),
     ("tenure-sim", &["tenure-core", "tenure-wal", "tenure-coordinator"]),
     ("tenure-fuzz", &["tenure-core", "tenure-wal"]),
     ("fuzz-guided", &["tenure-fuzz"]),

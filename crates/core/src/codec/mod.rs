@@ -22,6 +22,9 @@ pub const FORMAT_VERSION: u32 = 1;
 const VERSION: u32 = 1;
 const LSN: u32 = 2;
 const AT: u32 = 3;
+const LEASE_EXPIRED: u32 = 7;
+const CANCEL_REQUESTED: u32 = 13;
+const TIMER_FIRED: u32 = 15;
 
 /// Writes a record at the end of `out`.
 pub fn encode(record: &Record<'_>, out: &mut Vec<u8>) {
@@ -41,6 +44,26 @@ pub fn decode(bytes: &[u8]) -> Result<Record<'_>, Malformed> {
     let mut version = 0_u32;
     version.take(wire, &mut from)?;
     raise(version, from)
+}
+
+/// Whether a record may be about a leased task that should stop: a cancel, an expiry, a deadline.
+/// Looks at the first bytes only, so that whoever waits for these need not decode everything.
+#[must_use]
+pub fn may_stop_a_task(bytes: &[u8]) -> bool {
+    let event = event_tag(bytes);
+    // What cannot be read is found by whoever decodes it.
+    matches!(event, Ok(None) | Err(_) | Ok(Some(LEASE_EXPIRED | CANCEL_REQUESTED | TIMER_FIRED)))
+}
+
+fn event_tag(bytes: &[u8]) -> Result<Option<u32>, Malformed> {
+    let mut from = Reader::new(bytes);
+    while let Some((tag, wire)) = from.key()? {
+        if !matches!(tag, VERSION | LSN | AT) {
+            return Ok(Some(tag));
+        }
+        0_u64.take(wire, &mut from)?;
+    }
+    Ok(None)
 }
 
 /// Turns the rest of a record of any version into the newest event.

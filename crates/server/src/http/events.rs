@@ -111,7 +111,7 @@ fn probe(follower: &mut Follower<impl ReadLog>) -> Result<Followed, Problem> {
 }
 
 /// `LSN` or `LSN.index`.
-fn parse_position(text: &str) -> Result<Position, Problem> {
+pub(crate) fn parse_position(text: &str) -> Result<Position, Problem> {
     let wrong =
         || Problem::invalid(format!("after is {text:?}; it must be an LSN or the id of an event"));
     let (lsn, index) = match text.split_once('.') {

@@ -1,6 +1,6 @@
 //! HTTP: one file per noun. A handler parses, asks, and shows; it decides nothing.
 
-mod events;
+pub(crate) mod events;
 mod leases;
 mod operate;
 mod page;

@@ -1,0 +1,8 @@
+//! The real binary over real sockets, asked in gRPC: each verb, the refusals, the stream for
+//! workers, and the SDK's client and worker.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod server;
+mod verbs;
+mod work_stream;
+mod worker;

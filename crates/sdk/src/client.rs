@@ -1,0 +1,295 @@
+//! A client: every verb, with a typed error. What is safe to try again is tried again.
+
+use std::time::Duration;
+
+use tenure_proto::v1;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Channel, Endpoint};
+use v1::events_client::EventsClient;
+use v1::queues_client::QueuesClient;
+use v1::status_client::StatusClient;
+use v1::tasks_client::TasksClient;
+use v1::workers_client::WorkersClient;
+
+use crate::error::Error;
+use crate::new_task::NewTask;
+use crate::retry::{Twice, again};
+use crate::watch::{Watch, WatchFrom};
+
+/// A connection with the key in every request.
+pub type Connection = InterceptedService<Channel, ApiKey>;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
+/// The longest that a server lets somebody wait.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Puts the key into every request.
+#[derive(Clone, Debug)]
+pub struct ApiKey(Option<MetadataValue<Ascii>>);
+
+impl Interceptor for ApiKey {
+    fn call(
+        &mut self,
+        mut request: tonic::Request<()>,
+    ) -> Result<tonic::Request<()>, tonic::Status> {
+        if let Some(key) = &self.0 {
+            request.metadata_mut().insert("authorization", key.clone());
+        }
+        Ok(request)
+    }
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ConnectOptions {
+    address: String,
+    api_key: Option<String>,
+}
+
+impl ConnectOptions {
+    /// At an address such as `http://127.0.0.1:7070`.
+    pub fn new(address: impl Into<String>) -> Self {
+        Self { address: address.into(), api_key: None }
+    }
+
+    /// With this key.
+    pub fn api_key(self, key: impl Into<String>) -> Self {
+        Self { api_key: Some(key.into()), ..self }
+    }
+
+    /// Connects.
+    pub async fn connect(self) -> Result<Client, Error> {
+        let server = self.server()?;
+        let channel = server.endpoint.connect().await?;
+        Ok(Client { connection: server.over(channel), server })
+    }
+
+    fn server(self) -> Result<Server, Error> {
+        let address = self.address;
+        let wrong = |why: &str| Error::local("invalid_request", format!("{address:?}: {why}"));
+        let endpoint = Endpoint::from_shared(address.clone())
+            .map_err(|_| wrong("an address is like http://127.0.0.1:7070"))?
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .keep_alive_while_idle(true)
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
+        let key = self.api_key.map(|key| format!("Bearer {key}").parse());
+        let key = key.transpose().map_err(|_| wrong("the API key has characters it must not"))?;
+        Ok(Server { endpoint, api_key: ApiKey(key) })
+    }
+}
+
+/// Where a server is. Each runtime makes its own connection to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    endpoint: Endpoint,
+    api_key: ApiKey,
+}
+
+impl Server {
+    fn over(&self, channel: Channel) -> Connection {
+        InterceptedService::new(channel, self.api_key.clone())
+    }
+
+    /// A new connection.
+    pub(crate) async fn connect(&self) -> Result<WorkersClient<Connection>, Error> {
+        Ok(workers(self.over(self.endpoint.connect().await?)))
+    }
+}
+
+fn workers(connection: Connection) -> WorkersClient<Connection> {
+    WorkersClient::new(connection).max_decoding_message_size(usize::MAX)
+}
+
+/// A client. Clones share their connection, which comes back by itself.
+#[derive(Clone, Debug)]
+pub struct Client {
+    connection: Connection,
+    pub(crate) server: Server,
+}
+
+impl Client {
+    /// Connects to an address such as `http://127.0.0.1:7070`. [`ConnectOptions`] has more.
+    pub async fn connect(address: impl Into<String>) -> Result<Self, Error> {
+        ConnectOptions::new(address).connect().await
+    }
+
+    /// The tasks of the wire itself, for what this client has no words for.
+    #[must_use]
+    pub fn tasks(&self) -> TasksClient<Connection> {
+        TasksClient::new(self.connection.clone()).max_decoding_message_size(usize::MAX)
+    }
+
+    /// The workers of the wire itself.
+    #[must_use]
+    pub fn workers(&self) -> WorkersClient<Connection> {
+        workers(self.connection.clone())
+    }
+
+    /// The queues of the wire itself.
+    #[must_use]
+    pub fn queues(&self) -> QueuesClient<Connection> {
+        QueuesClient::new(self.connection.clone()).max_decoding_message_size(usize::MAX)
+    }
+
+    pub(crate) fn events(&self) -> EventsClient<Connection> {
+        EventsClient::new(self.connection.clone())
+    }
+
+    /// Submits a task. With a key, the same task again gives the one that is there.
+    pub async fn submit(&self, task: NewTask) -> Result<v1::Task, Error> {
+        let twice = twice(&task);
+        let submit = || {
+            let task = Some(task.wire.clone());
+            let mut tasks = self.tasks();
+            async move { tasks.submit(v1::SubmitRequest { task }).await }
+        };
+        let answer = again(twice, submit).await?.into_inner();
+        answer.task.ok_or_else(|| Error::local("unavailable", "the server's answer has no task"))
+    }
+
+    /// Submits tasks, all or none; their ids come in the same order.
+    pub async fn submit_batch(
+        &self,
+        tasks: impl IntoIterator<Item = NewTask>,
+    ) -> Result<Vec<u64>, Error> {
+        let tasks: Vec<_> = tasks.into_iter().collect();
+        let has_keys = tasks.iter().all(|task| twice(task) == Twice::IsTheSame);
+        let twice = if has_keys { Twice::IsTheSame } else { Twice::IsDifferent };
+        let tasks: Vec<_> = tasks.into_iter().map(|task| task.wire).collect();
+        let submit = || {
+            let tasks = tasks.clone();
+            let mut client = self.tasks();
+            async move { client.submit_batch(v1::SubmitBatchRequest { tasks }).await }
+        };
+        Ok(again(twice, submit).await?.into_inner().ids)
+    }
+
+    /// A task as it is.
+    pub async fn get(&self, task_id: u64) -> Result<v1::Task, Error> {
+        self.get_within(task_id, Duration::ZERO).await
+    }
+
+    /// A task once it has ended, or as it is when the time is up.
+    pub async fn wait(&self, task_id: u64, timeout: Duration) -> Result<v1::Task, Error> {
+        let until = tokio::time::Instant::now() + timeout;
+        loop {
+            let left = until.saturating_duration_since(tokio::time::Instant::now());
+            let task = self.get_within(task_id, left.min(WAIT_MAX)).await?;
+            if task.finished_at.is_some() || left <= WAIT_MAX {
+                return Ok(task);
+            }
+        }
+    }
+
+    async fn get_within(&self, task_id: u64, wait: Duration) -> Result<v1::Task, Error> {
+        let wait_ms = wait.as_millis() as u64;
+        let get = || {
+            let mut tasks = self.tasks();
+            async move { tasks.get(v1::GetTaskRequest { task_id, wait_ms }).await }
+        };
+        Ok(again(Twice::IsTheSame, get).await?.into_inner())
+    }
+
+    /// Tasks, newest first. A page may be short while there is a next one.
+    pub async fn list(&self, filter: v1::ListTasksRequest) -> Result<v1::ListTasksResponse, Error> {
+        let list = || {
+            let (filter, mut tasks) = (filter.clone(), self.tasks());
+            async move { tasks.list(filter).await }
+        };
+        Ok(again(Twice::IsTheSame, list).await?.into_inner())
+    }
+
+    /// Asks a task to stop. With a grace, its lease is revoked when that is over.
+    pub async fn cancel(&self, task_id: u64, grace: Option<Duration>) -> Result<v1::Task, Error> {
+        let grace_ms = grace.map(|grace| grace.as_millis() as u64);
+        let cancel = || {
+            let mut tasks = self.tasks();
+            async move { tasks.cancel(v1::CancelTaskRequest { task_id, grace_ms }).await }
+        };
+        Ok(again(Twice::IsTheSame, cancel).await?.into_inner())
+    }
+
+    /// Gives a FAILED, DEAD or CANCELED task another round.
+    pub async fn retry(&self, task_id: u64) -> Result<v1::Task, Error> {
+        let retry = || {
+            let mut tasks = self.tasks();
+            async move { tasks.retry(v1::RetryTaskRequest { task_id }).await }
+        };
+        Ok(again(Twice::IsDifferent, retry).await?.into_inner())
+    }
+
+    /// What happened to a task, oldest first.
+    pub async fn history(&self, task_id: u64) -> Result<v1::TaskHistoryResponse, Error> {
+        let history = || {
+            let mut tasks = self.tasks();
+            async move { tasks.history(v1::TaskHistoryRequest { task_id }).await }
+        };
+        Ok(again(Twice::IsTheSame, history).await?.into_inner())
+    }
+
+    /// All queues, by name.
+    pub async fn list_queues(&self) -> Result<Vec<v1::Queue>, Error> {
+        let list = || {
+            let mut queues = self.queues();
+            async move { queues.list(v1::ListQueuesRequest {}).await }
+        };
+        Ok(again(Twice::IsTheSame, list).await?.into_inner().queues)
+    }
+
+    /// Gives no more leases from a queue.
+    pub async fn pause(&self, queue: &str) -> Result<v1::Queue, Error> {
+        let pause = || {
+            let (queue, mut queues) = (queue.to_owned(), self.queues());
+            async move { queues.pause(v1::QueueRequest { queue }).await }
+        };
+        Ok(again(Twice::IsTheSame, pause).await?.into_inner())
+    }
+
+    /// Gives leases from a queue again.
+    pub async fn resume(&self, queue: &str) -> Result<v1::Queue, Error> {
+        let resume = || {
+            let (queue, mut queues) = (queue.to_owned(), self.queues());
+            async move { queues.resume(v1::QueueRequest { queue }).await }
+        };
+        Ok(again(Twice::IsTheSame, resume).await?.into_inner())
+    }
+
+    /// Who was heard of lately.
+    pub async fn list_workers(&self) -> Result<Vec<v1::Worker>, Error> {
+        let list = || {
+            let mut workers = self.workers();
+            async move { workers.list_workers(v1::ListWorkersRequest {}).await }
+        };
+        Ok(again(Twice::IsTheSame, list).await?.into_inner().workers)
+    }
+
+    /// How the server stands.
+    pub async fn status(&self) -> Result<v1::ServerStatus, Error> {
+        let status = || {
+            let mut status = StatusClient::new(self.connection.clone());
+            async move { status.get(v1::GetStatusRequest { hash: false }).await }
+        };
+        Ok(again(Twice::IsTheSame, status).await?.into_inner())
+    }
+
+    /// Follows what happens. It comes back by itself after a cut, at its last position.
+    pub async fn watch(&self, from: WatchFrom) -> Result<Watch, Error> {
+        Watch::begin(self.clone(), from).await
+    }
+}
+
+fn twice(task: &NewTask) -> Twice {
+    match task.wire.key {
+        Some(_) => Twice::IsTheSame,
+        None => Twice::IsDifferent,
+    }
+}

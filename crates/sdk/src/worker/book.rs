@@ -1,0 +1,440 @@
+//! What a worker knows of its leases and of its reports. No sockets and no clock of its own: the
+//! lease keeper hands in the time.
+//!
+//! The end of a lease is a moment of the server's clock. A worker knows only this: what the server
+//! said in answer to something was said after that something was sent. So the server's `now` is
+//! put at the moment of sending, and a lease is believed to end rather too early than too late.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
+
+use tenure_proto::v1;
+use tokio::time::Instant;
+
+use super::task::{Failure, Output, Signal, Standing, Then};
+
+/// The largest output that a server takes.
+const OUTPUT_BYTES_MAX: usize = 1 << 20;
+/// Reports in one message, and their bytes.
+const REPORTS_MAX: usize = 1_000;
+const REPORT_BYTES_MAX: usize = 4 << 20;
+/// Messages of reports that may be without an answer. What waits meanwhile goes together.
+const SENT_MAX: usize = 8;
+/// Heartbeats come so many times in the length of a lease.
+const HEARTBEATS_PER_LEASE: u32 = 3;
+/// However short a lease is, heartbeats come no faster.
+const HEARTBEAT_WAIT_MIN: Duration = Duration::from_millis(10);
+/// When reports cannot be taken, they are sent again after so long unless the server says better.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Everything that a worker holds and has still to say.
+#[derive(Debug)]
+pub(super) struct Book {
+    slots: u32,
+    /// Handlers that have begun and not ended, those of lost leases included.
+    busy: u32,
+    /// Slots that the server was not told of yet.
+    credit: u32,
+    is_draining: bool,
+    drain_told: bool,
+    clock: Option<(Instant, u64)>,
+    running: HashMap<u64, Running>,
+    /// Nothing in `running` is due before this.
+    due: Option<Instant>,
+    waiting: VecDeque<Report>,
+    paused_until: Option<Instant>,
+    sent: BTreeMap<u64, Sent>,
+    pings: BTreeMap<u64, Instant>,
+    sequence: u64,
+}
+
+#[derive(Debug)]
+struct Running {
+    task_id: u64,
+    deadline: Instant,
+    extend_at: Instant,
+    signal: Signal,
+}
+
+/// A word on a task, until the server has taken it.
+#[derive(Clone, Debug)]
+struct Report {
+    task_id: u64,
+    lease_id: u64,
+    what: What,
+    /// It goes alone, to find out which one of several was refused.
+    alone: bool,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Complete(Vec<u8>),
+    Fail(Failure),
+    Release,
+}
+
+impl What {
+    fn of(result: Result<Output, Failure>) -> Self {
+        match result {
+            Ok(Output(bytes)) if bytes.len() > OUTPUT_BYTES_MAX => {
+                let len = bytes.len();
+                let reason =
+                    format!("output has {len} bytes; at most {OUTPUT_BYTES_MAX} are allowed");
+                Self::Fail(Failure::new(reason).code("payload_too_large").last())
+            }
+            Ok(Output(bytes)) => Self::Complete(bytes),
+            Err(Failure { then: Then::GiveBack, .. }) => Self::Release,
+            Err(failure) => Self::Fail(failure),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Complete(output) => output.len(),
+            Self::Fail(failure) => failure.reason.len(),
+            Self::Release => 0,
+        }
+    }
+
+    /// Results come in this order.
+    fn place(&self) -> u8 {
+        match self {
+            Self::Complete(_) => 0,
+            Self::Fail(_) => 1,
+            Self::Release => 2,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Sent {
+    /// Lease ids.
+    heartbeats: Vec<u64>,
+    reports: Vec<Report>,
+}
+
+impl Book {
+    pub(super) fn new(slots: u32) -> Self {
+        Self {
+            slots,
+            busy: 0,
+            credit: 0,
+            is_draining: false,
+            drain_told: false,
+            clock: None,
+            running: HashMap::new(),
+            due: None,
+            waiting: VecDeque::new(),
+            paused_until: None,
+            sent: BTreeMap::new(),
+            pings: BTreeMap::new(),
+            sequence: 0,
+        }
+    }
+
+    /// Nothing new is taken from here on.
+    pub(super) fn drain(&mut self) {
+        self.is_draining = true;
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.is_draining
+    }
+
+    /// Whether nothing runs and everything was said and heard.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_draining && self.busy == 0 && self.waiting.is_empty() && self.sent.is_empty()
+    }
+
+    /// A new stream begins: what had no answer is said again, and these leases are still held.
+    pub(super) fn reconnect(&mut self) -> Vec<v1::LeaseRef> {
+        for sent in std::mem::take(&mut self.sent).into_values().rev() {
+            sent.reports.into_iter().rev().for_each(|report| self.waiting.push_front(report));
+        }
+        self.pings.clear();
+        (self.paused_until, self.drain_told) = (None, false);
+        self.credit = self.slots.saturating_sub(self.busy);
+        let lease = |task_id, lease_id| v1::LeaseRef { task_id, lease_id };
+        let running = self.running.iter().map(|(id, running)| lease(running.task_id, *id));
+        let reported = self.waiting.iter().map(|report| lease(report.task_id, report.lease_id));
+        running.chain(reported).collect()
+    }
+
+    /// The answer to a hello that was sent at that moment with those leases.
+    pub(super) fn welcome(
+        &mut self,
+        welcome: &v1::Welcome,
+        held: &[v1::LeaseRef],
+        sent_at: Instant,
+        now: Instant,
+    ) {
+        self.clock = Some((sent_at, welcome.now));
+        for (lease, result) in held.iter().zip(&welcome.held) {
+            if result.code.is_empty() {
+                self.extended(lease.lease_id, result, now);
+            } else {
+                self.lose(lease.lease_id);
+                self.waiting.retain(|report| report.lease_id != lease.lease_id);
+            }
+        }
+    }
+
+    /// A lease came. None if it is given back at once.
+    pub(super) fn begin(&mut self, lease: &v1::Lease, now: Instant) -> Option<Signal> {
+        let v1::Lease { task_id, lease_id, .. } = *lease;
+        if self.is_draining {
+            self.waiting.push_back(Report { task_id, lease_id, what: What::Release, alone: false });
+            return None;
+        }
+        let signal = Signal::new();
+        let deadline = self.deadline(lease.expires_at, now);
+        let extend_at = next_heartbeat(deadline, now);
+        let running = Running { task_id, deadline, extend_at, signal: signal.clone() };
+        self.running.insert(lease_id, running);
+        self.busy += 1;
+        self.due_by(extend_at);
+        Some(signal)
+    }
+
+    /// A handler ended. What comes of a lost lease is dropped.
+    pub(super) fn finish(&mut self, lease_id: u64, result: Option<Result<Output, Failure>>) {
+        self.busy = self.busy.saturating_sub(1);
+        self.credit += 1;
+        let Some(running) = self.running.remove(&lease_id) else { return };
+        let what = What::of(result.unwrap_or_else(|| Err(Failure::give_back())));
+        let task_id = running.task_id;
+        self.waiting.push_back(Report { task_id, lease_id, what, alone: false });
+    }
+
+    /// When there is something to do without anybody saying so.
+    pub(super) fn wake_at(&self) -> Option<Instant> {
+        let paused = self.paused_until.filter(|_| !self.waiting.is_empty());
+        [self.due, paused].into_iter().flatten().min()
+    }
+
+    /// Gives up leases whose time is over.
+    pub(super) fn expire(&mut self, now: Instant) {
+        if self.due.is_none_or(|due| now < due) {
+            return;
+        }
+        let over = |(id, running): (&u64, &Running)| (running.deadline <= now).then_some(*id);
+        let over: Vec<_> = self.running.iter().filter_map(over).collect();
+        over.into_iter().for_each(|lease_id| self.lose(lease_id));
+        self.due = self.running.values().map(|r| r.extend_at.min(r.deadline)).min();
+    }
+
+    /// The next thing to say, if there is any. It counts as said at `now`.
+    pub(super) fn message(&mut self, now: Instant) -> Option<v1::WorkRequest> {
+        self.expire(now);
+        let mut message = v1::WorkRequest::default();
+        let heartbeats = self.due_heartbeats(now);
+        self.paused_until = self.paused_until.filter(|until| now < *until);
+        let may_report = self.sent.len() < SENT_MAX && self.paused_until.is_none();
+        let reports = if may_report { self.next_reports() } else { Vec::new() };
+        if !heartbeats.is_empty() || !reports.is_empty() {
+            let sequence = self.next_sequence();
+            if !heartbeats.is_empty() {
+                message.ping = Some(self.ping(now));
+            }
+            message.reports = Some(written(sequence, &heartbeats, &reports));
+            let heartbeats = heartbeats.into_iter().map(|lease| lease.lease_id).collect();
+            self.sent.insert(sequence, Sent { heartbeats, reports });
+        }
+        if self.is_draining {
+            if !self.drain_told {
+                message.drain = Some(v1::Drain {});
+                self.drain_told = true;
+            }
+        } else {
+            message.credit = std::mem::take(&mut self.credit);
+        }
+        (message != v1::WorkRequest::default()).then_some(message)
+    }
+
+    /// A ping that is sent at that moment.
+    pub(super) fn ping(&mut self, now: Instant) -> v1::Ping {
+        let sequence = self.next_sequence();
+        self.pings.insert(sequence, now);
+        v1::Ping { sequence }
+    }
+
+    /// The answer to a ping.
+    pub(super) fn pong(&mut self, pong: v1::Pong) {
+        if let Some(sent_at) = self.pings.remove(&pong.sequence) {
+            self.pings = self.pings.split_off(&pong.sequence);
+            self.clock = Some((sent_at, pong.now));
+        }
+    }
+
+    /// A task should stop.
+    pub(super) fn stop(&mut self, cancel: v1::Cancel) {
+        if cancel.lost {
+            self.lose(cancel.lease_id);
+        } else if let Some(running) = self.running.get(&cancel.lease_id) {
+            running.signal.raise(Standing::Canceled);
+        }
+    }
+
+    /// What became of reports.
+    pub(super) fn results(&mut self, results: v1::Results, now: Instant) {
+        let Some(Sent { heartbeats, reports }) = self.sent.remove(&results.sequence) else {
+            return;
+        };
+        if let Some(problem) = results.problem {
+            return self.refused(&problem, heartbeats, reports, now);
+        }
+        let mut results = results.results.into_iter();
+        for (lease_id, result) in heartbeats.into_iter().zip(results.by_ref()) {
+            match result.code.is_empty() {
+                true => self.extended(lease_id, &result, now),
+                false => self.lose(lease_id),
+            }
+        }
+        for (report, result) in reports.into_iter().zip(results) {
+            if !result.code.is_empty() {
+                tracing::warn!(task = report.task_id, "a result was dropped: {}", result.message);
+            }
+        }
+    }
+
+    fn refused(
+        &mut self,
+        problem: &v1::Problem,
+        heartbeats: Vec<u64>,
+        reports: Vec<Report>,
+        now: Instant,
+    ) {
+        for lease_id in heartbeats {
+            if let Some(running) = self.running.get_mut(&lease_id) {
+                running.extend_at = now + PAUSE;
+                self.due_by(now + PAUSE);
+            }
+        }
+        if matches!(problem.code.as_str(), "overloaded" | "unavailable" | "disk_full") {
+            let pause = problem.retry_after_ms.map_or(PAUSE, Duration::from_millis);
+            self.paused_until = Some(now + pause);
+            reports.into_iter().rev().for_each(|report| self.waiting.push_front(report));
+            return;
+        }
+        let was_alone = reports.len() == 1;
+        for report in reports.into_iter().rev() {
+            let message = &problem.message;
+            match report.what {
+                _ if !was_alone => self.waiting.push_front(Report { alone: true, ..report }),
+                What::Complete(_) => {
+                    let what = What::Fail(Failure::new(message).last());
+                    self.waiting.push_front(Report { what, ..report });
+                }
+                // Its lease runs out, and another attempt follows.
+                What::Fail(_) | What::Release => {
+                    tracing::error!(task = report.task_id, "a report was refused: {message}");
+                }
+            }
+        }
+    }
+
+    fn extended(&mut self, lease_id: u64, result: &v1::ReportResult, now: Instant) {
+        let deadline = self.deadline(result.expires_at, now);
+        let Some(running) = self.running.get_mut(&lease_id) else { return };
+        running.deadline = deadline;
+        running.extend_at = next_heartbeat(deadline, now);
+        if result.cancel_requested {
+            running.signal.raise(Standing::Canceled);
+        }
+        let extend_at = running.extend_at;
+        self.due_by(extend_at);
+    }
+
+    fn lose(&mut self, lease_id: u64) {
+        if let Some(running) = self.running.remove(&lease_id) {
+            running.signal.raise(Standing::Lost);
+        }
+    }
+
+    fn due_by(&mut self, at: Instant) {
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+
+    fn due_heartbeats(&mut self, now: Instant) -> Vec<v1::LeaseRef> {
+        if self.due.is_none_or(|due| now < due) {
+            return Vec::new();
+        }
+        let mut due = Vec::new();
+        for (lease_id, running) in &mut self.running {
+            if running.extend_at <= now {
+                due.push(v1::LeaseRef { task_id: running.task_id, lease_id: *lease_id });
+                running.extend_at = next_heartbeat(running.deadline, now);
+            }
+        }
+        self.due = self.running.values().map(|r| r.extend_at.min(r.deadline)).min();
+        due
+    }
+
+    fn next_reports(&mut self) -> Vec<Report> {
+        let (mut reports, mut bytes) = (Vec::new(), 0);
+        while let Some(report) = self.waiting.front() {
+            bytes += report.what.bytes();
+            let is_full = reports.len() >= REPORTS_MAX || bytes > REPORT_BYTES_MAX;
+            if !reports.is_empty() && (is_full || report.alone) {
+                break;
+            }
+            let is_alone = report.alone;
+            reports.extend(self.waiting.pop_front());
+            if is_alone {
+                break;
+            }
+        }
+        reports.sort_by_key(|report| report.what.place());
+        reports
+    }
+
+    fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// A moment of the server's clock by ours, or a little earlier.
+    fn deadline(&self, expires_at: u64, now: Instant) -> Instant {
+        match self.clock {
+            Some((sent_at, server_now)) => {
+                sent_at + Duration::from_millis(expires_at.saturating_sub(server_now))
+            }
+            None => now,
+        }
+    }
+}
+
+fn next_heartbeat(deadline: Instant, now: Instant) -> Instant {
+    let wait = deadline.saturating_duration_since(now) / HEARTBEATS_PER_LEASE;
+    now + wait.max(HEARTBEAT_WAIT_MIN)
+}
+
+fn written(sequence: u64, heartbeats: &[v1::LeaseRef], reports: &[Report]) -> v1::Reports {
+    let mut message =
+        v1::Reports { sequence, heartbeats: heartbeats.to_vec(), ..Default::default() };
+    for Report { task_id, lease_id, what, .. } in reports {
+        let (task_id, lease_id) = (*task_id, *lease_id);
+        match what {
+            What::Complete(output) => {
+                let output = output.clone();
+                message.completes.push(v1::CompleteReport { task_id, lease_id, output });
+            }
+            What::Fail(failure) => message.fails.push(v1::FailReport {
+                task_id,
+                lease_id,
+                reason: failure.reason.clone(),
+                code: failure.code.clone(),
+                retryable: Some(failure.then != Then::Nothing),
+                retry_after_ms: match failure.then {
+                    Then::After(wait) => Some(wait.as_millis() as u64),
+                    Then::Backoff | Then::Nothing | Then::GiveBack => None,
+                },
+            }),
+            What::Release => message.releases.push(v1::LeaseRef { task_id, lease_id }),
+        }
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! A task in the hands of its worker: what is to be done, whether it should stop, and what came
+//! out.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tenure_proto::v1;
+use tokio::sync::watch;
+
+use crate::new_task::TRACEPARENT;
+
+/// A task that this worker holds.
+#[derive(Debug)]
+pub struct Task {
+    lease: v1::Lease,
+    signal: Signal,
+}
+
+impl Task {
+    pub(super) fn new(lease: v1::Lease, signal: Signal) -> Self {
+        Self { lease, signal }
+    }
+
+    pub(super) fn signal(&self) -> Signal {
+        self.signal.clone()
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.lease.task_id
+    }
+
+    /// The lease, and the fence: a later one has a larger number, so a database that keeps the
+    /// largest can refuse a worker that was overtaken.
+    #[must_use]
+    pub fn lease_id(&self) -> u64 {
+        self.lease.lease_id
+    }
+
+    /// How often it was leased, this time included.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.lease.attempt
+    }
+
+    /// Its queue.
+    #[must_use]
+    pub fn queue(&self) -> &str {
+        &self.lease.queue
+    }
+
+    /// What is to be done.
+    #[must_use]
+    pub fn payload(&self) -> &Bytes {
+        &self.lease.payload
+    }
+
+    /// Its tags.
+    #[must_use]
+    pub fn tags(&self) -> &BTreeMap<String, String> {
+        &self.lease.tags
+    }
+
+    /// The W3C trace context of whoever submitted it, if there was one.
+    #[must_use]
+    pub fn traceparent(&self) -> Option<&str> {
+        self.lease.tags.get(TRACEPARENT).map(String::as_str)
+    }
+
+    /// Whether it should stop: somebody canceled it, or the lease is lost.
+    #[must_use]
+    pub fn is_canceled(&self) -> bool {
+        self.signal.get() != Standing::Good
+    }
+
+    /// Whether the lease is lost. Whatever comes out is dropped; another worker may be at it.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.signal.get() == Standing::Lost
+    }
+
+    /// Waits until it should stop. An async handler of a lost lease is stopped anyway.
+    pub async fn canceled(&self) {
+        self.signal.reached(Standing::Canceled).await;
+    }
+}
+
+/// How a lease stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Standing {
+    Good,
+    Canceled,
+    Lost,
+}
+
+/// Tells a handler how its lease stands. It only gets worse.
+#[derive(Clone, Debug)]
+pub(super) struct Signal(Arc<watch::Sender<Standing>>);
+
+impl Signal {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(Standing::Good)))
+    }
+
+    pub(super) fn raise(&self, standing: Standing) {
+        self.0.send_if_modified(|now| {
+            let is_worse = *now < standing;
+            *now = standing.max(*now);
+            is_worse
+        });
+    }
+
+    pub(super) fn get(&self) -> Standing {
+        *self.0.borrow()
+    }
+
+    pub(super) async fn reached(&self, standing: Standing) {
+        // The sender is here, so it cannot be gone.
+        let _ = self.0.subscribe().wait_for(|now| *now >= standing).await;
+    }
+}
+
+/// What came out of a task: any bytes; JSON can be read by people too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output(pub(super) Vec<u8>);
+
+impl From<Vec<u8>> for Output {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
+impl From<String> for Output {
+    fn from(text: String) -> Self {
+        Self(text.into_bytes())
+    }
+}
+
+impl From<&str> for Output {
+    fn from(text: &str) -> Self {
+        Self(text.as_bytes().to_vec())
+    }
+}
+
+impl From<()> for Output {
+    fn from((): ()) -> Self {
+        Self::default()
+    }
+}
+
+/// Why an attempt did not work, and what should follow. Any error becomes one by `?`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub(super) reason: String,
+    pub(super) code: Option<String>,
+    pub(super) then: Then,
+}
+
+/// What follows a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    Backoff,
+    After(Duration),
+    Nothing,
+    /// It was no failure: the lease is given back.
+    GiveBack,
+}
+
+impl Failure {
+    /// Another attempt follows, as the task's backoff says.
+    pub fn new(reason: impl fmt::Display) -> Self {
+        Self { reason: reason.to_string(), code: None, then: Then::Backoff }
+    }
+
+    /// The lease is given back: another worker should do it, and it costs the task nothing.
+    #[must_use]
+    pub fn give_back() -> Self {
+        Self { reason: String::new(), code: None, then: Then::GiveBack }
+    }
+
+    /// For programs.
+    #[must_use]
+    pub fn code(self, code: impl Into<String>) -> Self {
+        Self { code: Some(code.into()), ..self }
+    }
+
+    /// Another attempt makes no sense.
+    #[must_use]
+    pub fn last(self) -> Self {
+        Self { then: Then::Nothing, ..self }
+    }
+
+    /// Another attempt makes sense after so long.
+    #[must_use]
+    pub fn retry_after(self, wait: Duration) -> Self {
+        Self { then: Then::After(wait), ..self }
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::new(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_standing_only_gets_worse() {
+        let signal = Signal::new();
+        signal.raise(Standing::Lost);
+        signal.raise(Standing::Canceled);
+        assert_eq!(signal.get(), Standing::Lost);
+        signal.reached(Standing::Canceled).await;
+    }
+
+    #[test]
+    fn an_error_becomes_a_failure_by_a_question_mark() {
+        fn parse() -> Result<u8, Failure> {
+            Ok("x".parse::<u8>()?)
+        }
+        assert_eq!(parse().unwrap_err().reason, "invalid digit found in string");
+    }
+}

@@ -1,0 +1,87 @@
+//! gRPC: one file per service. A method parses, asks, and shows; it decides nothing.
+
+mod events;
+mod parse;
+mod queues;
+mod show;
+mod status;
+mod stops;
+mod streams;
+mod submit;
+mod tasks;
+mod work;
+mod workers;
+
+use std::sync::Arc;
+
+use axum::Router;
+use tenure_coordinator::{Answer, Ask};
+use tenure_proto::v1;
+use tonic::service::Routes;
+
+use crate::app::App;
+use crate::limits::GRPC_MESSAGE_BYTES_MAX;
+use crate::problem::Problem;
+
+pub(crate) use self::status::{as_grpc, is_grpc};
+pub(crate) use self::streams::Streams;
+
+/// What a method gives back.
+type Outcome<T> = Result<tonic::Response<T>, tonic::Status>;
+
+/// What every service knows.
+#[derive(Clone)]
+struct Door {
+    app: Arc<App>,
+}
+
+impl Door {
+    /// Asks, and waits for the outcome.
+    async fn ask(&self, ask: Ask) -> Result<Answer, Problem> {
+        Ok(self.app.tenure.ask(ask).await?)
+    }
+}
+
+/// An answer of another kind than the ask has.
+fn unexpected<T>() -> Result<T, tonic::Status> {
+    unreachable!("every ask has its own kind of answer")
+}
+
+/// All that gRPC offers.
+pub(crate) async fn routes(app: &Arc<App>) -> Router {
+    use v1::events_server::EventsServer;
+    use v1::queues_server::QueuesServer;
+    use v1::status_server::StatusServer;
+    use v1::tasks_server::TasksServer;
+    use v1::workers_server::WorkersServer;
+
+    let door = Door { app: Arc::clone(app) };
+    let (health, health_server) = tonic_health::server::health_reporter();
+    health.set_serving::<TasksServer<Door>>().await;
+    health.set_serving::<WorkersServer<Door>>().await;
+    health.set_serving::<QueuesServer<Door>>().await;
+    health.set_serving::<EventsServer<Door>>().await;
+    health.set_serving::<StatusServer<Door>>().await;
+    let tasks = TasksServer::new(door.clone()).max_decoding_message_size(GRPC_MESSAGE_BYTES_MAX);
+    let workers =
+        WorkersServer::new(door.clone()).max_decoding_message_size(GRPC_MESSAGE_BYTES_MAX);
+    // Without a fallback of its own: whoever finds nothing is answered by the one for HTTP.
+    let routes = Routes::from(Router::new())
+        .add_service(tasks)
+        .add_service(workers)
+        .add_service(QueuesServer::new(door.clone()))
+        .add_service(EventsServer::new(door.clone()))
+        .add_service(StatusServer::new(door))
+        .add_service(health_server);
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(v1::FILE_DESCRIPTOR_SET)
+        .build_v1();
+    let routes = match reflection {
+        Ok(reflection) => routes.add_service(reflection),
+        Err(error) => {
+            tracing::error!(%error, "the schema cannot be shown");
+            routes
+        }
+    };
+    routes.into_axum_router()
+}

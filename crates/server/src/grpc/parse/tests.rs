@@ -1,0 +1,144 @@
+//! What comes over the wire becomes what was meant, or is refused with a sentence.
+
+use prost::Message;
+use tenure_core::terms::BackoffKind;
+
+use super::*;
+
+/// As it would arrive.
+fn sent<M: Message + Default>(message: &M) -> M {
+    M::decode(&message.encode_to_vec()[..]).unwrap()
+}
+
+#[test]
+fn an_empty_task_has_the_defaults() {
+    let queue = QueueName::parse("default").unwrap();
+    let plain = NewTask::new(queue, Payload::default());
+    assert_eq!(new_task(sent(&v1::NewTask::default())).unwrap(), plain);
+}
+
+#[test]
+fn every_field_of_a_task_arrives() {
+    let task = v1::NewTask {
+        queue: "mail".to_owned(),
+        payload: b"\xff\x00".to_vec(),
+        priority: -7,
+        delay_ms: Some(5),
+        run_at: None,
+        max_attempts: Some(4),
+        max_expiries: Some(6),
+        backoff: Some(v1::Backoff {
+            kind: v1::BackoffKind::Linear.into(),
+            initial_ms: Some(10),
+            max_ms: Some(20),
+            jitter: Some(0.5),
+        }),
+        lease_ms: Some(60),
+        timeout_ms: Some(900),
+        key: Some("order/1".to_owned()),
+        tags: [("k".to_owned(), "v".to_owned())].into(),
+    };
+    let parsed = new_task(sent(&task)).unwrap();
+    let tag = (TagKey::parse("k").unwrap(), TagValue::parse("v").unwrap());
+    let expected = NewTask {
+        queue: QueueName::parse("mail").unwrap(),
+        payload: Payload::parse("payload", b"\xff\x00".to_vec()).unwrap(),
+        priority: Priority::parse(-7).unwrap(),
+        start: Start::After(SpanMs::parse("delay_ms", 5).unwrap()),
+        max_attempts: Budget::of(4),
+        max_expiries: Budget::of(6),
+        backoff: Some(Backoff {
+            kind: Some(BackoffKind::Linear),
+            initial_ms: 10,
+            max_ms: 20,
+            jitter_permille: 500,
+        }),
+        lease_ms: LeaseMs::parse(60).unwrap(),
+        timeout_ms: Some(SpanMs::parse("timeout_ms", 900).unwrap()),
+        key: Some(TaskKey::parse("order/1").unwrap()),
+        tags: Tags::parse(vec![tag]).unwrap(),
+    };
+    assert_eq!(parsed, expected);
+    let at = v1::NewTask { run_at: Some(77), ..v1::NewTask::default() };
+    assert_eq!(new_task(sent(&at)).unwrap().start, Start::At(Timestamp(77)));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let refused = |task: v1::NewTask| new_task(task).unwrap_err();
+    let plain = v1::NewTask::default;
+    let both = refused(v1::NewTask { delay_ms: Some(1), run_at: Some(1), ..plain() });
+    assert_eq!(both.detail, "delay_ms and run_at are both given; keep one");
+    let high = refused(v1::NewTask { priority: 101, ..plain() });
+    assert_eq!(high.detail, "priority is 101; it must be from -100 to 100");
+    let late = refused(v1::NewTask { delay_ms: Some(u64::MAX), ..plain() });
+    assert!(late.detail.starts_with("delay_ms is"), "{}", late.detail);
+    let large = refused(v1::NewTask { payload: vec![0; (1 << 20) + 1], ..plain() });
+    assert_eq!(large.code, "payload_too_large");
+    let odd = v1::Backoff { kind: 9, ..v1::Backoff::default() };
+    let odd = refused(v1::NewTask { backoff: Some(odd), ..plain() });
+    assert_eq!(odd.detail, "backoff.kind is 9, which this server does not know");
+    let second = batch(vec![plain(), v1::NewTask { priority: 101, ..plain() }]).unwrap_err();
+    assert!(second.detail.starts_with("tasks[1]: priority"), "{}", second.detail);
+}
+
+#[test]
+fn reports_keep_their_order_and_kind() {
+    let lease = |id| v1::LeaseRef { task_id: id, lease_id: id + 10 };
+    let complete = v1::CompleteReport { task_id: 3, lease_id: 13, output: b"out".to_vec() };
+    let fail = |retryable, retry_after_ms| v1::FailReport {
+        task_id: 4,
+        lease_id: 14,
+        reason: "no".to_owned(),
+        code: Some("c".to_owned()),
+        retryable,
+        retry_after_ms,
+    };
+    let message = v1::Reports {
+        sequence: 9,
+        heartbeats: vec![lease(1), lease(2)],
+        completes: vec![complete],
+        fails: vec![fail(None, None), fail(Some(false), None), fail(Some(true), Some(5))],
+        releases: vec![lease(5)],
+    };
+    let parsed = reports(sent(&message)).unwrap();
+    assert_eq!(parsed.heartbeats, [lease_of(1, 11), lease_of(2, 12)]);
+    assert_eq!(parsed.completes[0].output.as_bytes(), b"out");
+    let retries: Vec<_> = parsed.fails.iter().map(|fail| fail.retry).collect();
+    let after = Retry::After(SpanMs::parse("retry_after_ms", 5).unwrap());
+    assert_eq!(retries, [Retry::WithBackoff, Retry::Never, after]);
+    assert_eq!(parsed.releases, [lease_of(5, 15)]);
+    assert!(super::fail(&fail(Some(false), Some(5))).is_err());
+}
+
+#[test]
+fn a_hello_has_bounds() {
+    let hello = |count: usize, disconnect_grace_ms| v1::Hello {
+        worker: "w".to_owned(),
+        queues: (0..count).map(|number| format!("q{number}")).collect(),
+        disconnect_grace_ms,
+        ..v1::Hello::default()
+    };
+    assert_eq!(super::hello(hello(1, None)).unwrap().disconnect_grace_ms, 5_000);
+    assert_eq!(super::hello(hello(100, Some(0))).unwrap().disconnect_grace_ms, 0);
+    assert!(super::hello(hello(0, None)).is_err());
+    assert!(super::hello(hello(101, None)).is_err());
+    assert!(super::hello(hello(1, Some(60_001))).is_err());
+}
+
+#[test]
+fn a_setting_is_kept_set_or_cleared() {
+    let configure = |retention_ms, clear: &[&str]| {
+        super::configure(&v1::ConfigureQueueRequest {
+            queue: "q".to_owned(),
+            retention_ms,
+            clear: clear.iter().map(|name| (*name).to_owned()).collect(),
+        })
+        .map(|configure| configure.retention_ms)
+    };
+    assert_eq!(configure(None, &[]).unwrap(), Setting::Keep);
+    assert_eq!(configure(None, &["retention_ms"]).unwrap(), Setting::Clear);
+    assert!(matches!(configure(Some(1), &[]).unwrap(), Setting::Set(_)));
+    assert!(configure(Some(1), &["retention_ms"]).is_err());
+    assert!(configure(None, &["colour"]).is_err());
+}

@@ -1,0 +1,175 @@
+//! Things as they are shown over gRPC. Large payloads are shared, small ones copied.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tenure_coordinator::{Grant, Step, TaskInfo, WorkerInfo};
+use tenure_core::command::Reported;
+use tenure_core::name::QueueName;
+use tenure_core::state::{QueueView, SharedBytes, StateName};
+use tenure_core::time::Timestamp;
+use tenure_proto::v1;
+
+/// Below this a copy is cheaper than to share.
+const SHARED_FROM_BYTES: usize = 1_024;
+
+struct Owner(SharedBytes);
+
+impl AsRef<[u8]> for Owner {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+fn bytes(shared: SharedBytes) -> Bytes {
+    match shared.len() {
+        0 => Bytes::new(),
+        len if len < SHARED_FROM_BYTES => Bytes::copy_from_slice(&shared),
+        _ => Bytes::from_owner(Owner(shared)),
+    }
+}
+
+fn tags(tags: &[(Arc<str>, Arc<str>)]) -> BTreeMap<String, String> {
+    tags.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+}
+
+/// A state.
+pub(super) fn state(state: StateName) -> v1::TaskState {
+    match state {
+        StateName::Waiting => v1::TaskState::Waiting,
+        StateName::Leased => v1::TaskState::Leased,
+        StateName::Completed => v1::TaskState::Completed,
+        StateName::Failed => v1::TaskState::Failed,
+        StateName::Dead => v1::TaskState::Dead,
+        StateName::Canceled => v1::TaskState::Canceled,
+    }
+}
+
+/// A state that may not be.
+pub(super) fn maybe_state(from: Option<StateName>) -> i32 {
+    from.map_or(v1::TaskState::Unspecified, state).into()
+}
+
+fn moment(at: Option<Timestamp>) -> Option<u64> {
+    at.map(|at| at.0)
+}
+
+/// A task.
+pub(super) fn task(task: TaskInfo) -> v1::Task {
+    let last = task.errors.last().filter(|_| task.state != StateName::Completed);
+    let error = last.map(|error| v1::TaskError {
+        code: error.code.to_string(),
+        message: error.message.to_string(),
+    });
+    let lease = task.lease.as_ref().map(|lease| v1::HeldLease {
+        lease_id: lease.lease_id.0,
+        worker: lease.worker.to_string(),
+        expires_at: lease.expires_at.0,
+    });
+    v1::Task {
+        id: task.id.0,
+        queue: task.queue.to_string(),
+        state: state(task.state).into(),
+        priority: task.priority.get().into(),
+        payload: bytes(task.payload),
+        output: bytes(task.output),
+        lease_ms: task.lease_ms,
+        max_attempts: task.max_attempts.into(),
+        max_expiries: task.max_expiries.into(),
+        timeout_ms: task.timeout_ms,
+        error,
+        attempt: task.attempt,
+        failures: task.failures.into(),
+        expiries: task.expiries.into(),
+        cancel_requested: task.cancel_requested,
+        lease,
+        created_at: task.created_at.0,
+        run_at: moment(task.run_at),
+        started_at: moment(task.started_at),
+        finished_at: moment(task.finished_at),
+        key: task.key.map(|key| key.to_string()),
+        tags: tags(&task.tags),
+    }
+}
+
+/// A lease as its worker sees it.
+pub(super) fn grant(grant: Grant) -> v1::Lease {
+    v1::Lease {
+        task_id: grant.task_id.0,
+        lease_id: grant.lease_id.0,
+        attempt: grant.attempt,
+        queue: grant.queue.to_string(),
+        payload: bytes(grant.payload),
+        tags: tags(&grant.tags),
+        expires_at: grant.expires_at.0,
+    }
+}
+
+/// What became of a report.
+pub(super) fn reported(reported: &Reported) -> v1::ReportResult {
+    let task_id = reported.task_id.0;
+    match &reported.result {
+        Ok(accepted) => v1::ReportResult {
+            task_id,
+            state: state(accepted.state).into(),
+            expires_at: accepted.extended.map_or(0, |extended| extended.expires_at.0),
+            cancel_requested: accepted.extended.is_some_and(|extended| extended.cancel_requested),
+            ..v1::ReportResult::default()
+        },
+        Err(rejection) => v1::ReportResult {
+            task_id,
+            code: rejection.code().to_owned(),
+            message: rejection.to_string(),
+            ..v1::ReportResult::default()
+        },
+    }
+}
+
+/// A step of a task's history.
+pub(super) fn step(step: Step) -> v1::Step {
+    v1::Step {
+        lsn: step.lsn.0,
+        at: step.at.0,
+        event: step.event.to_owned(),
+        from: maybe_state(step.from),
+        to: state(step.to).into(),
+        attempt: step.attempt,
+        worker: step.worker,
+        lease_id: step.lease_id.map(|lease| lease.0),
+        code: step.code,
+        reason: step.reason,
+    }
+}
+
+/// A queue.
+pub(super) fn queue(queue: &QueueView) -> v1::Queue {
+    v1::Queue {
+        name: queue.name.to_string(),
+        depth: queue.counts.of(StateName::Waiting),
+        leased: queue.counts.of(StateName::Leased),
+        completed: queue.counts.of(StateName::Completed),
+        failed: queue.counts.of(StateName::Failed),
+        dead: queue.counts.of(StateName::Dead),
+        canceled: queue.counts.of(StateName::Canceled),
+        paused: queue.settings.paused,
+        retention_ms: queue.settings.retention_ms,
+        oldest_waiting_at: moment(queue.oldest_waiting_at),
+    }
+}
+
+/// A worker.
+pub(super) fn worker(worker: WorkerInfo) -> v1::Worker {
+    let (connected, said) = (!worker.is_dead, worker.registration);
+    let name = |queue: &QueueName| queue.as_str().to_owned();
+    v1::Worker {
+        name: worker.name.to_string(),
+        connected,
+        last_seen_at: worker.seen_at.0,
+        active_leases: worker.leases,
+        slots: said.as_ref().map(|said| said.slots),
+        draining: said.as_ref().is_some_and(|said| said.draining),
+        queues: said.iter().flat_map(|said| said.queues.iter().map(name)).collect(),
+        labels: said.map(|said| said.labels).unwrap_or_default(),
+    }
+}

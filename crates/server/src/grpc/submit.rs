@@ -1,0 +1,80 @@
+//! Submitting over a stream: batch after batch, each acknowledged once it is durable. The next one
+//! need not wait for that.
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesOrdered;
+use tenure_coordinator::{Answer, Ask};
+use tenure_proto::v1;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Status, Streaming};
+
+use super::status::shown;
+use super::{Door, parse};
+use crate::limits::STREAM_REQUESTS_MAX;
+use crate::problem::Problem;
+
+type Acknowledgement = v1::SubmitStreamResponse;
+
+/// Acknowledgements, in the order of the batches.
+pub(super) type Acknowledged = ReceiverStream<Result<Acknowledgement, Status>>;
+
+/// Takes batches until the client has no more, or the server stops.
+pub(super) fn acknowledge(
+    door: Door,
+    mut batches: Streaming<v1::SubmitStreamRequest>,
+) -> Acknowledged {
+    let (send, receive) = mpsc::channel(STREAM_REQUESTS_MAX);
+    tokio::spawn(async move {
+        let mut stop = door.app.stopping();
+        let mut under_way = FuturesOrdered::new();
+        let mut is_open = true;
+        while is_open || !under_way.is_empty() {
+            tokio::select! {
+                Some(acknowledgement) = under_way.next(), if !under_way.is_empty() => {
+                    if send.send(Ok(acknowledgement)).await.is_err() {
+                        return;
+                    }
+                }
+                batch = batches.message(), if is_open && under_way.len() < STREAM_REQUESTS_MAX => {
+                    match batch {
+                        Ok(Some(batch)) => under_way.push_back(submit(&door, batch)),
+                        // What the client cannot send any more it does not wait for either.
+                        Ok(None) | Err(_) => is_open = false,
+                    }
+                }
+                () = stop.told(), if is_open => is_open = false,
+            }
+        }
+        if stop.is_told() {
+            let why = Problem::new("unavailable", "the server is stopping; try again later");
+            let _ = send.send(Err(why.into())).await;
+        }
+    });
+    ReceiverStream::new(receive)
+}
+
+/// Asks at once, and waits when it is polled.
+fn submit(
+    door: &Door,
+    batch: v1::SubmitStreamRequest,
+) -> impl Future<Output = Acknowledgement> + use<> {
+    let sequence = batch.sequence;
+    let ticket = parse::batch(batch.tasks).map(|submit| door.app.tenure.ask(Ask::Command(submit)));
+    async move {
+        let answer = match ticket {
+            Ok(ticket) => ticket.await.map_err(Problem::from),
+            Err(problem) => Err(problem),
+        };
+        match answer {
+            Ok(Answer::Submitted(tasks)) => {
+                let ids = tasks.iter().map(|task| task.task_id.0).collect();
+                Acknowledgement { sequence, ids, problem: None }
+            }
+            Ok(_) => unreachable!("a submit is answered so"),
+            Err(problem) => {
+                Acknowledgement { sequence, ids: Vec::new(), problem: Some(shown(problem)) }
+            }
+        }
+    }
+}

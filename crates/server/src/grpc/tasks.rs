@@ -1,0 +1,95 @@
+//! Tasks: submit, look at, list, cancel, retry.
+
+use tenure_coordinator::{Answer, Ask, Query};
+use tenure_core::command::{Command, SubmitOutcome};
+use tenure_core::id::TaskId;
+use tenure_proto::v1;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::submit::{Acknowledged, acknowledge};
+use super::{Door, Outcome, parse, show, unexpected};
+use crate::problem::Problem;
+
+#[tonic::async_trait]
+impl v1::tasks_server::Tasks for Door {
+    async fn submit(&self, request: Request<v1::SubmitRequest>) -> Outcome<v1::SubmitResponse> {
+        let Some(task) = request.into_inner().task else {
+            return Err(Problem::invalid("task is missing; give one").into());
+        };
+        let submit = Ask::Submit(parse::new_task(task)?);
+        let Answer::Taken(outcome, task) = self.ask(submit).await? else { return unexpected() };
+        let existed = outcome == SubmitOutcome::Existed;
+        Ok(Response::new(v1::SubmitResponse { task: Some(show::task(*task)), existed }))
+    }
+
+    async fn submit_batch(
+        &self,
+        request: Request<v1::SubmitBatchRequest>,
+    ) -> Outcome<v1::SubmitBatchResponse> {
+        let submit = Ask::Command(parse::batch(request.into_inner().tasks)?);
+        let Answer::Submitted(tasks) = self.ask(submit).await? else { return unexpected() };
+        let ids = tasks.iter().map(|task| task.task_id.0).collect();
+        Ok(Response::new(v1::SubmitBatchResponse { ids }))
+    }
+
+    type SubmitStreamStream = Acknowledged;
+
+    async fn submit_stream(
+        &self,
+        request: Request<Streaming<v1::SubmitStreamRequest>>,
+    ) -> Outcome<Self::SubmitStreamStream> {
+        Ok(Response::new(acknowledge(self.clone(), request.into_inner())))
+    }
+
+    async fn get(&self, request: Request<v1::GetTaskRequest>) -> Outcome<v1::Task> {
+        let v1::GetTaskRequest { task_id, wait_ms } = request.into_inner();
+        let (task_id, wait_ms) = (TaskId(task_id), parse::wait(wait_ms)?);
+        self.one_task(Ask::Query(Query::TaskEnd { task_id, wait_ms })).await
+    }
+
+    async fn list(&self, request: Request<v1::ListTasksRequest>) -> Outcome<v1::ListTasksResponse> {
+        let filter = parse::filter(&request.into_inner())?;
+        let Answer::Tasks(page) = self.ask(Ask::Query(Query::Tasks(filter))).await? else {
+            return unexpected();
+        };
+        let next_cursor = page.next.map_or_else(String::new, |id| id.to_string());
+        let tasks = page.tasks.into_iter().map(show::task).collect();
+        Ok(Response::new(v1::ListTasksResponse { tasks, next_cursor }))
+    }
+
+    async fn cancel(&self, request: Request<v1::CancelTaskRequest>) -> Outcome<v1::Task> {
+        let cancel = parse::cancel(request.into_inner())?;
+        let (command, task_id) = (Command::CancelTask(cancel), cancel.task_id);
+        self.one_task(Ask::Change { command, task_id }).await
+    }
+
+    async fn retry(&self, request: Request<v1::RetryTaskRequest>) -> Outcome<v1::Task> {
+        let task_id = TaskId(request.into_inner().task_id);
+        self.one_task(Ask::Change { command: Command::RetryTask(task_id), task_id }).await
+    }
+
+    async fn history(
+        &self,
+        request: Request<v1::TaskHistoryRequest>,
+    ) -> Outcome<v1::TaskHistoryResponse> {
+        let task_id = TaskId(request.into_inner().task_id);
+        let tenure = self.app.tenure.clone();
+        // It reads files.
+        let history = tokio::task::spawn_blocking(move || tenure.history(task_id)).await;
+        let history = history
+            .map_err(|_| Problem::new("unavailable", "the server is stopping"))?
+            .map_err(Problem::from)?;
+        Ok(Response::new(v1::TaskHistoryResponse {
+            steps: history.steps.into_iter().map(show::step).collect(),
+            truncated_before: history.truncated_before.map(|lsn| lsn.0),
+        }))
+    }
+}
+
+impl Door {
+    /// Asks for something that is answered with a task.
+    pub(super) async fn one_task(&self, ask: Ask) -> Result<Response<v1::Task>, Status> {
+        let Answer::Task(task) = self.ask(ask).await? else { return unexpected() };
+        Ok(Response::new(show::task(*task)))
+    }
+}

@@ -1,0 +1,109 @@
+//! Workers: taking work by asking for it, reporting on it, and who is there.
+
+use tenure_coordinator::{Answer, Ask, Query};
+use tenure_core::command::Command;
+use tenure_core::id::TaskId;
+use tenure_core::name::WorkerName;
+use tenure_proto::v1;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{Door, Outcome, parse, show, unexpected, work};
+use crate::problem::Problem;
+
+#[tonic::async_trait]
+impl v1::workers_server::Workers for Door {
+    type WorkStream = ReceiverStream<Result<v1::WorkResponse, Status>>;
+
+    async fn work(
+        &self,
+        request: Request<Streaming<v1::WorkRequest>>,
+    ) -> Outcome<Self::WorkStream> {
+        Ok(Response::new(work::open(&self.app, request.into_inner())?))
+    }
+
+    async fn lease(&self, request: Request<v1::LeaseRequest>) -> Outcome<v1::LeaseResponse> {
+        let (request, wait_ms) = parse::lease(&request.into_inner())?;
+        let Answer::Leased(grants) = self.ask(Ask::Lease { request, wait_ms }).await? else {
+            return unexpected();
+        };
+        let leases = grants.into_iter().map(show::grant).collect();
+        Ok(Response::new(v1::LeaseResponse { leases }))
+    }
+
+    async fn heartbeat(
+        &self,
+        request: Request<v1::HeartbeatRequest>,
+    ) -> Outcome<v1::HeartbeatResponse> {
+        let request = request.into_inner();
+        let lease = parse::lease_of(request.task_id, request.lease_id);
+        let heartbeat = Ask::Command(Command::Heartbeat(lease));
+        let Answer::Extended(extended) = self.ask(heartbeat).await? else { return unexpected() };
+        if request.progress.is_some() || request.message.is_some() {
+            tracing::info!(
+                task = request.task_id,
+                progress = request.progress,
+                message = request.message,
+                "progress"
+            );
+        }
+        Ok(Response::new(v1::HeartbeatResponse {
+            expires_at: extended.expires_at.0,
+            cancel_requested: extended.cancel_requested,
+        }))
+    }
+
+    async fn complete(&self, request: Request<v1::CompleteReport>) -> Outcome<v1::Task> {
+        let report = parse::complete(request.into_inner())?;
+        let task_id = report.lease.task_id;
+        self.one_task(Ask::Change { command: Command::CompleteTask(report), task_id }).await
+    }
+
+    async fn fail(&self, request: Request<v1::FailReport>) -> Outcome<v1::Task> {
+        let report = parse::fail(&request.into_inner())?;
+        let task_id = report.lease.task_id;
+        self.one_task(Ask::Change { command: Command::FailTask(report), task_id }).await
+    }
+
+    async fn release(&self, request: Request<v1::LeaseRef>) -> Outcome<v1::Task> {
+        let lease = parse::lease_ref(&request.into_inner());
+        let task_id: TaskId = lease.task_id;
+        self.one_task(Ask::Change { command: Command::ReleaseTask(lease), task_id }).await
+    }
+
+    async fn report(&self, request: Request<v1::Reports>) -> Outcome<v1::Results> {
+        let reports = request.into_inner();
+        let sequence = reports.sequence;
+        let report = Ask::Command(Command::ReportTasks(parse::reports(reports)?));
+        let Answer::Reported(reported) = self.ask(report).await? else { return unexpected() };
+        let results = reported.iter().map(show::reported).collect();
+        Ok(Response::new(v1::Results { sequence, results, problem: None }))
+    }
+
+    async fn register(
+        &self,
+        request: Request<v1::RegisterRequest>,
+    ) -> Outcome<v1::RegisterResponse> {
+        self.ask(Ask::Register(parse::registration(request.into_inner())?)).await?;
+        Ok(Response::new(v1::RegisterResponse {}))
+    }
+
+    async fn sign_off(&self, request: Request<v1::SignOffRequest>) -> Outcome<v1::SignOffResponse> {
+        let worker = WorkerName::parse(&request.into_inner().worker).map_err(Problem::from)?;
+        let Answer::SignedOff(released) = self.ask(Ask::SignOff(worker)).await? else {
+            return unexpected();
+        };
+        Ok(Response::new(v1::SignOffResponse { released: released as u64 }))
+    }
+
+    async fn list_workers(
+        &self,
+        _: Request<v1::ListWorkersRequest>,
+    ) -> Outcome<v1::ListWorkersResponse> {
+        let Answer::Workers(workers) = self.ask(Ask::Query(Query::Workers)).await? else {
+            return unexpected();
+        };
+        let workers = workers.into_iter().map(show::worker).collect();
+        Ok(Response::new(v1::ListWorkersResponse { workers }))
+    }
+}
