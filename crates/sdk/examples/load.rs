@@ -1,10 +1,12 @@
 //! How many lifecycles (submit, lease, complete) a server does in a second over streams:
 //! `cargo run --release -p tenure-sdk --example load -- [address] [lifecycles] [batch] [streams]`.
+//! With `worker` as the last word, the work is done by the SDK's workers and not by hand.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tenure_sdk::wire as v1;
-use tenure_sdk::{Client, Error};
+use tenure_sdk::{Client, Error, Output, Task, Worker};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
@@ -25,7 +27,10 @@ async fn main() -> Result<(), Error> {
         let client = Client::connect(&address).await?;
         let queue = format!("load-{}-{stream}", std::process::id());
         running.push(tokio::spawn(submit(client.clone(), queue.clone(), each, batch)));
-        running.push(tokio::spawn(work(client, queue, each, batch)));
+        running.push(match args.last().is_some_and(|last| last == "worker") {
+            true => tokio::spawn(work_in_slots(client, queue, each, batch)),
+            false => tokio::spawn(work(client, queue, each, batch)),
+        });
     }
     for one in running {
         one.await.map_err(|_| tonic::Status::internal("a stream ended"))??;
@@ -61,6 +66,18 @@ async fn submit(client: Client, queue: String, count: u64, batch: u64) -> Result
     };
     let ((), received) = tokio::join!(sending, receiving);
     Ok(received?)
+}
+
+async fn work_in_slots(client: Client, queue: String, count: u64, batch: u64) -> Result<(), Error> {
+    let worker = Worker::new(client).slots((AHEAD as u64 * batch) as u32);
+    let (drain, begun) = (worker.drain_handle(), AtomicU64::new(0));
+    let handler = move |_: Task| {
+        if begun.fetch_add(1, Ordering::Relaxed) + 1 == count {
+            drain.drain();
+        }
+        std::future::ready(Ok(Output::from("1")))
+    };
+    worker.queue(queue, handler).run().await
 }
 
 async fn work(client: Client, queue: String, count: u64, batch: u64) -> Result<(), Error> {
