@@ -52,22 +52,34 @@ pub(super) fn file_names(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
+/// A folder that is taken. A child process that is just being started has a copy of the open file
+/// for a moment, so closing ours would not free it at once: it is unlocked.
+#[derive(Debug)]
+pub struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // If this fails, closing the file does it.
+        let _ = self.0.unlock();
+    }
+}
+
 impl Disk for RealDisk {
     type File = File;
-    type Lock = File;
+    type Lock = Locked;
 
     fn name(&self) -> String {
         self.folder.display().to_string()
     }
 
-    fn lock(&self) -> io::Result<Option<File>> {
+    fn lock(&self) -> io::Result<Option<Locked>> {
         let file = OpenOptions::new()
             .create(true)
             .write(true)
             .truncate(false)
             .open(self.path(LOCK_FILE))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
+            Ok(()) => Ok(Some(Locked(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
