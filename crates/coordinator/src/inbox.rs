@@ -1,11 +1,17 @@
 //! The one door into the coordinator: bounded, and the first to go are those who hurt least.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::ask::{Caller, Kind, Refusal, Request};
 use crate::limits::{INBOX_BYTES_MAX, INBOX_REQUESTS_MAX};
+
+/// How long the coordinator looks for something new before it sleeps.
+const WATCH_SPAN: Duration = Duration::from_micros(50);
+/// Looks at the clock once in so many spins.
+const WATCH_SPINS: u32 = 32;
 
 /// Requests on their way to the coordinator. Clones are the same inbox.
 #[derive(Debug)]
@@ -17,6 +23,8 @@ pub struct Inbox<C> {
 struct Shared<C> {
     waiting: Mutex<Waiting<C>>,
     bell: Condvar,
+    /// Counts what happens, so that one who watches need not take the lock.
+    news: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -61,7 +69,8 @@ impl<C> Default for Inbox<C> {
             asleep: None,
             closed: None,
         };
-        Self { shared: Arc::new(Shared { waiting: Mutex::new(waiting), bell: Condvar::new() }) }
+        let (waiting, bell, news) = (Mutex::new(waiting), Condvar::new(), AtomicU64::new(0));
+        Self { shared: Arc::new(Shared { waiting, bell, news }) }
     }
 }
 
@@ -135,8 +144,15 @@ impl<C> Inbox<C> {
     /// Sleeps until something happens, or for so long. Does not sleep if it happened already.
     pub fn wait(&self, wakes_for: WakesFor, timeout: Option<Duration>) {
         let mut waiting = self.lock();
-        let has_requests = wakes_for == WakesFor::Anything && !waiting.requests.is_empty();
-        if !waiting.rung && !has_requests {
+        if !waiting.has_news(wakes_for) {
+            // To fall asleep and to be woken takes longer than the next request of a caller who
+            // was just answered.
+            let seen = self.shared.news.load(Ordering::Relaxed);
+            drop(waiting);
+            self.watch(seen, timeout);
+            waiting = self.lock();
+        }
+        if !waiting.has_news(wakes_for) {
             waiting.asleep = Some(wakes_for);
             waiting = match timeout {
                 None => self.shared.bell.wait(waiting).unwrap_or_else(PoisonError::into_inner),
@@ -149,8 +165,20 @@ impl<C> Inbox<C> {
         (waiting.asleep, waiting.rung) = (None, false);
     }
 
+    /// Looks for something new for a very short time, without sleeping.
+    fn watch(&self, seen: u64, timeout: Option<Duration>) {
+        let start = Instant::now();
+        let span = timeout.map_or(WATCH_SPAN, |timeout| timeout.min(WATCH_SPAN));
+        while self.shared.news.load(Ordering::Relaxed) == seen && start.elapsed() < span {
+            for _ in 0..WATCH_SPINS {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
     fn wake(&self, mut waiting: MutexGuard<'_, Waiting<C>>, by: WakesFor) {
         waiting.rung |= by == WakesFor::TheBell;
+        self.shared.news.fetch_add(1, Ordering::Relaxed);
         let is_meant = match waiting.asleep {
             Some(WakesFor::Anything) => true,
             Some(WakesFor::TheBell) => by == WakesFor::TheBell,
@@ -169,6 +197,10 @@ impl<C> Inbox<C> {
 }
 
 impl<C> Waiting<C> {
+    fn has_news(&self, wakes_for: WakesFor) -> bool {
+        self.rung || (wakes_for == WakesFor::Anything && !self.requests.is_empty())
+    }
+
     fn admit(&mut self, request: &Request<C>) -> Result<(), Refusal> {
         if let Some(why) = &self.closed {
             return Err(Refusal::Unavailable(Arc::clone(why)));
@@ -195,7 +227,6 @@ impl<C> Waiting<C> {
 mod tests {
     use super::*;
     use crate::ask::{Ask, Outcome, Query};
-    use std::time::Instant;
 
     struct Nobody;
 

@@ -129,7 +129,8 @@ pub(crate) fn tasks() {
 
 /// Counts what is done in a second, several times.
 fn report(folder: &Folder, tenure: &Tenure, name: &str, done: impl Fn() -> u64) {
-    std::thread::sleep(Duration::from_millis(500));
+    // A thousand threads touch much memory before they have all they need.
+    std::thread::sleep(SPAN);
     let before = tenure.status().expect("it runs").work;
     let mut rates = Vec::new();
     for _ in 0..5 {

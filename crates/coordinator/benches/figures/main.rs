@@ -26,7 +26,10 @@ fn main() {
         std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|a| a == name);
     match CASES.iter().filter(|(name, _)| wanted(name)).collect::<Vec<_>>().as_slice() {
-        [(_, case)] => case(),
+        [(_, case)] => {
+            warm_memory();
+            case();
+        }
         // Each in a process of its own: what one leaves in the allocator must not help the next.
         several => several.iter().for_each(|(name, _)| in_own_process(name)),
     }
@@ -36,4 +39,12 @@ fn in_own_process(case: &str) {
     let program = std::env::current_exe().expect("a program knows its own path");
     let ended = std::process::Command::new(program).arg(case).status();
     assert!(ended.is_ok_and(|status| status.success()), "the case {case:?} did not end well");
+}
+
+/// Touches as much memory as the largest case needs and gives it back. A virtual machine gets its
+/// memory from the host on first touch, which takes longer than much that is measured here.
+fn warm_memory() {
+    let mut memory: Vec<u8> = Vec::with_capacity(4 << 30);
+    memory.resize(memory.capacity(), 1);
+    std::hint::black_box(&memory);
 }
