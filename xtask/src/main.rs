@@ -25,8 +25,8 @@ struct Chore {
 
 const CHORES: &[Chore] = &[
     Chore {
-        usage: "dev",
-        help: "Build everything and show what Tenure does today.",
+        usage: "dev [--sample]",
+        help: "Build everything, start a server, and let a worker do sample tasks; --sample only the latter.",
         run: dev::run,
     },
     Chore {

@@ -27,7 +27,7 @@ async fn main() -> Result<(), Error> {
     let ids = client.submit_batch((1..=20).map(|n| NewTask::new("mail", n.to_string()))).await?;
     for id in ids {
         let task = client.wait(id, Duration::from_secs(60)).await?;
-        println!("task {id} is {}", task.state().as_str_name());
+        println!("task {id} is {}", task.state().as_str_name().trim_start_matches("TASK_STATE_"));
     }
     drain.drain();
     running.await.unwrap_or(Ok(()))
