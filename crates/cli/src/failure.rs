@@ -9,6 +9,10 @@ use tenure_wal::{Fault, Lsn};
 const EXIT_DATA: u8 = 65;
 /// Come back, or ask for something else.
 const EXIT_REFUSED: u8 = 1;
+/// There is no server, or no way to it.
+const EXIT_UNREACHABLE: u8 = 3;
+/// The system would not give what every program needs.
+const EXIT_SYSTEM: u8 = 71;
 
 /// Why a verb ended early.
 #[derive(Debug)]
@@ -23,6 +27,12 @@ pub(crate) enum Failure {
     InMotion,
     /// The server could not begin, or had to end.
     Server(tenure_server::Failure),
+    /// The server said no.
+    Refused(tenure_sdk::Error),
+    /// There was no answer.
+    Unreachable { url: String, error: tenure_sdk::Error },
+    /// The system gave no threads.
+    NoRuntime(std::io::Error),
 }
 
 /// A record and the frame that it is in.
@@ -39,7 +49,9 @@ impl Failure {
         match self {
             Failure::Log(fault) => fault.exit_code(),
             Failure::Record { .. } | Failure::Unsound { .. } => EXIT_DATA,
-            Failure::InMotion => EXIT_REFUSED,
+            Failure::InMotion | Failure::Refused(_) => EXIT_REFUSED,
+            Failure::Unreachable { .. } => EXIT_UNREACHABLE,
+            Failure::NoRuntime(_) => EXIT_SYSTEM,
             Failure::Server(failure) => failure.exit_code(),
         }
     }
@@ -75,6 +87,16 @@ impl fmt::Display for Failure {
                  no correct Tenure writes such a log"
             ),
             Failure::Server(failure) => failure.fmt(f),
+            Failure::Refused(error) => error.fmt(f),
+            Failure::Unreachable { url, error } => write!(
+                f,
+                "no answer from {url}: {}; start a server with `tenure serve`, or name another \
+                 with --server",
+                error.message()
+            ),
+            Failure::NoRuntime(error) => {
+                write!(f, "the system gave no threads to work with: {error}")
+            }
             Failure::InMotion => write!(
                 f,
                 "the log changed while it was read, because a server is writing it; run this again"
@@ -86,5 +108,11 @@ impl fmt::Display for Failure {
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
         Failure::Log(fault)
+    }
+}
+
+impl From<tenure_sdk::Error> for Failure {
+    fn from(error: tenure_sdk::Error) -> Self {
+        Failure::Refused(error)
     }
 }

@@ -1,6 +1,7 @@
 //! The `tenure` command. Each verb has a file of its own; this one reads the command line, and says
 //! what went wrong.
 
+mod client;
 mod failure;
 mod output;
 mod serve;
@@ -26,6 +27,7 @@ Exit codes:
   0   done
   1   it was refused
   2   wrong usage
+  3   the server cannot be reached
   65  the log is corrupt or unsound, from a newer version or not this log's
   66  there is no such data folder
   74  a read or a write failed";
@@ -39,9 +41,8 @@ struct Cli {
     #[arg(value_enum)]
     output: Format,
 
-    /// What the server asks for, or what to ask clients for.
-    #[arg(long, global = true, value_name = "KEY", env = "TENURE_API_KEY", hide_env_values = true)]
-    api_key: Option<String>,
+    #[command(flatten)]
+    server: client::Server,
 
     #[command(subcommand)]
     verb: Verb,
@@ -85,7 +86,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.verb {
-        Verb::Serve(serve) => serve::run(serve, cli.api_key.as_deref()),
+        Verb::Serve(serve) => serve::run(serve, cli.server.api_key.as_deref()),
         Verb::Wal(wal) => wal::run(wal, cli.output),
     }
 }
