@@ -33,7 +33,8 @@ impl Server {
         done.map_err(|failure| self.named(failure))
     }
 
-    async fn connect(&self) -> Result<Client, Error> {
+    /// A connection of its own.
+    pub(crate) async fn connect(&self) -> Result<Client, Error> {
         let mut options = ConnectOptions::new(self.url.as_str());
         if let Some(key) = &self.api_key {
             options = options.api_key(key.as_str());
@@ -41,13 +42,24 @@ impl Server {
         options.connect().await
     }
 
+    /// The host and the port, for who speaks HTTP by himself.
+    pub(crate) fn authority(&self) -> Result<String, Error> {
+        let wrong = || Error::unavailable("only an address like http://127.0.0.1:7070 will do");
+        let rest = self.url.strip_prefix("http://").ok_or_else(wrong)?;
+        let authority = rest.split('/').next().filter(|host| !host.is_empty()).ok_or_else(wrong)?;
+        let has_port =
+            authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        Ok(if has_port { authority.to_owned() } else { format!("{authority}:80") })
+    }
+
     /// Tells a server that said no from one that said nothing.
     fn named(&self, failure: Failure) -> Failure {
-        match failure {
-            Failure::Refused(error) if error.code() == "unavailable" => {
-                Failure::Unreachable { url: self.url.clone(), error }
-            }
-            other => other,
+        if let Failure::Refused(error) = failure {
+            return match error.code() {
+                "unavailable" => Failure::Unreachable { url: self.url.clone(), error },
+                _ => Failure::Refused(error),
+            };
         }
+        failure
     }
 }

@@ -1,6 +1,7 @@
 //! Why a verb could not do what it was asked: one sentence, and an exit code.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tenure_wal::{Fault, Lsn};
@@ -11,6 +12,8 @@ const EXIT_DATA: u8 = 65;
 const EXIT_REFUSED: u8 = 1;
 /// There is no server, or no way to it.
 const EXIT_UNREACHABLE: u8 = 3;
+/// A read or a write failed, as `Fault` has it.
+const EXIT_IO: u8 = 74;
 /// The system would not give what every program needs.
 const EXIT_SYSTEM: u8 = 71;
 
@@ -31,6 +34,8 @@ pub(crate) enum Failure {
     Refused(tenure_sdk::Error),
     /// There was no answer.
     Unreachable { url: String, error: tenure_sdk::Error },
+    /// The disk under a folder could not be measured.
+    Probe { folder: PathBuf, error: std::io::Error },
     /// The system gave no threads.
     NoRuntime(std::io::Error),
 }
@@ -51,6 +56,7 @@ impl Failure {
             Failure::Record { .. } | Failure::Unsound { .. } => EXIT_DATA,
             Failure::InMotion | Failure::Refused(_) => EXIT_REFUSED,
             Failure::Unreachable { .. } => EXIT_UNREACHABLE,
+            Failure::Probe { .. } => EXIT_IO,
             Failure::NoRuntime(_) => EXIT_SYSTEM,
             Failure::Server(failure) => failure.exit_code(),
         }
@@ -93,6 +99,11 @@ impl fmt::Display for Failure {
                 "no answer from {url}: {}; start a server with `tenure serve`, or name another \
                  with --server",
                 error.message()
+            ),
+            Failure::Probe { folder, error } => write!(
+                f,
+                "the disk under {} cannot be measured: {error}; name a folder that can be written",
+                folder.display()
             ),
             Failure::NoRuntime(error) => {
                 write!(f, "the system gave no threads to work with: {error}")

@@ -1,6 +1,7 @@
 //! The `tenure` command. Each verb has a file of its own; this one reads the command line, and says
 //! what went wrong.
 
+mod bench;
 mod client;
 mod failure;
 mod output;
@@ -61,6 +62,8 @@ enum Format {
 enum Verb {
     /// Run the server.
     Serve(serve::Serve),
+    /// Measure a server under load.
+    Bench(bench::Bench),
     /// Look into a log, without changing it.
     Wal(wal::Wal),
 }
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.verb {
         Verb::Serve(serve) => serve::run(serve, cli.server.api_key.as_deref()),
+        Verb::Bench(bench) => bench::run(bench, &cli.server, cli.output),
         Verb::Wal(wal) => wal::run(wal, cli.output),
     }
 }

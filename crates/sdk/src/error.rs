@@ -27,6 +27,11 @@ impl Error {
         Self { code: code.to_owned(), message, retry_after: None, kind: Kind::Refused }
     }
 
+    /// There was no answer, or none that makes sense.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Unknown, ..Self::local("unavailable", message) }
+    }
+
     /// For programs, and stable: `not_found`, `lease_lost`, `overloaded` and so on. `unavailable`
     /// if the server could not be reached.
     #[must_use]

@@ -51,6 +51,9 @@ pub use new_task::{Backoff, NewTask};
 pub use watch::{Watch, WatchFrom};
 pub use worker::{Drain, Failure, Output, Task, Worker};
 
+/// What comes in on a stream.
+pub use tonic::Streaming as Incoming;
+
 /// The messages as they go over the wire.
 pub use tenure_proto::v1 as wire;
 pub use wire::{
