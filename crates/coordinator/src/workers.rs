@@ -1,25 +1,28 @@
 //! Who works here. Soft: it is what was heard lately, it steers nothing that is written, and it is
 //! gone after a restart.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::name::{QueueName, TagValue, WorkerName};
+use tenure_core::terms::Tags;
 use tenure_core::time::Timestamp;
 
 use crate::limits::{WORKER_DEAD_AFTER_MS, WORKERS_MAX};
 
 /// What a worker says about itself.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
     /// Its name.
     pub worker: WorkerName,
+    /// What people call it, if not by its name.
+    pub display_name: Option<TagValue>,
     /// Where it looks for work.
     pub queues: Vec<QueueName>,
     /// How much it can do at a time.
     pub slots: u32,
     /// What it is like.
-    pub labels: BTreeMap<String, String>,
+    pub labels: Tags,
     /// It takes nothing new.
     pub draining: bool,
 }

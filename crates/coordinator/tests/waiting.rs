@@ -236,6 +236,7 @@ fn a_worker_that_signs_off_gives_everything_back() {
     let anna = WorkerName::parse("anna").unwrap();
     let registration = Registration {
         worker: anna.clone(),
+        display_name: None,
         queues: Vec::new(),
         slots: 4,
         labels: Default::default(),

@@ -1,7 +1,7 @@
 //! gRPC: one file per service. A method parses, asks, and shows; it decides nothing.
 
 mod events;
-mod parse;
+pub(crate) mod parse;
 mod queues;
 mod show;
 mod status;

@@ -1,59 +1,50 @@
 //! Messages as they come over gRPC, parsed once into what the rules know.
 
-use std::num::NonZeroU32;
-
 use tenure_coordinator::{Registration, TaskFilter};
 use tenure_core::command::{
     CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
-    ReportTasks, Retry, Setting, Start, SubmitTasks,
+    ReportTasks, Setting, SubmitTasks,
 };
 use tenure_core::id::{LeaseId, TaskId};
 use tenure_core::limits::{
-    LEASE_QUEUES_MAX, LEASE_TASKS_MAX, LIST_ITEMS_MAX, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT,
+    LEASE_QUEUES_MAX, LIST_ITEMS_MAX, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT,
 };
-use tenure_core::name::{FailureCode, QueueName, Reason, TagKey, TagValue, TaskKey, WorkerName};
+use tenure_core::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
 use tenure_core::state::StateName;
-use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
+use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Priority, SpanMs};
 use tenure_core::time::Timestamp;
 use tenure_proto::v1;
 
 use crate::limits::{DISCONNECT_GRACE_MS_DEFAULT, DISCONNECT_GRACE_MS_MAX, LIST_LIMIT_DEFAULT};
 use crate::problem::Problem;
-use crate::wire::request::parse_wait;
+use crate::wire::terms;
 
 type Parsed<T> = Result<T, Problem>;
 
 /// A task to submit.
-pub(super) fn new_task(task: v1::NewTask) -> Parsed<NewTask> {
-    let start = match (task.delay_ms, task.run_at) {
-        (Some(_), Some(_)) => {
-            return Err(Problem::invalid("delay_ms and run_at are both given; keep one"));
-        }
-        (Some(ms), None) => Start::After(span("delay_ms", ms)?),
-        (None, Some(at)) => Start::At(Timestamp(at)),
-        (None, None) => Start::AtOnce,
-    };
+pub(crate) fn new_task(task: v1::NewTask) -> Parsed<NewTask> {
+    let delay_ms = task.delay_ms.map(signed);
     let budget = |field: &str, value: Option<u32>, default: u16| {
         value.map_or(Ok(Budget::of(default)), |value| Budget::parse(field, value.into()))
     };
     let queue = if task.queue.is_empty() { "default" } else { &task.queue };
     Ok(NewTask {
         queue: QueueName::parse(queue)?,
-        payload: payload("payload", task.payload)?,
+        payload: terms::payload("payload", task.payload)?,
         priority: Priority::parse(task.priority.into())?,
-        start,
+        start: terms::start(delay_ms, task.run_at.map(Timestamp))?,
         max_attempts: budget("max_attempts", task.max_attempts, MAX_ATTEMPTS_DEFAULT)?,
         max_expiries: budget("max_expiries", task.max_expiries, MAX_EXPIRIES_DEFAULT)?,
         backoff: task.backoff.map(backoff).transpose()?,
         lease_ms: lease_ms(task.lease_ms)?.unwrap_or_default(),
         timeout_ms: task.timeout_ms.map(|ms| span("timeout_ms", ms)).transpose()?,
         key: task.key.as_deref().map(TaskKey::parse).transpose()?,
-        tags: tags(task.tags)?,
+        tags: terms::tags(task.tags)?,
     })
 }
 
 /// Tasks to submit together.
-pub(super) fn batch(tasks: Vec<v1::NewTask>) -> Parsed<Command> {
+pub(crate) fn batch(tasks: Vec<v1::NewTask>) -> Parsed<Command> {
     let mut parsed = Vec::with_capacity(tasks.len());
     for (index, task) in tasks.into_iter().enumerate() {
         parsed.push(new_task(task).map_err(|problem| Problem {
@@ -65,26 +56,14 @@ pub(super) fn batch(tasks: Vec<v1::NewTask>) -> Parsed<Command> {
 }
 
 fn backoff(backoff: v1::Backoff) -> Parsed<Backoff> {
-    let usual = Backoff::STANDARD;
     let kind = match v1::BackoffKind::try_from(backoff.kind) {
-        Ok(v1::BackoffKind::Unspecified) => usual.kind,
+        Ok(v1::BackoffKind::Unspecified) => None,
         Ok(v1::BackoffKind::Fixed) => Some(BackoffKind::Fixed),
         Ok(v1::BackoffKind::Linear) => Some(BackoffKind::Linear),
         Ok(v1::BackoffKind::Exponential) => Some(BackoffKind::Exponential),
         Err(_) => return Err(unknown("backoff.kind", backoff.kind)),
     };
-    let jitter = backoff.jitter.unwrap_or(f64::from(usual.jitter_permille) / 1_000.0);
-    if !(0.0..=1.0).contains(&jitter) {
-        let detail = format!("backoff.jitter is {jitter}; it must be from 0 to 1");
-        return Err(Problem::invalid(detail));
-    }
-    let backoff = Backoff {
-        kind,
-        initial_ms: backoff.initial_ms.unwrap_or(usual.initial_ms),
-        max_ms: backoff.max_ms.unwrap_or(usual.max_ms),
-        jitter_permille: (jitter * 1_000.0).round() as u16,
-    };
-    Ok(backoff.parse()?)
+    terms::backoff(kind, backoff.initial_ms, backoff.max_ms, backoff.jitter)
 }
 
 fn unknown(field: &str, number: i32) -> Problem {
@@ -92,27 +71,20 @@ fn unknown(field: &str, number: i32) -> Problem {
 }
 
 fn span(field: &str, ms: u64) -> Parsed<SpanMs> {
-    Ok(SpanMs::parse(field, i64::try_from(ms).unwrap_or(i64::MAX))?)
+    Ok(SpanMs::parse(field, signed(ms))?)
+}
+
+/// Far beyond every limit either way.
+fn signed(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX)
 }
 
 fn lease_ms(ms: Option<u32>) -> Parsed<Option<LeaseMs>> {
     Ok(ms.map(|ms| LeaseMs::parse(ms.into())).transpose()?)
 }
 
-fn payload(field: &str, bytes: Vec<u8>) -> Parsed<Payload> {
-    Payload::parse(field, bytes)
-        .map_err(|invalid| Problem::new("payload_too_large", invalid.to_string()))
-}
-
-fn tags(tags: std::collections::BTreeMap<String, String>) -> Parsed<Tags> {
-    let parse = |(key, value): (String, String)| {
-        Ok::<_, Problem>((TagKey::parse(&key)?, TagValue::parse(&value)?))
-    };
-    Ok(Tags::parse(tags.into_iter().map(parse).collect::<Result<_, _>>()?)?)
-}
-
 /// Which tasks to list.
-pub(super) fn filter(list: &v1::ListTasksRequest) -> Parsed<TaskFilter> {
+pub(crate) fn filter(list: &v1::ListTasksRequest) -> Parsed<TaskFilter> {
     let tag = |tag: &str| match tag.split_once(':') {
         Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
         None => Err(Problem::invalid(format!("tag is {tag:?}; it must be like key:value"))),
@@ -152,73 +124,55 @@ fn state(number: i32) -> Parsed<Option<StateName>> {
 }
 
 /// A wish that a task stop.
-pub(super) fn cancel(cancel: v1::CancelTaskRequest) -> Parsed<CancelTask> {
+pub(crate) fn cancel(cancel: v1::CancelTaskRequest) -> Parsed<CancelTask> {
     let grace_ms = cancel.grace_ms.map(|ms| span("grace_ms", ms)).transpose()?;
     Ok(CancelTask { task_id: TaskId(cancel.task_id), grace_ms })
 }
 
 /// A worker that asks for work, and how long it waits.
-pub(super) fn lease(lease: &v1::LeaseRequest) -> Parsed<(LeaseTasks, u64)> {
-    let max = lease.max.unwrap_or(1);
-    let tasks_max =
-        NonZeroU32::new(max).filter(|max| max.get() <= LEASE_TASKS_MAX).ok_or_else(|| {
-            Problem::invalid(format!("max is {max}; it must be from 1 to {LEASE_TASKS_MAX}"))
-        })?;
+pub(crate) fn lease(lease: &v1::LeaseRequest) -> Parsed<(LeaseTasks, u64)> {
     let request = LeaseTasks {
         worker: WorkerName::parse(&lease.worker)?,
-        queues: queues(&lease.queues)?,
-        tasks_max,
+        queues: terms::queues(&lease.queues)?,
+        tasks_max: terms::tasks_max(lease.max.map(i64::from))?,
         lease_ms: lease_ms(lease.lease_ms)?,
     };
     Ok((request, wait(lease.wait_ms)?))
 }
 
 /// How long somebody wants to wait.
-pub(super) fn wait(wait_ms: u64) -> Parsed<u64> {
-    parse_wait(Some(i64::try_from(wait_ms).unwrap_or(i64::MAX)))
-}
-
-fn queues(names: &[String]) -> Parsed<Vec<QueueName>> {
-    Ok(names.iter().map(|name| QueueName::parse(name)).collect::<Result<_, _>>()?)
+pub(crate) fn wait(wait_ms: u64) -> Parsed<u64> {
+    terms::wait(Some(signed(wait_ms)))
 }
 
 /// A lease as reports name it.
-pub(super) fn lease_ref(lease: &v1::LeaseRef) -> LeaseRef {
+pub(crate) fn lease_ref(lease: &v1::LeaseRef) -> LeaseRef {
     lease_of(lease.task_id, lease.lease_id)
 }
 
 /// The same, from its two numbers.
-pub(super) fn lease_of(task_id: u64, lease_id: u64) -> LeaseRef {
+pub(crate) fn lease_of(task_id: u64, lease_id: u64) -> LeaseRef {
     LeaseRef { task_id: TaskId(task_id), lease_id: LeaseId(lease_id) }
 }
 
 /// Done.
-pub(super) fn complete(report: v1::CompleteReport) -> Parsed<CompleteTask> {
+pub(crate) fn complete(report: v1::CompleteReport) -> Parsed<CompleteTask> {
     let lease = lease_of(report.task_id, report.lease_id);
-    Ok(CompleteTask { lease, output: payload("output", report.output)? })
+    Ok(CompleteTask { lease, output: terms::payload("output", report.output)? })
 }
 
 /// Failed.
-pub(super) fn fail(report: &v1::FailReport) -> Parsed<FailTask> {
-    let retry = match (report.retryable.unwrap_or(true), report.retry_after_ms) {
-        (false, Some(_)) => {
-            let detail = "retryable is false and retry_after_ms is given; keep one";
-            return Err(Problem::invalid(detail));
-        }
-        (false, None) => Retry::Never,
-        (true, Some(ms)) => Retry::After(span("retry_after_ms", ms)?),
-        (true, None) => Retry::WithBackoff,
-    };
+pub(crate) fn fail(report: &v1::FailReport) -> Parsed<FailTask> {
     Ok(FailTask {
         lease: lease_of(report.task_id, report.lease_id),
         reason: Reason::keep_end(&report.reason),
         code: report.code.as_deref().map(FailureCode::parse).transpose()?,
-        retry,
+        retry: terms::retry(report.retryable, report.retry_after_ms.map(signed))?,
     })
 }
 
 /// Many reports at once.
-pub(super) fn reports(reports: v1::Reports) -> Parsed<ReportTasks> {
+pub(crate) fn reports(reports: v1::Reports) -> Parsed<ReportTasks> {
     Ok(ReportTasks {
         heartbeats: reports.heartbeats.iter().map(lease_ref).collect(),
         completes: reports.completes.into_iter().map(complete).collect::<Result<_, _>>()?,
@@ -228,18 +182,20 @@ pub(super) fn reports(reports: v1::Reports) -> Parsed<ReportTasks> {
 }
 
 /// What a worker says about itself.
-pub(super) fn registration(register: v1::RegisterRequest) -> Parsed<Registration> {
-    Ok(Registration {
-        worker: WorkerName::parse(&register.worker)?,
-        queues: queues(&register.queues)?,
-        slots: register.slots.unwrap_or(1),
+pub(crate) fn registration(register: v1::RegisterRequest) -> Parsed<Registration> {
+    terms::Said {
+        worker: register.worker,
+        display_name: register.display_name,
+        queues: register.queues,
+        slots: register.slots,
         labels: register.labels,
         draining: register.draining,
-    })
+    }
+    .parse()
 }
 
 /// New settings of a queue.
-pub(super) fn configure(configure: &v1::ConfigureQueueRequest) -> Parsed<ConfigureQueue> {
+pub(crate) fn configure(configure: &v1::ConfigureQueueRequest) -> Parsed<ConfigureQueue> {
     if let Some(name) = configure.clear.iter().find(|name| *name != "retention_ms") {
         let detail = format!("clear has {name:?}; there is no such setting");
         return Err(Problem::invalid(detail));
@@ -258,7 +214,7 @@ pub(super) fn configure(configure: &v1::ConfigureQueueRequest) -> Parsed<Configu
 
 /// A hello, parsed.
 #[derive(Clone, Debug)]
-pub(super) struct Greeting {
+pub(crate) struct Greeting {
     /// Who it is.
     pub(super) registration: Registration,
     /// How long its leases last, if not as each task says.
@@ -270,7 +226,7 @@ pub(super) struct Greeting {
 }
 
 /// A worker that begins.
-pub(super) fn hello(hello: v1::Hello) -> Parsed<Greeting> {
+pub(crate) fn hello(hello: v1::Hello) -> Parsed<Greeting> {
     let grace_ms = hello.disconnect_grace_ms.unwrap_or(DISCONNECT_GRACE_MS_DEFAULT);
     if grace_ms > DISCONNECT_GRACE_MS_MAX {
         let detail = format!(
@@ -289,6 +245,7 @@ pub(super) fn hello(hello: v1::Hello) -> Parsed<Greeting> {
         slots: Some(hello.slots),
         labels: hello.labels,
         draining: false,
+        display_name: None,
     };
     Ok(Greeting {
         registration: registration(register)?,

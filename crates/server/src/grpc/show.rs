@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tenure_coordinator::{Grant, Step, TaskInfo, WorkerInfo};
 use tenure_core::command::Reported;
-use tenure_core::name::QueueName;
+use tenure_core::name::{QueueName, TagKey, TagValue};
 use tenure_core::state::{QueueView, SharedBytes, StateName};
 use tenure_core::time::Timestamp;
 use tenure_proto::v1;
@@ -162,6 +162,8 @@ pub(super) fn queue(queue: &QueueView) -> v1::Queue {
 pub(super) fn worker(worker: WorkerInfo) -> v1::Worker {
     let (connected, said) = (!worker.is_dead, worker.registration);
     let name = |queue: &QueueName| queue.as_str().to_owned();
+    let label =
+        |(key, value): &(TagKey, TagValue)| (key.as_str().to_owned(), value.as_str().to_owned());
     v1::Worker {
         name: worker.name.to_string(),
         connected,
@@ -170,6 +172,7 @@ pub(super) fn worker(worker: WorkerInfo) -> v1::Worker {
         slots: said.as_ref().map(|said| said.slots),
         draining: said.as_ref().is_some_and(|said| said.draining),
         queues: said.iter().flat_map(|said| said.queues.iter().map(name)).collect(),
-        labels: said.map(|said| said.labels).unwrap_or_default(),
+        labels: said.iter().flat_map(|said| said.labels.as_slice()).map(label).collect(),
+        display_name: said.and_then(|said| said.display_name).map(|name| name.as_str().to_owned()),
     }
 }

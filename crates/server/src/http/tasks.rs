@@ -18,8 +18,9 @@ use crate::app::App;
 use crate::json as parse;
 use crate::limits::LIST_LIMIT_DEFAULT;
 use crate::problem::Problem;
-use crate::wire::request::{BatchBody, CancelBody, NewTaskBody, parse_wait};
+use crate::wire::request::{BatchBody, CancelBody, NewTaskBody};
 use crate::wire::shown::{ShownStep, ShownTask};
+use crate::wire::terms;
 
 type Outcome = Result<Response, Problem>;
 
@@ -78,7 +79,7 @@ pub(super) async fn get(
     RawQuery(query): RawQuery,
 ) -> Outcome {
     let WaitQuery { wait_ms } = parse::query(query.as_deref())?;
-    let (task_id, wait_ms) = (TaskId(number(&id)?), parse_wait(wait_ms)?);
+    let (task_id, wait_ms) = (TaskId(number(&id)?), terms::wait(wait_ms)?);
     show(ask(&app, Ask::Query(Query::TaskEnd { task_id, wait_ms })).await?)
 }
 

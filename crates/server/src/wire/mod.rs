@@ -1,4 +1,8 @@
-//! The wire contract of HTTP: what comes in and what is shown.
+//! The wire contract of HTTP: what comes in and what is shown; and what it shares with gRPC.
 
 pub(crate) mod request;
 pub(crate) mod shown;
+pub(crate) mod terms;
+
+#[cfg(test)]
+mod tests;

@@ -7,15 +7,16 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tenure_core::command::{
     CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
-    ReportTasks, Retry, Setting, Start,
+    ReportTasks, Setting,
 };
 use tenure_core::id::{LeaseId, TaskId};
-use tenure_core::limits::{LEASE_TASKS_MAX, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT};
-use tenure_core::name::{FailureCode, QueueName, Reason, TagKey, TagValue, TaskKey, WorkerName};
-use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
+use tenure_core::limits::{MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT};
+use tenure_core::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
+use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs};
 use tenure_core::time::Timestamp;
 use utoipa::ToSchema;
 
+use super::terms;
 use crate::problem::Problem;
 
 fn parse_moment(field: &str, text: &str) -> Result<Timestamp, Problem> {
@@ -80,40 +81,30 @@ struct BackoffBody {
 impl NewTaskBody<'_> {
     /// The task that is meant.
     pub(crate) fn parse(self) -> Result<NewTask, Problem> {
-        let start = match (self.delay_ms, self.run_at) {
-            (Some(_), Some(_)) => {
-                return Err(Problem::invalid("delay_ms and run_at are both given; keep one"));
-            }
-            (Some(ms), None) => Start::After(SpanMs::parse("delay_ms", ms)?),
-            (None, Some(at)) => Start::At(parse_moment("run_at", &at)?),
-            (None, None) => Start::AtOnce,
-        };
+        let run_at = self.run_at.map(|at| parse_moment("run_at", &at)).transpose()?;
         let budget = |field: &str, value: Option<i64>, default: u16| {
             value.map_or(Ok(Budget::of(default)), |value| Budget::parse(field, value))
         };
-        let lease_ms = self.lease_ms.map_or(Ok(LeaseMs::default()), LeaseMs::parse)?;
-        let timeout_ms = self.timeout_ms.map(|ms| SpanMs::parse("timeout_ms", ms)).transpose()?;
         Ok(NewTask {
             queue: QueueName::parse(self.queue.as_deref().unwrap_or("default"))?,
             payload: payload("payload", self.payload)?,
             priority: Priority::parse(self.priority.unwrap_or(0))?,
-            start,
+            start: terms::start(self.delay_ms, run_at)?,
             max_attempts: budget("max_attempts", self.max_attempts, MAX_ATTEMPTS_DEFAULT)?,
             max_expiries: budget("max_expiries", self.max_expiries, MAX_EXPIRIES_DEFAULT)?,
             backoff: self.backoff.map(BackoffBody::parse).transpose()?,
-            lease_ms,
-            timeout_ms,
+            lease_ms: self.lease_ms.map_or(Ok(LeaseMs::default()), LeaseMs::parse)?,
+            timeout_ms: self.timeout_ms.map(|ms| SpanMs::parse("timeout_ms", ms)).transpose()?,
             key: self.key.as_deref().map(TaskKey::parse).transpose()?,
-            tags: parse_tags(self.tags.unwrap_or_default())?,
+            tags: terms::tags(self.tags.unwrap_or_default())?,
         })
     }
 }
 
 impl BackoffBody {
     fn parse(self) -> Result<Backoff, Problem> {
-        let usual = Backoff::STANDARD;
         let kind = match self.kind.as_deref() {
-            None => usual.kind,
+            None => None,
             Some("fixed") => Some(BackoffKind::Fixed),
             Some("linear") => Some(BackoffKind::Linear),
             Some("exponential") => Some(BackoffKind::Exponential),
@@ -123,33 +114,12 @@ impl BackoffBody {
                 )));
             }
         };
-        let jitter = self.jitter.unwrap_or(f64::from(usual.jitter_permille) / 1_000.0);
-        if !(0.0..=1.0).contains(&jitter) {
-            return Err(Problem::invalid(format!(
-                "backoff.jitter is {jitter}; it must be from 0 to 1"
-            )));
-        }
-        let backoff = Backoff {
-            kind,
-            initial_ms: self.initial_ms.unwrap_or(usual.initial_ms),
-            max_ms: self.max_ms.unwrap_or(usual.max_ms),
-            jitter_permille: (jitter * 1_000.0).round() as u16,
-        };
-        Ok(backoff.parse()?)
+        terms::backoff(kind, self.initial_ms, self.max_ms, self.jitter)
     }
 }
 
 fn payload(field: &str, json: Option<&RawValue>) -> Result<Payload, Problem> {
-    let text = json.map_or("null", RawValue::get);
-    Payload::parse(field, text.as_bytes().to_vec())
-        .map_err(|invalid| Problem::new("payload_too_large", invalid.to_string()))
-}
-
-fn parse_tags(tags: BTreeMap<String, String>) -> Result<Tags, Problem> {
-    let parse = |(key, value): (String, String)| {
-        Ok::<_, Problem>((TagKey::parse(&key)?, TagValue::parse(&value)?))
-    };
-    Ok(Tags::parse(tags.into_iter().map(parse).collect::<Result<_, _>>()?)?)
+    terms::payload(field, json.map_or("null", RawValue::get).as_bytes().to_vec())
 }
 
 /// Tasks to submit together.
@@ -175,33 +145,14 @@ pub(crate) struct LeaseBody {
 impl LeaseBody {
     /// The request that is meant, and how long it waits.
     pub(crate) fn parse(self) -> Result<(LeaseTasks, u64), Problem> {
-        let max = self.max.unwrap_or(1);
-        let tasks_max = u32::try_from(max).ok().and_then(std::num::NonZeroU32::new);
-        let tasks_max = tasks_max.filter(|max| max.get() <= LEASE_TASKS_MAX).ok_or_else(|| {
-            Problem::invalid(format!("max is {max}; it must be from 1 to {LEASE_TASKS_MAX}"))
-        })?;
-        let wait_ms = parse_wait(self.wait_ms)?;
         let request = LeaseTasks {
             worker: WorkerName::parse(&self.worker)?,
-            queues: self
-                .queues
-                .iter()
-                .map(|name| QueueName::parse(name))
-                .collect::<Result<_, _>>()?,
-            tasks_max,
+            queues: terms::queues(&self.queues)?,
+            tasks_max: terms::tasks_max(self.max)?,
             lease_ms: self.lease_ms.map(LeaseMs::parse).transpose()?,
         };
-        Ok((request, wait_ms))
+        Ok((request, terms::wait(self.wait_ms)?))
     }
-}
-
-/// How long somebody wants to wait.
-pub(crate) fn parse_wait(wait_ms: Option<i64>) -> Result<u64, Problem> {
-    let wait_ms = wait_ms.unwrap_or(0);
-    let max = tenure_coordinator::limits::WAIT_MS_MAX;
-    u64::try_from(wait_ms).ok().filter(|ms| *ms <= max).ok_or_else(|| {
-        Problem::invalid(format!("wait_ms is {wait_ms}; it must be from 0 to {max}"))
-    })
 }
 
 /// A heartbeat or a release.
@@ -275,21 +226,11 @@ impl CompleteBody<'_> {
 impl FailBody {
     /// The report that is meant.
     pub(crate) fn parse(self, task_id: u64) -> Result<FailTask, Problem> {
-        let retry = match (self.retryable.unwrap_or(true), self.retry_after_ms) {
-            (false, Some(_)) => {
-                return Err(Problem::invalid(
-                    "retryable is false and retry_after_ms is given; keep one",
-                ));
-            }
-            (false, None) => Retry::Never,
-            (true, Some(ms)) => Retry::After(SpanMs::parse("retry_after_ms", ms)?),
-            (true, None) => Retry::WithBackoff,
-        };
         Ok(FailTask {
             lease: lease(task_id, self.lease_id),
             reason: Reason::keep_end(&self.reason),
             code: self.code.as_deref().map(FailureCode::parse).transpose()?,
-            retry,
+            retry: terms::retry(self.retryable, self.retry_after_ms)?,
         })
     }
 }
@@ -400,6 +341,7 @@ impl QueueBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WorkerBody {
+    /// What people call it, if not by its id.
     name: Option<String>,
     #[serde(default)]
     queues: Vec<String>,
@@ -413,14 +355,14 @@ pub(crate) struct WorkerBody {
 impl WorkerBody {
     /// The registration that is meant.
     pub(crate) fn parse(self, id: &str) -> Result<tenure_coordinator::Registration, Problem> {
-        let _ = self.name;
-        let queues = self.queues.iter().map(|name| QueueName::parse(name));
-        Ok(tenure_coordinator::Registration {
-            worker: WorkerName::parse(id)?,
-            queues: queues.collect::<Result<_, _>>()?,
-            slots: self.slots.unwrap_or(1),
+        terms::Said {
+            worker: id.to_owned(),
+            display_name: self.name,
+            queues: self.queues,
+            slots: self.slots,
             labels: self.labels,
             draining: self.draining,
-        })
+        }
+        .parse()
     }
 }

@@ -216,6 +216,7 @@ impl<'a> ShownQueue<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ShownWorker<'a> {
     id: &'a str,
+    name: &'a str,
     connected: bool,
     dead: bool,
     last_seen_at: String,
@@ -232,9 +233,12 @@ impl<'a> ShownWorker<'a> {
     pub(crate) fn of(worker: &'a WorkerInfo) -> Self {
         let said = worker.registration.as_ref();
         let queues = said.map(|said| said.queues.iter().map(QueueName::as_str).collect());
-        let labels = said.map(|said| said.labels.iter());
+        let labels = said.map(|said| said.labels.as_slice());
         Self {
             id: &worker.name,
+            name: said
+                .and_then(|said| said.display_name.as_ref())
+                .map_or(&worker.name, |n| n.as_str()),
             connected: !worker.is_dead,
             dead: worker.is_dead,
             last_seen_at: moment(worker.seen_at),

@@ -149,9 +149,10 @@ impl Worker {
             (Deed::Register, _) => {
                 let registration = Registration {
                     worker: self.name.clone(),
+                    display_name: None,
                     queues: vec![scene.queue()],
                     slots: 4,
-                    labels: BTreeMap::new(),
+                    labels: Default::default(),
                     draining: scene.random.chance(100),
                 };
                 self.send(Ask::Register(registration), None, scene);

@@ -1,7 +1,9 @@
 //! What comes over the wire becomes what was meant, or is refused with a sentence.
 
 use prost::Message;
-use tenure_core::terms::BackoffKind;
+use tenure_core::command::{Retry, Start};
+use tenure_core::name::{TagKey, TagValue};
+use tenure_core::terms::{BackoffKind, Payload, Tags};
 
 use super::*;
 

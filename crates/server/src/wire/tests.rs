@@ -1,0 +1,209 @@
+//! The doors agree: what means the same over HTTP and over gRPC becomes the same command, or is
+//! refused with the same words.
+
+use bytes::Bytes;
+use proptest::collection::btree_map;
+use proptest::option::of;
+use proptest::prelude::*;
+use prost::Message;
+use serde_json::{Map, Value, json};
+use tenure_core::command::Command;
+use tenure_proto::v1;
+
+use super::request::{CancelBody, FailBody, LeaseBody, NewTaskBody, ReportsBody, WorkerBody};
+use crate::grpc::parse;
+use crate::json::parse as parse_json;
+use crate::problem::Problem;
+
+/// As it would arrive over gRPC.
+fn sent<M: Message + Default>(message: &M) -> M {
+    M::decode(&message.encode_to_vec()[..]).unwrap()
+}
+
+/// Drops what was not given, as a client does.
+fn given(fields: Value) -> Bytes {
+    let Value::Object(fields) = fields else { panic!("a request is an object") };
+    let given: Map<_, _> = fields.into_iter().filter(|(_, value)| !value.is_null()).collect();
+    Value::Object(given).to_string().into()
+}
+
+fn same<T: std::fmt::Debug + PartialEq>(http: Result<T, Problem>, grpc: Result<T, Problem>) {
+    match (http, grpc) {
+        (Ok(http), Ok(grpc)) => assert_eq!(http, grpc),
+        (Err(http), Err(grpc)) => {
+            assert_eq!((http.code, http.detail), (grpc.code, grpc.detail));
+        }
+        (http, grpc) => panic!("one door says {http:?}, the other {grpc:?}"),
+    }
+}
+
+/// Names, good ones and bad ones.
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        8 => "[a-z][a-z0-9/._-]{0,8}",
+        1 => Just("a\u{200b}b".to_owned()),
+        1 => Just("x".repeat(300)),
+        1 => Just("\u{7}".to_owned()),
+    ]
+}
+
+/// Spans, good ones and such as are too long.
+fn span() -> impl Strategy<Value = u64> {
+    prop_oneof![5 => 0_u64..100_000, 1 => Just(31_622_400_001), 1 => Just(u64::MAX / 2)]
+}
+
+fn backoff() -> impl Strategy<Value = v1::Backoff> {
+    let jitter = of(prop_oneof![0.0..=1.0, Just(-0.1), Just(1.5)]);
+    (0..=3_i32, of(0_u64..10_000), of(0_u64..1_000_000_000), jitter).prop_map(
+        |(kind, initial_ms, max_ms, jitter)| v1::Backoff { kind, initial_ms, max_ms, jitter },
+    )
+}
+
+fn new_task() -> impl Strategy<Value = v1::NewTask> {
+    let times = (of(span()), of(0_u64..4_000_000_000_000), of(span()));
+    let budgets = (of(0_u32..20_000), of(0_u32..20_000), of(0_u32..100_000_000));
+    let texts = (name(), of(name()), btree_map(name(), name(), 0..4));
+    (texts, times, budgets, -120_i32..120, of(backoff()), prop::bool::weighted(0.02)).prop_map(
+        |(texts, times, budgets, priority, backoff, is_big)| v1::NewTask {
+            queue: texts.0,
+            payload: if is_big { vec![b'1'; 2 << 20] } else { b"[1,2]".to_vec() },
+            priority,
+            delay_ms: times.0,
+            run_at: times.1,
+            max_attempts: budgets.0,
+            max_expiries: budgets.1,
+            backoff,
+            lease_ms: budgets.2,
+            timeout_ms: times.2,
+            key: texts.1,
+            tags: texts.2,
+        },
+    )
+}
+
+fn moment(ms: u64) -> String {
+    jiff::Timestamp::from_millisecond(ms as i64).unwrap().to_string()
+}
+
+fn task_json(task: &v1::NewTask) -> Bytes {
+    let kinds = [None, Some("fixed"), Some("linear"), Some("exponential")];
+    let backoff = task.backoff.as_ref().map(|backoff| {
+        let fields = json!({
+            "kind": kinds[backoff.kind as usize],
+            "initial_ms": backoff.initial_ms,
+            "max_ms": backoff.max_ms,
+            "jitter": backoff.jitter,
+        });
+        serde_json::from_slice::<Value>(&given(fields)).unwrap()
+    });
+    // Not as a value, which would write a large number in its own way.
+    let payload = String::from_utf8(task.payload.clone()).unwrap();
+    let fields = given(json!({
+        "queue": task.queue,
+        "priority": task.priority,
+        "delay_ms": task.delay_ms,
+        "run_at": task.run_at.map(moment),
+        "max_attempts": task.max_attempts,
+        "max_expiries": task.max_expiries,
+        "backoff": backoff,
+        "lease_ms": task.lease_ms,
+        "timeout_ms": task.timeout_ms,
+        "key": task.key,
+        "tags": task.tags,
+    }));
+    let fields = std::str::from_utf8(&fields).unwrap();
+    format!("{{\"payload\":{payload},{}", &fields[1..]).into()
+}
+
+proptest! {
+    #[test]
+    fn a_task_is_the_same_through_both_doors(task in new_task()) {
+        let body = task_json(&task);
+        let http = parse_json::<NewTaskBody<'_>>(&body).unwrap().parse();
+        same(http, parse::new_task(sent(&task)));
+    }
+
+    #[test]
+    fn a_lease_request_is_the_same_through_both_doors(
+        worker in name(),
+        queues in proptest::collection::vec(name(), 0..4),
+        max in of(0_u32..2_000),
+        wait_ms in 0_u64..100_000,
+        lease_ms in of(0_u32..100_000_000),
+    ) {
+        let body = given(json!({
+            "worker": worker, "queues": queues, "max": max, "wait_ms": wait_ms, "lease_ms": lease_ms,
+        }));
+        let http = parse_json::<LeaseBody>(&body).unwrap().parse();
+        let request = v1::LeaseRequest { worker, queues, max, wait_ms, lease_ms };
+        same(http, parse::lease(&sent(&request)));
+    }
+
+    #[test]
+    fn a_failure_is_the_same_through_both_doors(
+        reason in "\\PC{0,20}",
+        code in of(name()),
+        retryable in of(any::<bool>()),
+        retry_after_ms in of(span()),
+    ) {
+        let body = given(json!({
+            "lease_id": 7, "reason": reason, "code": code, "retryable": retryable,
+            "retry_after_ms": retry_after_ms,
+        }));
+        let http = parse_json::<FailBody>(&body).unwrap().parse(3);
+        let report =
+            v1::FailReport { task_id: 3, lease_id: 7, reason, code, retryable, retry_after_ms };
+        same(http, parse::fail(&sent(&report)));
+    }
+
+    #[test]
+    fn reports_are_the_same_through_both_doors(
+        heartbeats in proptest::collection::vec((1_u64..9, 1_u64..9), 0..3),
+        completes in proptest::collection::vec((1_u64..9, 1_u64..9), 0..3),
+        releases in proptest::collection::vec((1_u64..9, 1_u64..9), 0..3),
+    ) {
+        let item = |(task_id, lease_id): &(u64, u64)| json!({"task_id": task_id, "lease_id": lease_id});
+        let items = |all: &[(u64, u64)]| all.iter().map(item).collect::<Vec<_>>();
+        let body = given(json!({
+            "heartbeat": items(&heartbeats), "complete": items(&completes), "release": items(&releases),
+        }));
+        let http = parse_json::<ReportsBody<'_>>(&body).unwrap().parse();
+        let lease = |(task_id, lease_id): (u64, u64)| v1::LeaseRef { task_id, lease_id };
+        // What HTTP leaves out is null.
+        let complete = |(task_id, lease_id): (u64, u64)| v1::CompleteReport {
+            task_id, lease_id, output: b"null".to_vec(),
+        };
+        let reports = v1::Reports {
+            sequence: 0,
+            heartbeats: heartbeats.into_iter().map(lease).collect(),
+            completes: completes.into_iter().map(complete).collect(),
+            fails: Vec::new(),
+            releases: releases.into_iter().map(lease).collect(),
+        };
+        same(http, parse::reports(sent(&reports)).map(Command::ReportTasks));
+    }
+
+    #[test]
+    fn a_cancel_is_the_same_through_both_doors(grace_ms in of(span())) {
+        let http = parse_json::<CancelBody>(&given(json!({"grace_ms": grace_ms}))).unwrap().parse(3);
+        let request = v1::CancelTaskRequest { task_id: 3, grace_ms };
+        same(http, parse::cancel(sent(&request)).map(Command::CancelTask));
+    }
+
+    #[test]
+    fn a_registration_is_the_same_through_both_doors(
+        worker in name(),
+        display_name in of(name()),
+        queues in proptest::collection::vec("[a-z]{1,3}", 0..120),
+        slots in of(0_u32..9),
+        labels in btree_map("[a-z]{1,3}", name(), 0..80),
+    ) {
+        let body = given(json!({
+            "name": display_name, "queues": queues, "slots": slots, "labels": labels,
+        }));
+        let http = parse_json::<WorkerBody>(&body).unwrap().parse(&worker);
+        let register =
+            v1::RegisterRequest { worker, queues, slots, labels, draining: false, display_name };
+        same(http, parse::registration(sent(&register)));
+    }
+}
