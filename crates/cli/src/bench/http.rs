@@ -22,7 +22,7 @@ use crate::client::Server;
 use crate::failure::Failure;
 
 /// How long a connection waits for tasks that another one has submitted.
-const LEASE_WAIT_MS: u32 = 20;
+pub(super) const LEASE_WAIT_MS: u32 = 20;
 /// How long one answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -50,7 +50,7 @@ async fn live(mut door: Door, load: Arc<Load>, number: u32) -> Result<Tally, Fai
                 true => whole.clone(),
                 false => submit_body(&load, tasks),
             };
-            if door.ask(submit_path(&load), body, &mut tally).await?.is_none() {
+            if door.ask(load.submit_path(), body, &mut tally).await?.is_none() {
                 load.give_back(tasks);
             }
         }
@@ -114,11 +114,7 @@ fn parse<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, Failure> {
         .map_err(|error| Error::unavailable(format!("the answer is not Tenure's: {error}")).into())
 }
 
-fn submit_path(load: &Load) -> &'static str {
-    if load.batch == 1 { "/v1/tasks" } else { "/v1/tasks/batch" }
-}
-
-fn submit_body(load: &Load, tasks: u32) -> Bytes {
+pub(super) fn submit_body(load: &Load, tasks: u32) -> Bytes {
     let payload = String::from_utf8_lossy(&load.payload);
     let one = format!(r#"{{"queue":"{}","payload":{payload}}}"#, load.queue);
     match load.batch {
@@ -173,25 +169,55 @@ impl Door {
 
     /// Posts and counts, and gives the answer; nothing if it was refused for now, after the wait
     /// that was asked for.
-    async fn ask(
+    pub(super) async fn ask(
         &mut self,
         path: &str,
         body: Bytes,
         tally: &mut Tally,
     ) -> Result<Option<Bytes>, Failure> {
+        match self.try_ask(path, body, tally).await? {
+            Tried::Answered(body) => Ok(Some(body)),
+            Tried::Refused { retry_after } => {
+                tokio::time::sleep(retry_after.unwrap_or_default()).await;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Posts and counts, and does not wait after a refusal. Whether it was taken.
+    pub(super) async fn offer(
+        &mut self,
+        path: &str,
+        body: Bytes,
+        tally: &mut Tally,
+    ) -> Result<bool, Failure> {
+        match self.try_ask(path, body, tally).await? {
+            Tried::Answered(_) => Ok(true),
+            Tried::Refused { retry_after } => {
+                tally.refused_without_advice += u64::from(retry_after.is_none());
+                Ok(false)
+            }
+        }
+    }
+
+    async fn try_ask(
+        &mut self,
+        path: &str,
+        body: Bytes,
+        tally: &mut Tally,
+    ) -> Result<Tried, Failure> {
         let start = Instant::now();
         let Reply { status, retry_after, body } = self.post(path, body).await?;
         tally.took(start.elapsed());
         if status.is_success() {
-            return Ok(Some(body));
+            return Ok(Tried::Answered(body));
         }
         let why = || String::from_utf8_lossy(&body).into_owned();
         tally.refused(why);
         if status != StatusCode::TOO_MANY_REQUESTS && status != StatusCode::INSUFFICIENT_STORAGE {
             return Err(Error::unavailable(format!("{status}: {}", why())).into());
         }
-        tokio::time::sleep(retry_after).await;
-        Ok(None)
+        Ok(Tried::Refused { retry_after })
     }
 
     pub(super) async fn post(&mut self, path: &str, body: Bytes) -> Result<Reply, Failure> {
@@ -216,14 +242,23 @@ impl Door {
     }
 }
 
+/// What became of a request.
+enum Tried {
+    Answered(Bytes),
+    /// Not now; when to come back, if it was said.
+    Refused {
+        retry_after: Option<Duration>,
+    },
+}
+
 /// What the server said.
 pub(super) struct Reply {
     status: StatusCode,
-    retry_after: Duration,
+    retry_after: Option<Duration>,
     pub(super) body: Bytes,
 }
 
-fn retry_after<B>(answer: &hyper::Response<B>) -> Duration {
-    let seconds = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-    Duration::from_secs(seconds.and_then(|seconds| seconds.parse().ok()).unwrap_or(0))
+fn retry_after<B>(answer: &hyper::Response<B>) -> Option<Duration> {
+    let seconds = answer.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    seconds.parse().ok().map(Duration::from_secs)
 }

@@ -3,6 +3,7 @@
 
 mod grpc;
 mod http;
+mod offered;
 mod paced;
 mod probe;
 mod tally;
@@ -16,8 +17,9 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
+use self::offered::{Offer, Outcome};
 use self::probe::Disk;
-use self::tally::{Latency, Tally};
+use self::tally::Latency;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
@@ -29,6 +31,7 @@ Examples:
   tenure bench --protocol http --connections 16      the same over HTTP
   tenure bench --protocol http --batch 1 --connections 64 --lifecycles 100000
   tenure bench --rate 100 --lifecycles 1000          how long a task takes to a waiting worker
+  tenure bench --offer 1000000 --connections 256     ten times too much, for 30 seconds
   tenure bench --probe ./tenure-data -o json         with what the disk under it can do
 
 It leaves its tasks, all of them complete, in a queue of its own, bench-PID.";
@@ -66,6 +69,17 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "R", conflicts_with = "connections")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rate: Option<u32>,
+
+    /// Offers so many tasks a second over HTTP for a while, whatever becomes of them, and tells how
+    /// many get done meanwhile.
+    #[arg(long, value_name = "R", conflicts_with_all = ["rate", "lifecycles"])]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    offer: Option<u32>,
+
+    /// For how long tasks are offered.
+    #[arg(long, value_name = "S", default_value_t = 30, requires = "offer")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    seconds: u32,
 
     /// Measures the disk of this folder before and after, so that figures can be compared.
     #[arg(long, value_name = "DIR")]
@@ -115,6 +129,10 @@ impl Load {
         self.progress.inc(tasks);
     }
 
+    fn submit_path(&self) -> &'static str {
+        if self.batch == 1 { "/v1/tasks" } else { "/v1/tasks/batch" }
+    }
+
     fn is_done(&self) -> bool {
         self.done.load(Ordering::Relaxed) >= self.lifecycles
     }
@@ -131,20 +149,25 @@ pub(crate) fn run(args: &Bench, server: &Server, format: Format) -> Result<(), F
         done: AtomicU64::new(0),
         progress: progress(args.lifecycles),
     });
-    let (tally, spent) = server.with(async |client| {
+    let (outcome, spent) = server.with(async |client| {
         let start = Instant::now();
+        if let Some(rate) = args.offer {
+            let Bench { seconds, connections, .. } = *args;
+            let offer = Offer { rate, seconds, connections };
+            return Ok((offered::run(server, &load, offer).await?, start.elapsed()));
+        }
         let tally = match (args.rate, args.protocol) {
             (Some(rate), Protocol::Grpc) => paced::over_grpc(&client, &load, rate).await?,
             (Some(rate), Protocol::Http) => paced::over_http(server, &load, rate).await?,
             (None, Protocol::Grpc) => grpc::run(server, &load, args.connections).await?,
             (None, Protocol::Http) => http::run(server, &load, args.connections).await?,
         };
-        Ok((tally, start.elapsed()))
+        Ok((Outcome { offered: 0, accepted: 0, tally }, start.elapsed()))
     })?;
     load.progress.finish_and_clear();
     let after = args.probe.as_deref().map(probe::measure).transpose()?;
     let disk = before.zip(after).map(|(before, after)| before.with(after));
-    show(&tally, spent, disk.as_ref(), format);
+    show(&outcome, spent, disk.as_ref(), format);
     Ok(())
 }
 
@@ -170,7 +193,8 @@ fn progress(lifecycles: u64) -> ProgressBar {
     }
 }
 
-fn show(tally: &Tally, spent: Duration, disk: Option<&Disk>, format: Format) {
+fn show(outcome: &Outcome, spent: Duration, disk: Option<&Disk>, format: Format) {
+    let Outcome { tally, offered, accepted } = outcome;
     let per_s = |count: u64| count as f64 / spent.as_secs_f64();
     let (lifecycles, requests) = (per_s(tally.lifecycles), per_s(tally.requests));
     let Latency { p50, p99, max } = tally.latency();
@@ -185,6 +209,11 @@ fn show(tally: &Tally, spent: Duration, disk: Option<&Disk>, format: Format) {
                 "lifecycles": tally.lifecycles,
                 "seconds": spent.as_secs_f64(),
             });
+            if *offered > 0 {
+                shown["offered_per_s"] = json!(per_s(*offered).round() as u64);
+                shown["accepted_per_s"] = json!(per_s(*accepted).round() as u64);
+                shown["refused_without_retry_after"] = json!(tally.refused_without_advice);
+            }
             if let Some(disk) = disk {
                 shown["disk"] = disk.as_json();
             }
@@ -198,6 +227,14 @@ fn show(tally: &Tally, spent: Duration, disk: Option<&Disk>, format: Format) {
             out.print(format_args!("requests    {requests:.0} a second"));
             out.print(format_args!("latency     p50 {p50} µs, p99 {p99} µs, max {max} µs"));
             out.print(format_args!("errors      {}", tally.errors));
+            if *offered > 0 {
+                let (offered, accepted) = (per_s(*offered), per_s(*accepted));
+                let lacking = tally.refused_without_advice;
+                out.print(format_args!(
+                    "offered     {offered:.0} tasks a second, {accepted:.0} accepted"
+                ));
+                out.print(format_args!("refusals    {lacking} of them without Retry-After"));
+            }
             if let Some(disk) = disk {
                 out.print(format_args!("disk        {disk}"));
             }

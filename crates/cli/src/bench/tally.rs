@@ -13,6 +13,8 @@ pub(super) struct Tally {
     pub(super) requests: u64,
     /// Requests that were refused.
     pub(super) errors: u64,
+    /// Those of them that were not told when to come back.
+    pub(super) refused_without_advice: u64,
     /// Why the first of them was.
     pub(super) first_error: Option<String>,
     latencies_us: Vec<u32>,
@@ -41,6 +43,7 @@ impl Tally {
         self.lifecycles += other.lifecycles;
         self.requests += other.requests;
         self.errors += other.errors;
+        self.refused_without_advice += other.refused_without_advice;
         self.first_error = self.first_error.take().or(other.first_error);
         self.latencies_us.append(&mut other.latencies_us);
     }
