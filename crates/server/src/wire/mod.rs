@@ -1,4 +1,5 @@
 //! The wire contract of HTTP: what comes in and what is shown.
 
+pub(crate) mod page;
 pub(crate) mod request;
 pub(crate) mod shown;
