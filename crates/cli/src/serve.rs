@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::Args;
-use tenure_server::{News, Options, serve};
+use clap::{Args, ValueEnum};
+use tenure_server::{Lines, News, Options, serve};
 
 use crate::failure::Failure;
 use crate::output;
@@ -35,6 +35,41 @@ pub(crate) struct Serve {
     /// When a reply may leave: sync, interval=5ms or os.
     #[arg(long, value_name = "MODE", default_value = "sync", value_parser = parse_durability)]
     durability: tenure_server::Durability,
+
+    /// Which lines go to stderr: one for each transition, late result and refusal, at most 1,000 a
+    /// second; or only what the server says about itself.
+    #[arg(long, value_name = "LINES", default_value = "transitions")]
+    log: Log,
+
+    /// How those lines look.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+}
+
+/// Which lines are written.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Log {
+    /// What happens to tasks, too.
+    Transitions,
+    /// Only what the server says about itself.
+    Quiet,
+}
+
+/// How lines are written.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs: one JSON object each.
+    Json,
+}
+
+fn begin_log(format: LogFormat) {
+    let lines = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
+    match format {
+        LogFormat::Text => lines.init(),
+        LogFormat::Json => lines.json().flatten_event(true).init(),
+    }
 }
 
 fn parse_durability(text: &str) -> Result<tenure_server::Durability, String> {
@@ -53,7 +88,7 @@ fn parse_durability(text: &str) -> Result<tenure_server::Durability, String> {
 }
 
 pub(crate) fn run(args: &Serve, api_key: Option<&str>) -> Result<(), Failure> {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
+    begin_log(args.log_format);
     match args.durability {
         tenure_server::Durability::Sync => {}
         tenure_server::Durability::IntervalMs(ms) => tracing::warn!(
@@ -69,6 +104,10 @@ pub(crate) fn run(args: &Serve, api_key: Option<&str>) -> Result<(), Failure> {
         listen: args.listen.clone(),
         durability: args.durability,
         api_key: api_key.map(str::to_owned),
+        lines: match args.log {
+            Log::Transitions => Lines::Transitions,
+            Log::Quiet => Lines::Quiet,
+        },
     };
     serve(&options, |news| match news {
         News::Replaying(progress) => tracing::info!(records = progress.records, "replaying"),

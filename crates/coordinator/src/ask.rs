@@ -217,7 +217,7 @@ pub struct Request<C> {
 
 /// How urgent a request is when there are too many: the later kinds are refused first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Word from a worker about a lease. Refusing it makes others do the work again.
     Report,
     /// Everything else about what exists.

@@ -20,10 +20,10 @@ use tenure_core::terms::Payload;
 use tenure_wal::disk::real::RealDisk;
 use tenure_wal::{Durability, Fault, Log, LogThread, Note, Options, Reader, Wal};
 
-use crate::ask::{Answer, Ask, Outcome, Query, Refusal, TaskFilter};
+use crate::ask::{Answer, Ask, Kind, Outcome, Query, Refusal, TaskFilter};
 use crate::feed::{Feed, Followed, Follower, Position};
 use crate::history::{History, Step, history};
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, Load};
 use crate::info::{Grant, Status, TaskInfo, TaskPage};
 use crate::recover::{Failure, Progress, recover};
 use crate::step::Coordinator;
@@ -168,6 +168,20 @@ impl Tenure {
     #[must_use]
     pub fn ask(&self, ask: Ask) -> Ticket {
         Ticket::ask(&self.running.inbox, ask)
+    }
+
+    /// How much waits to be decided.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        self.running.inbox.load()
+    }
+
+    /// Whether a request of this kind would be let in just now.
+    ///
+    /// # Errors
+    /// The refusal that it would get.
+    pub fn room_for(&self, kind: Kind) -> Result<(), Refusal> {
+        self.running.inbox.room_for(kind)
     }
 
     /// Submits a task.

@@ -193,6 +193,13 @@ impl<R: ReadLog> Follower<R> {
         }
     }
 
+    /// Leaves out everything that is there already, and says from which record to which.
+    pub fn skip(&mut self) -> Option<(Lsn, Lsn)> {
+        let (first, last) = (self.after.wanted(), self.feed.last());
+        self.after = Position::after(last.max(self.after.lsn));
+        (first <= last).then_some((first, last))
+    }
+
     /// Whether there may be something new. If not, `waker` is called when there is.
     #[must_use]
     pub fn is_ready(&self, waker: &Waker) -> bool {

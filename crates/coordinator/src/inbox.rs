@@ -1,7 +1,7 @@
 //! The one door into the coordinator: bounded, and the first to go are those who hurt least.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,18 @@ struct Shared<C> {
     bell: Condvar,
     /// Counts what happens, so that one who watches need not take the lock.
     news: AtomicU64,
+    /// How full it is, for those who only want to know that.
+    requests: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+/// How full an inbox is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Requests that are not decided yet.
+    pub requests: usize,
+    /// What they hold, about.
+    pub bytes: usize,
 }
 
 #[derive(Debug)]
@@ -69,8 +81,9 @@ impl<C> Default for Inbox<C> {
             asleep: None,
             closed: None,
         };
+        let (requests, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let (waiting, bell, news) = (Mutex::new(waiting), Condvar::new(), AtomicU64::new(0));
-        Self { shared: Arc::new(Shared { waiting, bell, news }) }
+        Self { shared: Arc::new(Shared { waiting, bell, news, requests, bytes }) }
     }
 }
 
@@ -91,6 +104,7 @@ impl<C: Caller> Inbox<C> {
                 Err(refusal) => refused.push((request.caller, refusal)),
             }
         }
+        self.show_load(&waiting);
         self.wake(waiting, WakesFor::Anything);
         for (caller, refusal) in refused {
             // Whoever is gone needs no refusal.
@@ -118,6 +132,28 @@ impl<C> Inbox<C> {
         self.lock().closed.is_some()
     }
 
+    /// How full it is. Takes no lock, so it may be a moment old.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        let Shared { requests, bytes, .. } = &*self.shared;
+        Load { requests: requests.load(Ordering::Relaxed), bytes: bytes.load(Ordering::Relaxed) }
+    }
+
+    /// Whether a request of this kind would be let in just now. For those who would rather know it
+    /// before they read what is asked.
+    ///
+    /// # Errors
+    /// The refusal that it would get.
+    pub fn room_for(&self, kind: Kind) -> Result<(), Refusal> {
+        self.load().admits(kind, 0)
+    }
+
+    fn show_load(&self, waiting: &Waiting<C>) {
+        let Load { requests, bytes } = waiting.load();
+        self.shared.requests.store(requests, Ordering::Relaxed);
+        self.shared.bytes.store(bytes, Ordering::Relaxed);
+    }
+
     /// Whether somebody waits to be taken.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().requests.is_empty()
@@ -139,6 +175,7 @@ impl<C> Inbox<C> {
         if taken == 0 {
             waiting.taken_bytes = 0;
         }
+        self.show_load(&waiting);
     }
 
     /// Sleeps until something happens, or for so long. Does not sleep if it happened already.
@@ -196,7 +233,31 @@ impl<C> Inbox<C> {
     }
 }
 
+impl Load {
+    fn admits(self, kind: Kind, weight: usize) -> Result<(), Refusal> {
+        let share = |limit: usize| match kind {
+            Kind::Report => limit,
+            Kind::Other => limit / 4 * 3,
+            Kind::Submit => limit / 2,
+        };
+        let limit = share(INBOX_REQUESTS_MAX);
+        if self.requests >= limit {
+            return Err(Refusal::Overloaded { what: "requests waiting", limit });
+        }
+        let limit = share(INBOX_BYTES_MAX);
+        // Who asks before the weight is known is only told whether there is any room.
+        if self.bytes + weight.max(1) > limit {
+            return Err(Refusal::Overloaded { what: "bytes of requests waiting", limit });
+        }
+        Ok(())
+    }
+}
+
 impl<C> Waiting<C> {
+    fn load(&self) -> Load {
+        Load { requests: self.requests.len() + self.taken, bytes: self.bytes + self.taken_bytes }
+    }
+
     fn has_news(&self, wakes_for: WakesFor) -> bool {
         self.rung || (wakes_for == WakesFor::Anything && !self.requests.is_empty())
     }
@@ -205,19 +266,8 @@ impl<C> Waiting<C> {
         if let Some(why) = &self.closed {
             return Err(Refusal::Unavailable(Arc::clone(why)));
         }
-        let share = |limit: usize| match request.ask.kind() {
-            Kind::Report => limit,
-            Kind::Other => limit / 4 * 3,
-            Kind::Submit => limit / 2,
-        };
-        let limit = share(INBOX_REQUESTS_MAX);
-        if self.requests.len() + self.taken >= limit {
-            return Err(Refusal::Overloaded { what: "requests waiting", limit });
-        }
-        let (weight, limit) = (request.ask.weight(), share(INBOX_BYTES_MAX));
-        if self.bytes + self.taken_bytes + weight > limit {
-            return Err(Refusal::Overloaded { what: "bytes of requests waiting", limit });
-        }
+        let weight = request.ask.weight();
+        self.load().admits(request.ask.kind(), weight)?;
         self.bytes += weight;
         Ok(())
     }

@@ -52,12 +52,12 @@ mod ticket;
 mod wait;
 mod workers;
 
-pub use ask::{Answer, Ask, Caller, Outcome, Query, Refusal, Request, TaskFilter};
+pub use ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request, TaskFilter};
 pub use clock::{ClockJump, LogClock, Reading};
 pub use embedded::{Change, Error, Opening, Tenure, Watch, new_task};
 pub use feed::{Feed, Followed, Follower, Position};
 pub use history::{History, Step, history};
-pub use inbox::{Inbox, WakesFor};
+pub use inbox::{Inbox, Load, WakesFor};
 pub use info::{Grant, Status, TaskInfo, TaskPage, Work};
 pub use recover::{Failure, Progress, Recovery, recover};
 pub use step::{Coordinator, Next};

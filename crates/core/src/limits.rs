@@ -8,6 +8,9 @@ pub const RECORD_BYTES_MAX: usize = 8 << 20;
 pub const BATCH_ITEMS_MAX: usize = 10_000;
 /// Leases given to one request.
 pub const LEASE_TASKS_MAX: u32 = 1_000;
+/// Bytes of payloads and tags after which a lease request gets no more; the task that passes it is
+/// still given.
+pub const LEASE_BYTES: usize = 2 << 20;
 /// Queues that one lease request may name.
 pub const LEASE_QUEUES_MAX: usize = 100;
 /// Ready tasks that one lease request looks at: those it may get, and as many whose deadline has

@@ -3,11 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use tenure_coordinator::Tenure;
+use tenure_coordinator::{Answer, Ask, Tenure};
 use tokio::sync::watch;
 
+use crate::admit::Bodies;
 use crate::grpc::Streams;
 use crate::limits::SUBSCRIBERS_MAX;
+use crate::lines::{Scribe, name_of};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
 
@@ -18,6 +20,8 @@ pub(crate) struct App {
     pub(crate) started: Instant,
     pub(crate) metrics: Metrics,
     pub(crate) streams: Streams,
+    pub(crate) scribe: Scribe,
+    pub(crate) bodies: Bodies,
     subscribers: AtomicUsize,
     stop: watch::Sender<bool>,
 }
@@ -41,20 +45,35 @@ impl Stopping {
 pub(crate) struct Subscription(std::sync::Arc<App>);
 
 impl App {
-    pub(crate) fn new(tenure: Tenure) -> Self {
+    pub(crate) fn new(tenure: Tenure, scribe: Scribe) -> Self {
         Self {
             tenure,
             started: Instant::now(),
             metrics: Metrics::default(),
             streams: Streams::default(),
+            scribe,
+            bodies: Bodies::default(),
             subscribers: AtomicUsize::new(0),
             stop: watch::Sender::new(false),
         }
     }
 
+    /// Asks, and waits for the outcome.
+    pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer, Problem> {
+        let asked = name_of(&ask);
+        let outcome = self.tenure.ask(ask).await;
+        self.scribe.heard(asked, &outcome);
+        Ok(outcome?)
+    }
+
     /// Tells streams to end.
     pub(crate) fn stop(&self) {
         self.stop.send_replace(true);
+    }
+
+    /// Whether the server is about to end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
     }
 
     /// Hears when streams should end.

@@ -6,10 +6,12 @@ use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::{Authority, Uri};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use tenure_coordinator::Kind;
 
+use crate::admit::{drain, is_stream, kind_of, kind_of_method};
 use crate::app::App;
 use crate::grpc::{as_grpc, is_grpc};
 use crate::problem::Problem;
@@ -37,9 +39,26 @@ pub(crate) async fn guard(
     let start = Instant::now();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let is_grpc = is_grpc(request.headers());
-    let answer = match guarded.guard.check(request.headers(), request.uri()) {
+    let app = &guarded.app;
+    let kind = match (is_grpc, route.as_deref()) {
+        (true, _) => kind_of_method(request.uri().path()),
+        (false, Some(route)) => kind_of(request.method(), route),
+        (false, None) => None,
+    };
+    let checked =
+        guarded.guard.check(request.headers(), request.uri()).and_then(|()| check_room(app, kind));
+    let answer = match checked {
+        Ok(()) if is_grpc && !is_stream(request.uri().path()) => {
+            Ok(next.run(request.map(|body| app.bodies.meter(body))).await)
+        }
         Ok(()) => Ok(next.run(request).await),
-        Err(problem) => Err(problem),
+        Err(problem) => {
+            // Over HTTP/2 the rest of a request can be refused on its own.
+            if request.version() < Version::HTTP_2 {
+                drain(request.into_body());
+            }
+            Err(problem)
+        }
     };
     let response = match is_grpc {
         true => as_grpc(answer),
@@ -48,6 +67,15 @@ pub(crate) async fn guard(
     let (route, status) = (route.as_deref().unwrap_or("none"), response.status().as_u16());
     guarded.app.metrics.answered(route, status, start.elapsed().as_secs_f64());
     response
+}
+
+/// Refuses before the body is read, if it would be refused after that.
+fn check_room(app: &App, kind: Option<Kind>) -> Result<(), Problem> {
+    let Some(kind) = kind else { return Ok(()) };
+    app.tenure.room_for(kind).map_err(|refusal| {
+        app.metrics.refused_unread.inc();
+        refusal.into()
+    })
 }
 
 impl Guard {

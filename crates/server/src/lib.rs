@@ -1,12 +1,15 @@
 //! The doors of Tenure: HTTP, gRPC and live updates on one port. Async ends here: behind this is the
 //! coordinator, which is asked and answers. Nothing is decided in this crate.
 
+mod admit;
 mod app;
+mod follow;
 mod grpc;
 mod guard;
 mod http;
 mod json;
 pub mod limits;
+mod lines;
 mod listen;
 mod metrics;
 pub mod problem;
@@ -16,14 +19,18 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 
+pub use crate::lines::Lines;
 pub use tenure_coordinator::Durability;
-use tenure_coordinator::{Error, Note, Opening, Progress, Tenure};
+use tenure_coordinator::{Error, Note, Opening, Position, Progress, Tenure};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::app::App;
 use crate::guard::{Guard, Guarded, guard};
+use crate::limits::{ENGINE_STOP_TIMEOUT, STOP_TIMEOUT};
+use crate::lines::Scribe;
 
 /// What a server needs to know.
 #[derive(Clone, Debug)]
@@ -36,6 +43,8 @@ pub struct Options {
     pub durability: Durability,
     /// What clients have to show; none only on a loopback address.
     pub api_key: Option<String>,
+    /// Which lines are written about what happens.
+    pub lines: Lines,
 }
 
 /// Why a server ended, or did not begin.
@@ -55,6 +64,8 @@ pub enum Failure {
         /// Which address.
         address: SocketAddr,
     },
+    /// It was told to stop, and the log did not come to its end in time.
+    Stuck,
     /// No runtime could be made.
     Runtime(std::io::Error),
 }
@@ -67,6 +78,8 @@ impl Failure {
             Failure::Engine(Error::Failed(failure)) => failure.exit_code(),
             Failure::Engine(Error::Invalid(_) | Error::Refused(_)) | Failure::Runtime(_) => 1,
             Failure::Listen { .. } => 1,
+            // As a failed write: what is durable is there, and the disk needs a look.
+            Failure::Stuck => 74,
             Failure::Unguarded { .. } => 2,
         }
     }
@@ -83,6 +96,12 @@ impl fmt::Display for Failure {
                 f,
                 "{address} can be reached by others, so an API key is needed: give one with \
                  --api-key or TENURE_API_KEY, or listen on 127.0.0.1"
+            ),
+            Failure::Stuck => write!(
+                f,
+                "the log did not come to its end within {} s and was left as it is: nothing that \
+                 was acknowledged is lost; look at the disk",
+                ENGINE_STOP_TIMEOUT.as_secs()
             ),
             Failure::Runtime(cause) => write!(f, "the server cannot begin: {cause}"),
         }
@@ -126,13 +145,16 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
     for note in tenure.notes() {
         news(News::Note(note));
     }
-    let app = Arc::new(App::new(tenure.clone()));
+    let follower = tenure.follow(Position::after(tenure.last_lsn()));
+    let scribe = Scribe::start(options.lines, follower).map_err(Failure::Runtime)?;
+    let app = Arc::new(App::new(tenure.clone(), scribe));
     let guarded = Guarded {
         app: Arc::clone(&app),
         guard: Guard { api_key: options.api_key.as_deref().map(Arc::from), is_loopback },
     };
+    let (grpc, health) = runtime.block_on(grpc::routes(&app));
     let routes = http::routes(Arc::clone(&app))
-        .merge(runtime.block_on(grpc::routes(&app)))
+        .merge(grpc)
         .layer(axum::middleware::from_fn_with_state(guarded, guard));
     let engine_ended = watch_engine(tenure.clone());
     news(News::Ready(address));
@@ -142,34 +164,44 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
                 () = told_to_stop() => tracing::info!("told to stop"),
                 _ = engine_ended.told => {}
             }
+            health.stop().await;
             app.stop();
             // Those who are parked are answered, so that their connections can end.
             tenure.close_door("the server is stopping; try again when it is back");
         };
         listen::serve(listener, routes, Arc::clone(&app), stop).await;
     });
-    drop(runtime);
+    // What reads files need not come to its end.
+    runtime.shutdown_timeout(STOP_TIMEOUT);
     drop(tenure);
-    match engine_ended.thread.join() {
+    let ended = engine_ended.outcome.recv_timeout(ENGINE_STOP_TIMEOUT);
+    app.scribe.finish();
+    match ended {
         Ok(ended) => Ok(ended?),
-        Err(panic) => std::panic::resume_unwind(panic),
+        Err(RecvTimeoutError::Timeout) => Err(Failure::Stuck),
+        Err(RecvTimeoutError::Disconnected) => match engine_ended.thread.join() {
+            Ok(()) => Ok(()),
+            Err(panic) => std::panic::resume_unwind(panic),
+        },
     }
 }
 
 struct EngineEnd {
     told: oneshot::Receiver<()>,
-    thread: std::thread::JoinHandle<Result<(), Error>>,
+    outcome: std::sync::mpsc::Receiver<Result<(), Error>>,
+    thread: std::thread::JoinHandle<()>,
 }
 
 /// Waits on a thread for the engine to end, which it does by itself only if the log fails.
 fn watch_engine(tenure: Tenure) -> EngineEnd {
     let (tell, told) = oneshot::channel();
+    let (end, outcome) = std::sync::mpsc::sync_channel(1);
     let thread = std::thread::spawn(move || {
         let ended = tenure.join();
+        let _ = end.send(ended);
         let _ = tell.send(());
-        ended
     });
-    EngineEnd { told, thread }
+    EngineEnd { told, outcome, thread }
 }
 
 async fn told_to_stop() {

@@ -12,6 +12,16 @@ pub const JSON_DEPTH_MAX: usize = 64;
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the body of a request may take to arrive.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes of all bodies that are being read, those of gRPC included.
+pub const BODIES_BYTES_MAX: usize = 256 << 20;
+/// Bytes of a refused request that are read and thrown away, so that its sender hears why.
+pub const DRAIN_BYTES_MAX: usize = 32 << 20;
+/// How long they may take to arrive.
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection may take to read what was sent to it.
+pub const READER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Bytes of tasks after which a page of a list ends; the task that passes it is still on it.
+pub const PAGE_BYTES: usize = 1 << 20;
 /// Bytes of a request's headers.
 pub const HEADER_BYTES_MAX: usize = 32 << 10;
 /// Connections at a time.
@@ -20,6 +30,8 @@ pub const CONNECTIONS_MAX: usize = 10_000;
 pub const SUBSCRIBERS_MAX: usize = 1_000;
 /// Events that wait for one subscriber that does not read.
 pub const SUBSCRIBER_EVENTS_MAX: usize = 1_024;
+/// How long a full subscriber may take to read one event; then it is let go.
+pub const SUBSCRIBER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of one gRPC message that comes in.
 pub const GRPC_MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Streams of workers at a time, those included whose leases wait for a worker to come back.
@@ -36,7 +48,13 @@ pub const CREDIT_MAX: u32 = 100_000;
 pub const DISCONNECT_GRACE_MS_DEFAULT: u64 = 5_000;
 /// The longest that a hello may say.
 pub const DISCONNECT_GRACE_MS_MAX: u64 = 60_000;
+/// Lines about transitions and refusals in one second; beyond that they are counted.
+pub const LOG_LINES_PER_S: usize = 1_000;
+/// Refusals that wait to be written; beyond that they are counted.
+pub const LOG_LINES_WAITING_MAX: usize = 1_024;
 /// How long an orderly stop waits for requests under way.
 pub const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the log may take to end after that.
+pub const ENGINE_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Tasks on one page of a list unless somebody asks for another number.
 pub const LIST_LIMIT_DEFAULT: usize = 100;

@@ -10,12 +10,15 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use socket2::SockRef;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tower::ServiceExt;
 
 use crate::app::App;
-use crate::limits::{CONNECTIONS_MAX, HEADER_BYTES_MAX, HEADER_TIMEOUT, STOP_TIMEOUT};
+use crate::limits::{
+    CONNECTIONS_MAX, HEADER_BYTES_MAX, HEADER_TIMEOUT, READER_TIMEOUT, STOP_TIMEOUT,
+};
 
 /// After a failed accept, so long nothing is accepted: there are no descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -52,6 +55,8 @@ pub(crate) async fn serve(
             continue;
         };
         let _ = stream.set_nodelay(true);
+        // Whoever does not read what was sent is cut off by the system.
+        let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(READER_TIMEOUT));
         let service =
             TowerToHyperService::new(routes.clone().map_request(
                 |request: hyper::Request<Incoming>| request.map(axum::body::Body::new),

@@ -12,6 +12,8 @@ use prometheus_client::registry::Registry;
 use tenure_coordinator::Status;
 use tenure_core::state::StateName;
 
+use crate::app::App;
+
 /// Counters of the doors.
 #[derive(Debug)]
 pub(crate) struct Metrics {
@@ -20,6 +22,8 @@ pub(crate) struct Metrics {
     pub(crate) connections: Gauge,
     pub(crate) connections_refused: Counter,
     pub(crate) events_sent: Counter,
+    pub(crate) subscribers_dropped: Counter,
+    pub(crate) refused_unread: Counter,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -50,6 +54,8 @@ impl Default for Metrics {
             connections: Gauge::default(),
             connections_refused: Counter::default(),
             events_sent: Counter::default(),
+            subscribers_dropped: Counter::default(),
+            refused_unread: Counter::default(),
         }
     }
 }
@@ -62,7 +68,7 @@ impl Metrics {
     }
 
     /// Everything, as Prometheus reads it.
-    pub(crate) fn show(&self, status: &Status, uptime_s: f64, subscribers: usize) -> String {
+    pub(crate) fn show(&self, status: &Status, uptime_s: f64, app: &App) -> String {
         let mut registry = Registry::with_prefix("tenure");
         registry.register("http_requests", "Requests by route and status", self.requests.clone());
         registry.register("http_request_seconds", "Time to answer", self.seconds.clone());
@@ -73,6 +79,16 @@ impl Metrics {
             self.connections_refused.clone(),
         );
         registry.register("events_sent", "Live updates sent", self.events_sent.clone());
+        registry.register(
+            "subscribers_dropped",
+            "Followers that did not read",
+            self.subscribers_dropped.clone(),
+        );
+        registry.register(
+            "requests_refused_unread",
+            "Requests refused before their body was read, because there is too much to do",
+            self.refused_unread.clone(),
+        );
         let tasks = Family::<StateLabel, Gauge>::default();
         for state in StateName::ALL {
             let label = StateLabel { state: Shown(state.as_str()) };
@@ -82,12 +98,16 @@ impl Metrics {
         let uptime = Gauge::<f64, AtomicU64>::default();
         uptime.set(uptime_s);
         registry.register("uptime_seconds", "Since the start", uptime);
+        let load = app.tenure.load();
         let gauges = [
             ("lsn", "The last record", status.lsn.0),
             ("durable_lsn", "The last record that was told", status.released.0),
             ("parked_leases", "Lease requests that wait", status.parked_leases as u64),
             ("parked_readers", "Readers that wait", status.parked_readers as u64),
-            ("subscribers", "Followers of live updates", subscribers as u64),
+            ("subscribers", "Followers of live updates", app.subscribers() as u64),
+            ("inbox_requests", "Requests that wait to be decided", load.requests as u64),
+            ("inbox_bytes", "What those requests hold, about", load.bytes as u64),
+            ("bodies_bytes", "Bytes of requests that are being read", app.bodies.bytes() as u64),
         ];
         for (name, help, value) in gauges {
             let gauge = Gauge::<i64>::default();

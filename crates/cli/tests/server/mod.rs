@@ -112,6 +112,9 @@ impl Drop for Server {
 fn command(folder: &Path, args: &[&str], envs: &[(&str, &str)]) -> Command {
     let mut command = Command::new(TENURE);
     command.arg("serve").arg("--data").arg(folder).args(args).envs(envs.iter().copied());
+    if !args.contains(&"--log") {
+        command.args(["--log", "quiet"]);
+    }
     command
 }
 

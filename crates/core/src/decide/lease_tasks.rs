@@ -7,7 +7,8 @@ use super::{Verdict, about, stamp};
 use crate::apply;
 use crate::command::{LeaseRef, LeaseTasks, Leased, Reply};
 use crate::event::{Event, Granted, LeaseGranted};
-use crate::limits::{LEASE_QUEUES_MAX, LEASE_SCAN_MAX, LEASE_TASKS_MAX};
+use crate::id::TaskId;
+use crate::limits::{LEASE_BYTES, LEASE_QUEUES_MAX, LEASE_SCAN_MAX, LEASE_TASKS_MAX};
 use crate::planted::{self, Bug};
 use crate::rejection::Rejection;
 use crate::state::{Draft, Ledger, QueueRef};
@@ -29,7 +30,9 @@ pub(super) fn decide<'c>(
     let mut leased = Vec::new();
     let name = command.worker.share();
     let worker = draft.worker_named(&name);
+    let mut bytes = 0;
     while grants.len() < tasks_max
+        && bytes < LEASE_BYTES
         && let Some(next) = next.next()
     {
         let task_id = next.task_id;
@@ -45,6 +48,7 @@ pub(super) fn decide<'c>(
         about.attempt += u32::from(!planted::has(Bug::AttemptCountedLate));
         let item = Granted { about, lease_id, lease_ms, expires_at };
         apply::lease::granted(draft, stamp(draft, now), worker, &item);
+        bytes += bytes_of(draft, task_id);
         leased.push(Leased { task_id, lease_id, expires_at });
         grants.push(item);
     }
@@ -53,6 +57,13 @@ pub(super) fn decide<'c>(
         return Ok(Verdict::Answer(reply));
     }
     Ok(Verdict::Append(Event::LeaseGranted(LeaseGranted { worker: name, grants }), reply))
+}
+
+/// What a grant of this task adds to an answer, beside its fixed part.
+fn bytes_of(draft: &Draft<'_>, task_id: TaskId) -> usize {
+    let Some(task) = draft.base().task(task_id) else { return 0 };
+    let tags = task.tags().iter().map(|(key, value)| key.len() + value.len());
+    task.payload().len() + tags.sum::<usize>()
 }
 
 /// The queues that exist and are not paused, each once.

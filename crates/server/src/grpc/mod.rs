@@ -18,6 +18,8 @@ use axum::Router;
 use tenure_coordinator::{Answer, Ask};
 use tenure_proto::v1;
 use tonic::service::Routes;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
 
 use crate::app::App;
 use crate::limits::GRPC_MESSAGE_BYTES_MAX;
@@ -38,7 +40,7 @@ struct Door {
 impl Door {
     /// Asks, and waits for the outcome.
     async fn ask(&self, ask: Ask) -> Result<Answer, Problem> {
-        Ok(self.app.tenure.ask(ask).await?)
+        self.app.ask(ask).await
     }
 }
 
@@ -48,7 +50,7 @@ fn unexpected<T>() -> Result<T, tonic::Status> {
 }
 
 /// All that gRPC offers.
-pub(crate) async fn routes(app: &Arc<App>) -> Router {
+pub(crate) async fn routes(app: &Arc<App>) -> (Router, Health) {
     use v1::events_server::EventsServer;
     use v1::queues_server::QueuesServer;
     use v1::status_server::StatusServer;
@@ -57,11 +59,8 @@ pub(crate) async fn routes(app: &Arc<App>) -> Router {
 
     let door = Door { app: Arc::clone(app) };
     let (health, health_server) = tonic_health::server::health_reporter();
-    health.set_serving::<TasksServer<Door>>().await;
-    health.set_serving::<WorkersServer<Door>>().await;
-    health.set_serving::<QueuesServer<Door>>().await;
-    health.set_serving::<EventsServer<Door>>().await;
-    health.set_serving::<StatusServer<Door>>().await;
+    let health = Health(health);
+    health.set(ServingStatus::Serving).await;
     let tasks = TasksServer::new(door.clone()).max_decoding_message_size(GRPC_MESSAGE_BYTES_MAX);
     let workers =
         WorkersServer::new(door.clone()).max_decoding_message_size(GRPC_MESSAGE_BYTES_MAX);
@@ -83,5 +82,27 @@ pub(crate) async fn routes(app: &Arc<App>) -> Router {
             routes
         }
     };
-    routes.into_axum_router()
+    (routes.into_axum_router(), health)
+}
+
+/// Says how the services stand, to those who ask or watch.
+pub(crate) struct Health(HealthReporter);
+
+impl Health {
+    /// Nothing is served any more.
+    pub(crate) async fn stop(&self) {
+        self.set(ServingStatus::NotServing).await;
+    }
+
+    async fn set(&self, status: ServingStatus) {
+        // The empty name is the server as a whole.
+        let names = ["", "Tasks", "Workers", "Queues", "Events", "Status"];
+        for name in names {
+            let name = match name {
+                "" => String::new(),
+                name => format!("tenure.v1.{name}"),
+            };
+            self.0.set_service_status(name, status).await;
+        }
+    }
 }

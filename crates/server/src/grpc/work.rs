@@ -294,8 +294,11 @@ impl Stream {
         let leases = leases.chain(report.releases.iter().copied()).collect();
         let said = Said { heartbeats: report.heartbeats.len(), leases };
         let ticket = self.app.tenure.ask(Ask::Command(Command::ReportTasks(report)));
+        let app = Arc::clone(&self.app);
         Box::pin(async move {
-            let outcome = match ticket.await {
+            let outcome = ticket.await;
+            app.scribe.heard("ReportTasks", &outcome);
+            let outcome = match outcome {
                 Ok(Answer::Reported(reported)) => Ok(reported),
                 Ok(_) => unreachable!("reports are answered so"),
                 Err(refusal) => Err(refusal.into()),

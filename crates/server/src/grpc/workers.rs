@@ -39,14 +39,8 @@ impl v1::workers_server::Workers for Door {
         let lease = parse::lease_of(request.task_id, request.lease_id);
         let heartbeat = Ask::Command(Command::Heartbeat(lease));
         let Answer::Extended(extended) = self.ask(heartbeat).await? else { return unexpected() };
-        if request.progress.is_some() || request.message.is_some() {
-            tracing::info!(
-                task = request.task_id,
-                progress = request.progress,
-                message = request.message,
-                "progress"
-            );
-        }
+        let message = request.message.as_deref();
+        self.app.scribe.progress(request.task_id, request.progress, message);
         Ok(Response::new(v1::HeartbeatResponse {
             expires_at: extended.expires_at.0,
             cancel_requested: extended.cancel_requested,

@@ -1,9 +1,7 @@
-//! Live updates: server-sent events, from any record that is still in the log. A reader that is
-//! slow is not waited for: it holds a bounded number of events, and the log has the rest.
+//! Live updates as server-sent events, from any record that is still in the log.
 
-use std::future::poll_fn;
+use std::convert::Infallible;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use axum::extract::{RawQuery, State};
@@ -11,16 +9,12 @@ use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use tenure_coordinator::{Followed, Follower, Position, ReadLog};
 use tenure_core::event::Record;
-use tenure_core::id::Lsn;
 use tenure_core::transition::Transition;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 
-use crate::app::{App, Subscription};
+use crate::app::App;
+use crate::follow::{End, Shown, Wanted, parse_after, subscribe};
 use crate::json as parse;
-use crate::limits::SUBSCRIBER_EVENTS_MAX;
 use crate::problem::Problem;
 use crate::wire::shown::moment;
 
@@ -35,20 +29,6 @@ struct EventsQuery {
     task: Option<u64>,
     run: Option<u64>,
     queue: Option<String>,
-}
-
-/// Which transitions a reader wants.
-#[derive(Clone, Debug)]
-struct Wanted {
-    task: Option<u64>,
-    queue: Option<String>,
-}
-
-impl Wanted {
-    fn takes(&self, step: &Transition<'_>) -> bool {
-        self.task.is_none_or(|task| task == step.task_id.0)
-            && self.queue.as_deref().is_none_or(|queue| queue == step.queue)
-    }
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -81,93 +61,26 @@ pub(super) async fn events(
         return Err(Problem::invalid("run is given, but there are no workflows yet; leave it out"));
     }
     let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let after = match query.after.as_deref().or(resumed) {
-        Some(text) => parse_position(text)?,
-        None => Position::after(app.tenure.last_lsn()),
-    };
-    if after.lsn > app.tenure.last_lsn() {
-        return Err(Problem::invalid(format!(
-            "after is {}, but the last record is {}",
-            after.lsn,
-            app.tenure.last_lsn()
-        )));
-    }
-    let subscription = app.subscribe()?;
-    let mut follower = app.tenure.follow(after);
-    // Whether it is still there is known now, while the status can still say so.
-    if let Followed::Trimmed(oldest) = probe(&mut follower)? {
-        return Err(tenure_coordinator::Refusal::Trimmed { oldest }.into());
-    }
-    let follower = app.tenure.follow(after);
+    let after = parse_after(&app, query.after.as_deref().or(resumed))?;
     let wanted = Wanted { task: query.task, queue: query.queue };
-    let (send, receive) = mpsc::channel(SUBSCRIBER_EVENTS_MAX);
-    tokio::spawn(follow(app, subscription, follower, wanted, send));
-    let stream = ReceiverStream::new(receive);
+    let stream = subscribe::<Sent>(&app, after, wanted).await?;
     Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
 
-fn probe(follower: &mut Follower<impl ReadLog>) -> Result<Followed, Problem> {
-    follower.next(|_, _| {}).map_err(|failure| Problem::new("unavailable", failure.to_string()))
-}
+type Sent = Result<Event, Infallible>;
 
-/// `LSN` or `LSN.index`.
-pub(crate) fn parse_position(text: &str) -> Result<Position, Problem> {
-    let wrong =
-        || Problem::invalid(format!("after is {text:?}; it must be an LSN or the id of an event"));
-    let (lsn, index) = match text.split_once('.') {
-        Some((lsn, index)) => (lsn, Some(index.parse().map_err(|_| wrong())?)),
-        None => (text, None),
-    };
-    Ok(Position { lsn: Lsn(lsn.parse().map_err(|_| wrong())?), index })
-}
+impl Shown for Sent {
+    fn event(record: &Record<'_>, step: &Transition<'_>) -> Self {
+        Ok(show(record, step))
+    }
 
-type Sent = Result<Event, std::convert::Infallible>;
-
-/// Reads for one subscriber until it is gone or everything has ended.
-async fn follow<R: ReadLog + Send + 'static>(
-    app: Arc<App>,
-    _subscription: Subscription,
-    mut follower: Follower<R>,
-    wanted: Wanted,
-    send: mpsc::Sender<Sent>,
-) {
-    loop {
-        let ready = poll_fn(|context| match follower.is_ready(context.waker()) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        });
-        tokio::select! {
-            () = ready => {}
-            () = send.closed() => return,
-        }
-        let filter = wanted.clone();
-        // It may read files.
-        let read = tokio::task::spawn_blocking(move || {
-            let mut events = Vec::new();
-            let found = follower.next(|record, step| {
-                if filter.takes(step) {
-                    events.push(show(record, step));
-                }
-            });
-            (follower, found, events)
-        });
-        let Ok((back, found, events)) = read.await else { return };
-        follower = back;
-        for event in events {
-            app.metrics.events_sent.inc();
-            if send.send(Ok(event)).await.is_err() {
-                return;
+    /// A stream that just ends is taken up again by its reader; one that was trimmed cannot be.
+    fn end(why: End) -> Option<Self> {
+        match why {
+            End::Trimmed(oldest) => {
+                Some(Ok(Event::default().event("log_trimmed").data(oldest.to_string())))
             }
-        }
-        match found {
-            Ok(Followed::Frame | Followed::UpToDate) => {}
-            Ok(Followed::Closed) | Err(_) => return,
-            Ok(Followed::Trimmed(oldest)) => {
-                // The reader was too slow for the log itself. It can come back and is told so.
-                let gone = Event::default().event("log_trimmed").data(oldest.to_string());
-                let _ = send.send(Ok(gone)).await;
-                return;
-            }
+            End::Over(_) => None,
         }
     }
 }

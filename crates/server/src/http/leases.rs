@@ -53,14 +53,7 @@ pub(super) async fn heartbeat(
     else {
         return unexpected();
     };
-    if body.progress.is_some() || body.message.is_some() {
-        tracing::info!(
-            task = lease.task_id.0,
-            progress = body.progress.map(tracing::field::display),
-            message = body.message.as_deref(),
-            "progress"
-        );
-    }
+    app.scribe.progress(lease.task_id.0, body.progress, body.message.as_deref());
     Ok(json(&ShownExtension {
         expires_at: moment(extended.expires_at),
         cancel_requested: extended.cancel_requested,

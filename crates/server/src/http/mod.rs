@@ -1,6 +1,6 @@
 //! HTTP: one file per noun. A handler parses, asks, and shows; it decides nothing.
 
-pub(crate) mod events;
+mod events;
 mod leases;
 mod operate;
 mod page;
@@ -9,15 +9,13 @@ mod tasks;
 mod workers;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Serialize;
 use tenure_coordinator::{Answer, Ask};
 use utoipa::OpenApi;
@@ -25,7 +23,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::limits::{BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX, BODY_TIMEOUT};
+use crate::limits::{BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX};
 use crate::problem::Problem;
 
 /// All that HTTP offers.
@@ -93,43 +91,25 @@ pub(crate) struct Whole(pub Bytes);
 /// The same for a batch, which may be larger.
 pub(crate) struct WholeBatch(pub Bytes);
 
-impl<S: Sync> FromRequest<S> for Whole {
+impl FromRequest<Arc<App>> for Whole {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        read(request.into_body(), BODY_BYTES_MAX).await.map(Self)
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        app.bodies.read(request.into_body(), BODY_BYTES_MAX).await.map(Self)
     }
 }
 
-impl<S: Sync> FromRequest<S> for WholeBatch {
+impl FromRequest<Arc<App>> for WholeBatch {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        read(request.into_body(), BATCH_BODY_BYTES_MAX).await.map(Self)
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        app.bodies.read(request.into_body(), BATCH_BODY_BYTES_MAX).await.map(Self)
     }
-}
-
-async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
-    let whole = Limited::new(body, limit).collect();
-    match tokio::time::timeout(BODY_TIMEOUT, whole).await {
-        Ok(Ok(whole)) => Ok(whole.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Problem::new(
-            "payload_too_large",
-            format!("the body has more than {limit} bytes; send less, or in several requests"),
-        )),
-        Ok(Err(error)) => Err(Problem::invalid(format!("the body could not be read: {error}"))),
-        Err(_) => Err(slow(BODY_TIMEOUT)),
-    }
-}
-
-fn slow(limit: Duration) -> Problem {
-    let detail = format!("the body did not arrive within {} s", limit.as_secs());
-    Problem::new("request_timeout", detail)
 }
 
 /// Asks, and waits for the outcome.
 async fn ask(app: &App, ask: Ask) -> Result<Answer, Problem> {
-    Ok(app.tenure.ask(ask).await?)
+    app.ask(ask).await
 }
 
 /// An answer of another kind than the ask has.

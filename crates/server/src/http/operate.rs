@@ -25,6 +25,12 @@ pub(super) async fn healthz() -> &'static str {
 /// The engine answers: the log was replayed and its thread is alive.
 #[utoipa::path(get, path = "/readyz", tag = "operate", summary = "Does it serve", responses((status = 200, description = "It does", body = String), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
+    if app.is_stopping() {
+        return Err(Problem::new(
+            "unavailable",
+            "the server is stopping; try again when it is back",
+        ));
+    }
     read_status(&app).await?;
     Ok("ok\n")
 }
@@ -95,7 +101,7 @@ async fn state_hash(app: &App) -> Result<String, Problem> {
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Outcome {
     let status = read_status(&app).await?;
     let uptime_s = app.started.elapsed().as_secs_f64();
-    let text = app.metrics.show(&status, uptime_s, app.subscribers());
+    let text = app.metrics.show(&status, uptime_s, &app);
     let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, media_type)], text).into_response())
 }

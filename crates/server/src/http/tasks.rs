@@ -18,6 +18,7 @@ use crate::app::App;
 use crate::json as parse;
 use crate::limits::LIST_LIMIT_DEFAULT;
 use crate::problem::Problem;
+use crate::wire::page::cut;
 use crate::wire::request::{BatchBody, CancelBody, NewTaskBody};
 use crate::wire::shown::{ShownStep, ShownTask};
 use crate::wire::terms;
@@ -144,6 +145,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
     let Answer::Tasks(page) = ask(&app, Ask::Query(Query::Tasks(filter))).await? else {
         return unexpected();
     };
+    let page = cut(page);
     let items = page.tasks.iter().map(ShownTask::of).collect();
     Ok(json(&List { items, next_cursor: page.next.map(|id| id.to_string()) }))
 }

@@ -1,6 +1,8 @@
 //! A worker asks for work.
 
 use super::*;
+use crate::limits::PAYLOAD_BYTES_MAX;
+use crate::terms::Payload;
 
 #[test]
 fn only_a_task_that_waits_and_whose_moment_has_come_is_leased() {
@@ -40,5 +42,20 @@ fn nobody_gets_more_than_was_asked_for_or_is_there() {
     for (asked, leased) in [(1, 1), (5, 3), (5, 3)] {
         world.play(&lease_of(&["q", "q", "unknown"], asked));
         assert_eq!(ids(&world), leased);
+    }
+}
+
+#[test]
+fn large_payloads_end_a_grant_early_but_one_is_always_given() {
+    let mut world = World::new();
+    let payload = || Payload::parse("payload", vec![b'1'; PAYLOAD_BYTES_MAX]).unwrap();
+    let task = || NewTask { key: None, payload: payload(), ..body(Fresh) };
+    for _ in 0..5 {
+        world.play(&Command::SubmitTasks(SubmitTasks { tasks: vec![task()] }));
+    }
+    let leased = |world: &World| world.state.counts().of(StateName::Leased);
+    for sum in [2, 4, 5] {
+        world.play(&lease_of(&["q"], 100));
+        assert_eq!(leased(&world), sum);
     }
 }

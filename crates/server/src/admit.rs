@@ -1,0 +1,248 @@
+//! When there is too much to do, those who hurt least are refused, and before their bodies are
+//! read: new work first, then everything but word from workers. What is read is bounded too.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::Method;
+use http_body_util::BodyExt;
+use hyper::body::{Frame, SizeHint};
+use tenure_coordinator::Kind;
+use tokio::time::Sleep;
+use tonic::Status;
+
+use crate::limits::{BODIES_BYTES_MAX, BODY_TIMEOUT, DRAIN_BYTES_MAX, DRAIN_TIMEOUT};
+use crate::problem::Problem;
+
+/// How urgent a request over HTTP is, by its route; none for what is always let in.
+pub(crate) fn kind_of(method: &Method, route: &str) -> Option<Kind> {
+    match (method.as_str(), route) {
+        ("POST", "/v1/tasks" | "/v1/tasks/batch" | "/v1/tasks/{id}/retry") => Some(Kind::Submit),
+        (
+            "POST",
+            "/v1/tasks/{id}/heartbeat"
+            | "/v1/tasks/{id}/complete"
+            | "/v1/tasks/{id}/fail"
+            | "/v1/tasks/{id}/release"
+            | "/v1/reports",
+        )
+        | ("DELETE", "/v1/workers/{id}") => Some(Kind::Report),
+        (_, route) if route.starts_with("/v1/") => Some(Kind::Other),
+        _ => None,
+    }
+}
+
+/// The same for gRPC, by its path. Streams are let in: each of their messages is looked at.
+pub(crate) fn kind_of_method(path: &str) -> Option<Kind> {
+    match path.strip_prefix("/tenure.v1.")? {
+        "Tasks/Submit" | "Tasks/SubmitBatch" | "Tasks/Retry" => Some(Kind::Submit),
+        "Workers/Heartbeat" | "Workers/Complete" | "Workers/Fail" | "Workers/Release"
+        | "Workers/Report" | "Workers/SignOff" => Some(Kind::Report),
+        "Tasks/SubmitStream" | "Workers/Work" | "Events/Watch" => None,
+        _ => Some(Kind::Other),
+    }
+}
+
+/// Whether more than one message may come in.
+pub(crate) fn is_stream(path: &str) -> bool {
+    matches!(path, "/tenure.v1.Tasks/SubmitStream" | "/tenure.v1.Workers/Work")
+        || path.starts_with("/grpc.reflection.")
+}
+
+/// Bytes of all bodies that are being read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bodies {
+    bytes: Arc<AtomicUsize>,
+}
+
+/// One body's share of them, until it is dropped.
+#[derive(Debug)]
+struct Share {
+    bodies: Bodies,
+    bytes: usize,
+}
+
+impl Bodies {
+    /// What is being read at the moment.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Reads a whole body, in time and within bounds. What is left of one that is refused is thrown
+    /// away beside, so that its sender hears why.
+    pub(crate) async fn read(&self, mut body: Body, limit: usize) -> Result<Bytes, Problem> {
+        let whole = tokio::time::timeout(BODY_TIMEOUT, self.gather(&mut body, limit)).await;
+        let whole = whole.unwrap_or_else(|_| Err(slow()));
+        if whole.is_err() {
+            drain(body);
+        }
+        whole
+    }
+
+    async fn gather(&self, body: &mut Body, limit: usize) -> Result<Bytes, Problem> {
+        if HttpBody::size_hint(body).lower() > limit as u64 {
+            return Err(too_large(limit));
+        }
+        let mut share = Share { bodies: self.clone(), bytes: 0 };
+        let mut whole = Vec::new();
+        let mut first = Bytes::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| {
+                Problem::invalid(format!("the body could not be read: {error}"))
+            })?;
+            let Ok(data) = frame.into_data() else { continue };
+            if share.bytes + data.len() > limit {
+                return Err(too_large(limit));
+            }
+            share.add(data.len())?;
+            // Most bodies come in one piece, which need not be copied.
+            match first.is_empty() && whole.is_empty() {
+                true => first = data,
+                false => {
+                    whole.extend_from_slice(&std::mem::take(&mut first));
+                    whole.extend_from_slice(&data);
+                }
+            }
+        }
+        Ok(if whole.is_empty() { first } else { whole.into() })
+    }
+
+    /// The body of a gRPC request with one message: what it holds counts, and it has to come in
+    /// time.
+    pub(crate) fn meter(&self, body: Body) -> Body {
+        let share = Share { bodies: self.clone(), bytes: 0 };
+        let deadline = Box::pin(tokio::time::sleep(BODY_TIMEOUT));
+        Body::new(Metered { body, share, deadline })
+    }
+}
+
+impl Share {
+    fn add(&mut self, bytes: usize) -> Result<(), Problem> {
+        self.bytes += bytes;
+        let before = self.bodies.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before + bytes <= BODIES_BYTES_MAX {
+            return Ok(());
+        }
+        let detail = format!(
+            "{BODIES_BYTES_MAX} bytes of requests are being read already; try again in a moment"
+        );
+        Err(Problem::new("overloaded", detail))
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.bodies.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+struct Metered {
+    body: Body,
+    share: Share,
+    deadline: Pin<Box<Sleep>>,
+}
+
+impl HttpBody for Metered {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let frame = match Pin::new(&mut self.body).poll_frame(context) {
+            Poll::Ready(frame) => frame,
+            Poll::Pending => {
+                ready!(self.deadline.as_mut().poll(context));
+                return Poll::Ready(Some(Err(slow().into())));
+            }
+        };
+        let frame = frame.map(|frame| {
+            let frame = frame.map_err(|error| Status::cancelled(error.to_string()))?;
+            self.share.add(frame.data_ref().map_or(0, Bytes::len))?;
+            Ok(frame)
+        });
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        HttpBody::size_hint(&self.body)
+    }
+}
+
+/// Reads on for a while and throws it away. Whoever is still talking would not hear the answer
+/// if the connection were closed now.
+pub(crate) fn drain(mut body: Body) {
+    if body.is_end_stream() {
+        return;
+    }
+    tokio::spawn(async move {
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, async {
+            let mut bytes = 0;
+            while let Some(Ok(frame)) = body.frame().await {
+                bytes += frame.data_ref().map_or(0, Bytes::len);
+                if bytes > DRAIN_BYTES_MAX {
+                    return;
+                }
+            }
+        })
+        .await;
+    });
+}
+
+fn too_large(limit: usize) -> Problem {
+    let detail = format!("the body has more than {limit} bytes; send less, or in several requests");
+    Problem::new("payload_too_large", detail)
+}
+
+fn slow() -> Problem {
+    let detail = format!("the body did not arrive within {} s", BODY_TIMEOUT.as_secs());
+    Problem::new("request_timeout", detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn word_from_workers_is_the_last_to_be_refused() {
+        let kind = |method: Method, route| kind_of(&method, route);
+        assert_eq!(kind(Method::POST, "/v1/tasks"), Some(Kind::Submit));
+        assert_eq!(kind(Method::GET, "/v1/tasks"), Some(Kind::Other));
+        assert_eq!(kind(Method::POST, "/v1/tasks/{id}/complete"), Some(Kind::Report));
+        assert_eq!(kind(Method::GET, "/healthz"), None);
+        assert_eq!(kind_of_method("/tenure.v1.Tasks/SubmitBatch"), Some(Kind::Submit));
+        assert_eq!(kind_of_method("/tenure.v1.Workers/Report"), Some(Kind::Report));
+        assert_eq!(kind_of_method("/tenure.v1.Tasks/List"), Some(Kind::Other));
+        assert_eq!(kind_of_method("/tenure.v1.Workers/Work"), None);
+        assert_eq!(kind_of_method("/grpc.health.v1.Health/Check"), None);
+        assert!(Kind::Report < Kind::Other && Kind::Other < Kind::Submit);
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_whole_or_refused_and_gives_its_share_back() {
+        let bodies = Bodies::default();
+        let chunks = |count: usize| {
+            let chunk = || Ok::<_, std::convert::Infallible>(Bytes::from_static(b"abcd"));
+            Body::from_stream(futures_util::stream::iter((0..count).map(move |_| chunk())))
+        };
+        assert_eq!(bodies.read(chunks(1), 8).await.unwrap(), "abcd");
+        assert_eq!(bodies.read(chunks(2), 8).await.unwrap(), "abcdabcd");
+        assert_eq!(bodies.read(chunks(0), 8).await.unwrap(), "");
+        assert_eq!(bodies.read(chunks(3), 8).await.unwrap_err().code, "payload_too_large");
+        let announced = Body::from(vec![0; 9]);
+        assert_eq!(bodies.read(announced, 8).await.unwrap_err().code, "payload_too_large");
+        let mut share = Share { bodies: bodies.clone(), bytes: 0 };
+        share.add(BODIES_BYTES_MAX).unwrap();
+        assert_eq!(bodies.read(chunks(1), 8).await.unwrap_err().code, "overloaded");
+        drop(share);
+        assert_eq!(bodies.bytes(), 0);
+    }
+}
