@@ -12,6 +12,7 @@ use crate::limits::SUBSCRIBERS_MAX;
 use crate::lines::{Scribe, name_of};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
+use crate::turnstile::Turnstile;
 
 /// The engine, and what is counted around it.
 #[derive(Debug)]
@@ -22,6 +23,7 @@ pub(crate) struct App {
     pub(crate) streams: Streams,
     pub(crate) scribe: Scribe,
     pub(crate) bodies: Bodies,
+    pub(crate) turnstile: Turnstile,
     subscribers: AtomicUsize,
     stop: watch::Sender<bool>,
 }
@@ -53,6 +55,7 @@ impl App {
             streams: Streams::default(),
             scribe,
             bodies: Bodies::default(),
+            turnstile: Turnstile::default(),
             subscribers: AtomicUsize::new(0),
             stop: watch::Sender::new(false),
         }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use axum::body::HttpBody;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderMap, Version, header};
@@ -15,6 +16,7 @@ use crate::admit::{drain, is_stream, kind_of, kind_of_method};
 use crate::app::App;
 use crate::grpc::{as_grpc, is_grpc};
 use crate::problem::Problem;
+use crate::turnstile::Turn;
 
 /// The rules of one listener.
 #[derive(Clone, Debug)]
@@ -37,21 +39,25 @@ pub(crate) async fn guard(
     next: Next,
 ) -> Response {
     let start = Instant::now();
-    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let route = route.as_ref().map(MatchedPath::as_str);
     let is_grpc = is_grpc(request.headers());
     let app = &guarded.app;
-    let kind = match (is_grpc, route.as_deref()) {
+    let kind = match (is_grpc, route) {
         (true, _) => kind_of_method(request.uri().path()),
         (false, Some(route)) => kind_of(request.method(), route),
         (false, None) => None,
     };
-    let checked =
-        guarded.guard.check(request.headers(), request.uri()).and_then(|()| check_room(app, kind));
-    let answer = match checked {
-        Ok(()) if is_grpc && !is_stream(request.uri().path()) => {
+    let admitted = match guarded.guard.check(request.headers(), request.uri()) {
+        Ok(()) => admit(app, kind, HttpBody::size_hint(request.body()).lower()).await,
+        Err(problem) => Err(problem),
+    };
+    // A turn is held until there is an answer.
+    let answer = match admitted {
+        Ok(_turn) if is_grpc && !is_stream(request.uri().path()) => {
             Ok(next.run(request.map(|body| app.bodies.meter(body))).await)
         }
-        Ok(()) => Ok(next.run(request).await),
+        Ok(_turn) => Ok(next.run(request).await),
         Err(problem) => {
             // Over HTTP/2 the rest of a request can be refused on its own.
             if request.version() < Version::HTTP_2 {
@@ -64,17 +70,25 @@ pub(crate) async fn guard(
         true => as_grpc(answer),
         false => answer.unwrap_or_else(IntoResponse::into_response),
     };
-    let (route, status) = (route.as_deref().unwrap_or("none"), response.status().as_u16());
+    let (route, status) = (route.unwrap_or("none"), response.status().as_u16());
     guarded.app.metrics.answered(route, status, start.elapsed().as_secs_f64());
     response
 }
 
-/// Refuses before the body is read, if it would be refused after that.
-fn check_room(app: &App, kind: Option<Kind>) -> Result<(), Problem> {
-    let Some(kind) = kind else { return Ok(()) };
-    app.tenure.room_for(kind).map_err(|refusal| {
+/// Refuses before the body is read what would be refused after that. New work waits for its turn.
+async fn admit<'a>(
+    app: &'a App,
+    kind: Option<Kind>,
+    bytes: u64,
+) -> Result<Option<Turn<'a>>, Problem> {
+    let Some(kind) = kind else { return Ok(None) };
+    let admitted = match app.tenure.room_for(kind) {
+        Ok(()) if kind == Kind::Submit => app.turnstile.enter(bytes).await.map(Some),
+        Ok(()) => Ok(None),
+        Err(refusal) => Err(refusal.into()),
+    };
+    admitted.inspect_err(|_| {
         app.metrics.refused_unread.inc();
-        refusal.into()
     })
 }
 

@@ -13,6 +13,7 @@ mod lines;
 mod listen;
 mod metrics;
 pub mod problem;
+mod turnstile;
 mod wire;
 
 use std::fmt;

@@ -14,6 +14,12 @@ pub const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of all bodies that are being read, those of gRPC included.
 pub const BODIES_BYTES_MAX: usize = 256 << 20;
+/// Bytes of requests with new work that are handled at a time; the others wait for their turn.
+pub const NEW_WORK_BYTES_AT_ONCE: u64 = 256 << 10;
+/// Requests with new work that wait for their turn.
+pub const NEW_WORK_WAITING_MAX: usize = 4_096;
+/// How long one of them may wait.
+pub const NEW_WORK_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Bytes of a refused request that are read and thrown away, so that its sender hears why.
 pub const DRAIN_BYTES_MAX: usize = 32 << 20;
 /// How long they may take to arrive.

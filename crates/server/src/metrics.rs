@@ -107,6 +107,11 @@ impl Metrics {
             ("subscribers", "Followers of live updates", app.subscribers() as u64),
             ("inbox_requests", "Requests that wait to be decided", load.requests as u64),
             ("inbox_bytes", "What those requests hold, about", load.bytes as u64),
+            (
+                "new_work_waiting",
+                "Submits that wait for their turn",
+                app.turnstile.waiting() as u64,
+            ),
             ("bodies_bytes", "Bytes of requests that are being read", app.bodies.bytes() as u64),
         ];
         for (name, help, value) in gauges {
