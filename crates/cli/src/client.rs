@@ -1,6 +1,7 @@
 //! How verbs reach a server.
 
 use std::future::Future;
+use std::net::SocketAddr;
 
 use tenure_sdk::{Client, ConnectOptions, Error};
 
@@ -11,7 +12,7 @@ use crate::failure::Failure;
 pub(crate) struct Server {
     /// Where the server is.
     #[arg(long = "server", global = true, value_name = "URL", env = "TENURE_SERVER")]
-    #[arg(default_value = "http://127.0.0.1:7070")]
+    #[arg(default_value = "http://127.0.0.1:7070", value_parser = parse_url)]
     url: String,
 
     /// What the server asks for, or what to ask clients for.
@@ -20,6 +21,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// A server that listens there, with the same key.
+    pub(crate) fn at(&self, address: SocketAddr) -> Self {
+        Self { url: format!("http://{address}"), api_key: self.api_key.clone() }
+    }
+
     /// Connects, and does something with the connection.
     pub(crate) fn with<T, F>(&self, work: impl FnOnce(Client) -> F) -> Result<T, Failure>
     where
@@ -47,7 +53,19 @@ impl Server {
             Failure::Refused(error) if error.code() == "unavailable" => {
                 Failure::Unreachable { url: self.url.clone(), error }
             }
+            Failure::Batch { cause, said, told } => {
+                Failure::Batch { cause: Box::new(self.named(*cause)), said, told }
+            }
             other => other,
         }
     }
+}
+
+/// An address with or without `http://`.
+fn parse_url(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("http://").unwrap_or(text);
+    if rest.is_empty() || rest.contains("://") {
+        return Err("an address is like http://127.0.0.1:7070".to_owned());
+    }
+    Ok(format!("http://{rest}"))
 }

@@ -9,6 +9,8 @@ use tenure_wal::{Fault, Lsn};
 const EXIT_DATA: u8 = 65;
 /// Come back, or ask for something else.
 const EXIT_REFUSED: u8 = 1;
+/// The command line asks for something that cannot be.
+const EXIT_USAGE: u8 = 2;
 /// There is no server, or no way to it.
 const EXIT_UNREACHABLE: u8 = 3;
 /// The system would not give what every program needs.
@@ -31,6 +33,13 @@ pub(crate) enum Failure {
     Refused(tenure_sdk::Error),
     /// There was no answer.
     Unreachable { url: String, error: tenure_sdk::Error },
+    /// What was asked for makes no sense.
+    Usage(String),
+    /// A task that was waited for did not come to a good end.
+    Ended { task_id: u64, state: &'static str, error: Option<tenure_sdk::wire::TaskError> },
+    /// A batch stopped before its end. `said` is the cause in other words, if there are better ones;
+    /// `told` says what is done and how to go on.
+    Batch { cause: Box<Failure>, said: Option<String>, told: String },
     /// The system gave no threads.
     NoRuntime(std::io::Error),
 }
@@ -49,7 +58,9 @@ impl Failure {
         match self {
             Failure::Log(fault) => fault.exit_code(),
             Failure::Record { .. } | Failure::Unsound { .. } => EXIT_DATA,
-            Failure::InMotion | Failure::Refused(_) => EXIT_REFUSED,
+            Failure::InMotion | Failure::Refused(_) | Failure::Ended { .. } => EXIT_REFUSED,
+            Failure::Usage(_) => EXIT_USAGE,
+            Failure::Batch { cause, .. } => cause.exit_code(),
             Failure::Unreachable { .. } => EXIT_UNREACHABLE,
             Failure::NoRuntime(_) => EXIT_SYSTEM,
             Failure::Server(failure) => failure.exit_code(),
@@ -94,6 +105,16 @@ impl fmt::Display for Failure {
                  with --server",
                 error.message()
             ),
+            Failure::Usage(sentence) => f.write_str(sentence),
+            Failure::Ended { task_id, state, error: Some(error) } => {
+                write!(f, "task {task_id} is {state}: {} ({})", error.message, error.code)
+            }
+            Failure::Ended { task_id, state, error: None } => write!(
+                f,
+                "task {task_id} is {state}; `tenure task history {task_id}` says how it came to that"
+            ),
+            Failure::Batch { said: Some(said), told, .. } => write!(f, "{said}; {told}"),
+            Failure::Batch { cause, said: None, told } => write!(f, "{cause}; {told}"),
             Failure::NoRuntime(error) => {
                 write!(f, "the system gave no threads to work with: {error}")
             }

@@ -1,9 +1,11 @@
 //! Printing. Whoever reads our output may stop whenever they like: a closed pipe is the end, not a
-//! failure. Nothing is ever colored, so `NO_COLOR` has its way.
+//! failure.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::process;
+
+use crate::plain;
 
 /// Our output could not be written, as a log's `Fault` has it.
 const EXIT_IO: i32 = 74;
@@ -21,15 +23,26 @@ impl Lines {
         writeln!(self.0, "{line}").unwrap_or_else(|error| end(&error));
     }
 
+    /// Prints a part of a line.
+    pub(crate) fn part(&mut self, part: impl Display) {
+        write!(self.0, "{part}").unwrap_or_else(|error| end(&error));
+    }
+
+    /// Hands over what was printed so far.
+    pub(crate) fn flush(&mut self) {
+        self.0.flush().unwrap_or_else(|error| end(&error));
+    }
+
     /// Hands over what is still held back.
     pub(crate) fn finish(mut self) {
-        self.0.flush().unwrap_or_else(|error| end(&error));
+        self.flush();
     }
 }
 
 /// Says on stderr what went wrong.
 pub(crate) fn complain(sentence: &impl Display) {
     // Not `eprintln!`, which panics when stderr is closed.
+    let sentence = plain::lines(&sentence.to_string());
     let _ = writeln!(io::stderr(), "tenure: {sentence}");
 }
 

@@ -54,7 +54,7 @@ pub use worker::{Drain, Failure, Output, Task, Worker};
 /// The messages as they go over the wire.
 pub use tenure_proto::v1 as wire;
 pub use wire::{
-    Event, HeldLease, ListTasksRequest as TaskFilter, ListTasksResponse as TaskPage, Queue,
-    ServerStatus, Step, Task as TaskInfo, TaskHistoryResponse as History, TaskState,
-    Worker as WorkerInfo,
+    ConfigureQueueRequest as QueueSettings, Event, HeldLease, ListTasksRequest as TaskFilter,
+    ListTasksResponse as TaskPage, Queue, ServerStatus, Step, Task as TaskInfo,
+    TaskHistoryResponse as History, TaskState, Worker as WorkerInfo,
 };
