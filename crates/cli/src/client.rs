@@ -9,6 +9,7 @@ use crate::failure::Failure;
 
 /// Where the server is, and what it asks for.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Server {
     /// Where the server is.
     #[arg(long = "server", global = true, value_name = "URL", env = "TENURE_SERVER")]

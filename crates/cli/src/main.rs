@@ -56,9 +56,9 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Cli {
-    /// How answers are printed.
+    /// How answers are printed: table for people, json for programs.
     #[arg(short, long, global = true, value_name = "FORMAT", default_value_t = Format::Table)]
-    #[arg(value_enum)]
+    #[arg(value_enum, hide_possible_values = true, help_heading = "Options of every command")]
     output: Format,
 
     #[command(flatten)]

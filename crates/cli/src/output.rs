@@ -39,6 +39,33 @@ impl Lines {
     }
 }
 
+/// Somebody may listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listener {
+    There,
+    Gone,
+}
+
+impl Listener {
+    /// Prints lines to a listener who is there. One who goes away does not end what is being done.
+    pub(crate) fn tell(&mut self, lines: impl IntoIterator<Item = impl Display>) {
+        if *self == Listener::Gone {
+            return;
+        }
+        let mut out = BufWriter::new(io::stdout().lock());
+        let told = lines.into_iter().try_for_each(|line| writeln!(out, "{line}"));
+        match told.and_then(|()| out.flush()) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                // What it still holds is for nobody.
+                let _ = out.into_parts();
+                *self = Listener::Gone;
+            }
+            Err(error) => end(&error),
+        }
+    }
+}
+
 /// Says on stderr what went wrong.
 pub(crate) fn complain(sentence: &impl Display) {
     // Not `eprintln!`, which panics when stderr is closed.

@@ -311,3 +311,21 @@ impl<'a> ShownStatus<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_shown_as_over_http() {
+        assert_eq!(text(&Verbatim(b"{\"a\": 1.50}")), "{\"a\": 1.50}", "as it came");
+        assert_eq!(text(&Verbatim(b"")), "null");
+        assert_eq!(text(&Verbatim(b"\xff")), "\"/w==\"");
+        let task = TaskInfo { payload: b"\xff"[..].into(), ..TaskInfo::default() };
+        let shown: serde_json::Value = serde_json::from_str(&text(&ShownTask::of(&task))).unwrap();
+        assert_eq!(
+            (&shown["payload"], &shown["payload_encoding"]),
+            (&"/w==".into(), &"base64".into())
+        );
+    }
+}

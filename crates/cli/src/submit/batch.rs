@@ -20,7 +20,7 @@ use self::progress::Progress;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::Lines;
+use crate::output::{Lines, Listener};
 use crate::shown;
 
 /// How long a server may have no room for a chunk.
@@ -57,6 +57,8 @@ struct Submitted<'a> {
     file: &'a str,
     from_line: u64,
     format: Format,
+    /// Whoever wants only the first ids still wants all tasks.
+    listener: Listener,
     ids: Vec<u64>,
     /// The line after the last one that is in.
     next_line: u64,
@@ -71,7 +73,8 @@ struct Summary<'a> {
 
 impl<'a> Submitted<'a> {
     fn new(file: &'a str, from_line: u64, format: Format) -> Self {
-        Self { file, from_line, format, ids: Vec::new(), next_line: from_line }
+        let (listener, ids) = (Listener::There, Vec::new());
+        Self { file, from_line, format, listener, ids, next_line: from_line }
     }
 
     async fn all(
@@ -120,13 +123,7 @@ impl<'a> Submitted<'a> {
         self.next_line = chunk.end_line;
         progress.tell(chunk.read_bytes, (self.ids.len() + ids.len()) as u64);
         if self.format == Format::Table {
-            progress.aside(|| {
-                let mut out = Lines::new();
-                for id in &ids {
-                    out.print(id);
-                }
-                out.finish();
-            });
+            progress.aside(|| self.listener.tell(&ids));
         }
         self.ids.extend(ids);
     }

@@ -10,7 +10,7 @@ use super::backoff;
 use crate::moment;
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object with the fields of a task")]
+#[serde(deny_unknown_fields)]
 struct Line<'a> {
     queue: Option<String>,
     #[serde(borrow)]
@@ -28,7 +28,7 @@ struct Line<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object with kind, initial_ms, max_ms and jitter")]
+#[serde(deny_unknown_fields)]
 struct LineBackoff {
     kind: Option<String>,
     initial_ms: Option<u64>,
@@ -38,6 +38,10 @@ struct LineBackoff {
 
 /// The task of a line, or what is wrong with it.
 pub(super) fn parse(text: &[u8]) -> Result<wire::NewTask, String> {
+    // Serde would take a list for the fields in their order.
+    if !text.trim_ascii_start().starts_with(b"{") {
+        return Err("it must be an object with the fields of a task".to_owned());
+    }
     let line: Line<'_> = serde_json::from_slice(text).map_err(|error| in_line(&error))?;
     let run_at = line.run_at.map(|at| moment::parse(&at).map_err(|why| format!("run_at: {why}")));
     let payload = line.payload.map_or("null", RawValue::get);
@@ -85,7 +89,7 @@ mod tests {
         let unknown = wrong(r#"{"queue": "q", "prioriti": 1}"#);
         assert!(unknown.contains("`prioriti`") && unknown.starts_with("column "), "{unknown}");
         assert!(wrong("{\"queue\": ").contains("EOF"));
-        assert!(wrong("[1]").contains("an object with the fields of a task"), "{}", wrong("[1]"));
+        assert!(wrong("[\"q\"]").contains("an object with the fields of a task"));
         assert!(wrong(r#"{"run_at": "soon"}"#).contains("run_at"));
         assert!(wrong(r#"{"backoff": {"kind": "cubic"}}"#).contains("backoff"));
         assert!(wrong(r#"{"queue": "a"} {"queue": "b"}"#).contains("trailing"));

@@ -114,7 +114,7 @@ mod tests {
         let mut chunks = chunks(&text, 1);
         assert_eq!(chunks.next().unwrap().unwrap().tasks.len(), CHUNK_TASKS_MAX);
         let sentence = chunks.next().unwrap_err();
-        assert!(sentence.starts_with("line 1003: column "), "{sentence}");
+        assert!(sentence.starts_with("line 1003: it must be an object"), "{sentence}");
     }
 
     #[test]
