@@ -50,15 +50,15 @@ impl Server {
 
     /// Tells a server that said no from one that said nothing.
     fn named(&self, failure: Failure) -> Failure {
-        match failure {
-            Failure::Refused(error) if error.code() == "unavailable" => {
-                Failure::Unreachable { url: self.url.clone(), error }
-            }
-            Failure::Batch { cause, said, told } => {
-                Failure::Batch { cause: Box::new(self.named(*cause)), said, told }
-            }
-            other => other,
+        if let Failure::Batch { cause, said, told } = failure {
+            return Failure::Batch { cause: Box::new(self.named(*cause)), said, told };
         }
+        if let Failure::Refused(error) = &failure
+            && error.code() == "unavailable"
+        {
+            return Failure::Unreachable { url: self.url.clone(), error: error.clone() };
+        }
+        failure
     }
 }
 

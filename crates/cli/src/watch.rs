@@ -91,7 +91,7 @@ async fn nobody_reads() {
         return std::future::pending().await;
     };
     if stdout.ready(Interest::ERROR).await.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -48,7 +48,7 @@ fn open(file: &str) -> Result<(Box<dyn Read + Send>, Option<u64>), Failure> {
     let cannot = |error| Failure::Usage(format!("the batch {file:?} cannot be read: {error}"));
     let opened = File::open(file).map_err(cannot)?;
     let metadata = opened.metadata().map_err(cannot)?;
-    let bytes = metadata.is_file().then(|| metadata.len());
+    let bytes = metadata.is_file().then_some(metadata.len());
     Ok((Box::new(opened), bytes))
 }
 

@@ -20,7 +20,7 @@ pub(super) fn read(given: &str) -> Result<Vec<u8>, Failure> {
         None if given == "-" => bounded(io::stdin().lock(), "standard input")?,
         None => given.as_bytes().to_vec(),
     };
-    check(text)
+    check(&text)
 }
 
 fn bounded(from: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
@@ -38,8 +38,8 @@ fn bounded(from: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
     Ok(text)
 }
 
-fn check(text: Vec<u8>) -> Result<Vec<u8>, Failure> {
-    match serde_json::from_slice::<&RawValue>(&text) {
+fn check(text: &[u8]) -> Result<Vec<u8>, Failure> {
+    match serde_json::from_slice::<&RawValue>(text) {
         // Without the blanks around it, such as the last line break of a file.
         Ok(json) => Ok(json.get().as_bytes().to_vec()),
         Err(error) => Err(Failure::Usage(format!(

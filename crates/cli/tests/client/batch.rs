@@ -17,7 +17,8 @@ fn file(server: &Server, lines: u64, other: &[(u64, &str)]) -> PathBuf {
         match other.iter().find(|(at, _)| *at == line) {
             Some((_, other)) => writeln!(text, "{other}").unwrap(),
             None => {
-                writeln!(text, "{{\"queue\":\"q\",\"payload\":{line},\"key\":\"{line}\"}}").unwrap()
+                writeln!(text, "{{\"queue\":\"q\",\"payload\":{line},\"key\":\"{line}\"}}")
+                    .unwrap();
             }
         }
     }

@@ -27,7 +27,10 @@ fn lived() -> Server {
     post("/v1/tasks", json!({"queue": "mail", "payload": "text"}));
     post("/v1/tasks", json!({"queue": "mail", "payload": 12_345_678_901_234_567_890_u64}));
     post("/v1/tasks", json!({"queue": "other", "delay_ms": 3_600_000}));
-    let leases = post("/v1/leases", json!({"worker": "anna", "queues": ["mail"], "max": 3}));
+    let leases = post(
+        "/v1/leases",
+        json!({"worker": "anna", "queues": ["mail"], "max": 3, "lease_ms": 3_600_000}),
+    );
     let lease = |at: usize| leases["leases"][at]["lease_id"].clone();
     post("/v1/tasks/2/complete", json!({"lease_id": lease(1), "output": {"sent": true}}));
     let fail = json!({"lease_id": lease(2), "reason": "no \u{1b}[31m way", "code": "lost", "retryable": false});

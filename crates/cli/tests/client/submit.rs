@@ -87,7 +87,7 @@ fn wait(server: &Server, args: &[&str]) -> Child {
 }
 
 fn lease(server: &Server) -> (u64, Value) {
-    let asked = json!({"worker": "w", "queues": ["q"], "wait_ms": 60_000});
+    let asked = json!({"worker": "w", "queues": ["q"], "wait_ms": 60_000, "lease_ms": 3_600_000});
     let lease = server.post("/v1/leases", &asked).1["leases"][0].clone();
     (lease["task_id"].as_u64().unwrap(), lease["lease_id"].clone())
 }
@@ -139,7 +139,7 @@ fn waiting_for_a_canceled_task_is_a_failure() {
 #[test]
 fn waiting_goes_on_over_a_crash_of_the_server() {
     let mut server = Server::start("client-wait-crash");
-    let child = wait(&server, &["--lease", "1h"]);
+    let child = wait(&server, &[]);
     let lease = lease(&server);
     server.kill();
     server.restart_where_it_was();

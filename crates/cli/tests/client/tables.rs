@@ -14,7 +14,8 @@ fn people_see_tables() {
     assert_eq!(show(&["worker", "list"]), "no worker was heard of lately");
     let nasty = json!({
         "queue": "mail", "payload": {"to": "ada", "text": "\u{1b}[2J\u{9b}"}, "key": "k", "priority": 3,
-        "tags": {"customer": "ada"}, "timeout_ms": 90_000, "delay_ms": 0,
+        "tags": {"customer": "ada"}, "timeout_ms": 90_000_000,
+        "lease_ms": 3_600_000,
     });
     assert_eq!(server.post("/v1/tasks", &nasty).0, 201);
     server.post("/v1/tasks", &json!({"queue": "reports", "payload": null, "delay_ms": 3_600_000}));

@@ -79,9 +79,11 @@ pub(crate) fn lines(stdout: ChildStdout) -> Receiver<String> {
 
 /// Text with `[when]` in place of moments, and two blanks between the columns of a table.
 pub(crate) fn redacted(text: &str) -> String {
-    let cell = |cell: &str| match is_when(cell) {
-        true => "[when]".to_owned(),
-        false => cell.to_owned(),
+    let text = text.replace(env!("CARGO_PKG_VERSION"), "[version]");
+    let cell = |cell: &str| match cell.split_once(", ends ") {
+        Some((lease, _)) => format!("{lease}, ends [when]"),
+        None if is_when(cell) => "[when]".to_owned(),
+        None => cell.to_owned(),
     };
     let line = |line: &str| {
         let cells = line.split("  ").map(str::trim).filter(|part| !part.is_empty());
