@@ -50,8 +50,8 @@ impl Server {
 
     /// Tells a server that said no from one that said nothing.
     fn named(&self, failure: Failure) -> Failure {
-        if let Failure::Batch { cause, said, told } = failure {
-            return Failure::Batch { cause: Box::new(self.named(*cause)), said, told };
+        if let Failure::HalfDone { cause, said, told } = failure {
+            return Failure::HalfDone { cause: Box::new(self.named(*cause)), said, told };
         }
         if let Failure::Refused(error) = &failure
             && error.code() == "unavailable"

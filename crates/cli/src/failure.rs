@@ -37,9 +37,9 @@ pub(crate) enum Failure {
     Usage(String),
     /// A task that was waited for did not come to a good end.
     Ended { task_id: u64, state: &'static str, error: Option<tenure_sdk::wire::TaskError> },
-    /// A batch stopped before its end. `said` is the cause in other words, if there are better ones;
-    /// `told` says what is done and how to go on.
-    Batch { cause: Box<Failure>, said: Option<String>, told: String },
+    /// It stopped in the middle, or nobody knows where. `said` is the cause in other words, if there
+    /// are better ones; `told` says what is done and how to go on.
+    HalfDone { cause: Box<Failure>, said: Option<String>, told: String },
     /// The system gave no threads.
     NoRuntime(std::io::Error),
 }
@@ -60,7 +60,7 @@ impl Failure {
             Failure::Record { .. } | Failure::Unsound { .. } => EXIT_DATA,
             Failure::InMotion | Failure::Refused(_) | Failure::Ended { .. } => EXIT_REFUSED,
             Failure::Usage(_) => EXIT_USAGE,
-            Failure::Batch { cause, .. } => cause.exit_code(),
+            Failure::HalfDone { cause, .. } => cause.exit_code(),
             Failure::Unreachable { .. } => EXIT_UNREACHABLE,
             Failure::NoRuntime(_) => EXIT_SYSTEM,
             Failure::Server(failure) => failure.exit_code(),
@@ -113,8 +113,8 @@ impl fmt::Display for Failure {
                 f,
                 "task {task_id} is {state}; `tenure task history {task_id}` says how it came to that"
             ),
-            Failure::Batch { said: Some(said), told, .. } => write!(f, "{said}; {told}"),
-            Failure::Batch { cause, said: None, told } => write!(f, "{cause}; {told}"),
+            Failure::HalfDone { said: Some(said), told, .. } => write!(f, "{said}; {told}"),
+            Failure::HalfDone { cause, said: None, told } => write!(f, "{cause}; {told}"),
             Failure::NoRuntime(error) => {
                 write!(f, "the system gave no threads to work with: {error}")
             }

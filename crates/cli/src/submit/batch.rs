@@ -107,7 +107,7 @@ impl<'a> Submitted<'a> {
                 Ok(Some(chunk)) => chunk,
                 Err(sentence) => {
                     let cause = Box::new(Failure::Usage(sentence));
-                    return Err(Failure::Batch { cause, said: None, told: self.go_on() });
+                    return Err(Failure::HalfDone { cause, said: None, told: self.go_on() });
                 }
             };
             let (ids, ahead) = tokio::join!(submit(client, &chunk), next(chunks));
@@ -134,7 +134,7 @@ impl<'a> Submitted<'a> {
             true => self.go_on(),
             false => format!("{}; {}", unknown(chunk), self.go_on()),
         };
-        Failure::Batch { cause: Box::new(Failure::Refused(error)), said, told }
+        Failure::HalfDone { cause: Box::new(Failure::Refused(error)), said, told }
     }
 
     /// What is in, and how the rest gets there.

@@ -9,7 +9,7 @@ mod wait;
 use std::time::Duration;
 
 use clap::Args;
-use tenure_sdk::{NewTask, TaskInfo, wire};
+use tenure_sdk::{Error, NewTask, TaskInfo, wire};
 
 use crate::Format;
 use crate::client::Server;
@@ -123,7 +123,7 @@ pub(crate) fn run(submit: &Submit, server: &Server, format: Format) -> Result<()
     }
     let new_task = NewTask::from(submit.parse()?);
     server.with(|client| async move {
-        let task = client.submit(new_task).await?;
+        let task = client.submit(new_task).await.map_err(|error| submit.unsure(error))?;
         match submit.wait {
             true => wait::print_end(&client, task.id, format).await,
             false => {
@@ -156,6 +156,24 @@ impl Submit {
             key: self.key.clone(),
             tags,
         })
+    }
+}
+
+impl Submit {
+    /// A submit without an answer may have been done.
+    fn unsure(&self, error: Error) -> Failure {
+        if error.is_refusal() {
+            return Failure::Refused(error);
+        }
+        let told = match &self.key {
+            Some(_) => "it may have been submitted; to submit it again under its key is safe",
+            None => {
+                "it may have been submitted: look with `tenure task list`, and give a --key to \
+                 make it safe to submit it again"
+            }
+        };
+        let cause = Box::new(Failure::Refused(error));
+        Failure::HalfDone { cause, said: None, told: told.to_owned() }
     }
 }
 

@@ -9,8 +9,8 @@ use crate::server::Server;
 use crate::tenure::{LONG, tenure};
 
 /// A server on which a lot has happened.
-fn lived() -> Server {
-    let server = Server::start("client-json");
+fn lived(name: &str) -> Server {
+    let server = Server::start(name);
     let post = |path: &str, body: Value| {
         let (status, answer) = server.post(path, &body);
         assert!(status < 300, "{path}: {answer}");
@@ -56,7 +56,7 @@ fn is_the_same(server: &Server, args: &[&str], path: &str) {
 
 #[test]
 fn every_answer_has_the_shape_of_the_http_api() {
-    let server = lived();
+    let server = lived("client-json");
     for id in ["1", "2", "3", "4"] {
         is_the_same(&server, &["task", "get", id], &format!("/v1/tasks/{id}"));
         is_the_same(&server, &["task", "history", id], &format!("/v1/tasks/{id}/history"));
@@ -115,7 +115,7 @@ fn an_answer_to_a_change_is_the_thing_as_it_is_afterwards() {
 
 #[test]
 fn the_status_is_that_of_the_http_api_but_for_the_time() {
-    let server = lived();
+    let server = lived("client-json-status");
     let shown = |args: &[&str], path: &str| {
         let mut ours: Value = serde_json::from_str(&tenure(&server, args).good()).unwrap();
         let mut theirs = server.get(path).1;
@@ -150,7 +150,7 @@ fn a_list_follows_its_pages() {
 
 #[test]
 fn a_watched_event_is_what_server_sent_events_have() {
-    let server = lived();
+    let server = lived("client-json-events");
     let mut stream = TcpStream::connect(&server.address).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
     write!(stream, "GET /v1/events?after=0 HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).unwrap();

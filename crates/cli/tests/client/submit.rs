@@ -1,6 +1,7 @@
 //! `tenure submit`: what is asked for is what is submitted, and `--wait` tells the end.
 
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -141,6 +142,10 @@ fn waiting_goes_on_over_a_crash_of_the_server() {
     let mut server = Server::start("client-wait-crash");
     let child = wait(&server, &[]);
     let lease = lease(&server);
+    // It has its answer, and waits for the end.
+    while server.get("/v1/status").1["parked_readers"] != 1 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     server.kill();
     server.restart_where_it_was();
     report(&server, lease, "complete", json!({"output": "done"}));
