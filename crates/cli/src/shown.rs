@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use tenure_sdk::{Event, History, Queue, ServerStatus, TaskInfo, WorkerInfo, wire};
+use tenure_sdk::{Event, Explanation, History, Queue, ServerStatus, TaskInfo, WorkerInfo, wire};
 
 use crate::base64::base64;
 use crate::moment::rfc_3339;
@@ -133,6 +133,42 @@ impl<'a> ShownTask<'a> {
             key: task.key.as_deref(),
             tags: &task.tags,
             run: None,
+        }
+    }
+}
+
+/// Why a task is not done yet.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownExplanation<'a> {
+    state: Option<&'static str>,
+    position: Option<u64>,
+    reasons: Vec<ShownReason<'a>>,
+    earliest_start_at: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownReason<'a> {
+    code: &'a str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worker: Option<&'a str>,
+}
+
+impl<'a> ShownExplanation<'a> {
+    pub(crate) fn of(explanation: &'a Explanation) -> Self {
+        let reason = |reason: &'a wire::Reason| ShownReason {
+            code: &reason.code,
+            message: &reason.message,
+            until: reason.until.map(rfc_3339),
+            worker: reason.worker.as_deref(),
+        };
+        Self {
+            state: state_name(explanation.state),
+            position: explanation.position,
+            reasons: explanation.reasons.iter().map(reason).collect(),
+            earliest_start_at: explanation.earliest_start_at.map(rfc_3339),
         }
     }
 }

@@ -227,6 +227,15 @@ impl Client {
         Ok(again(Twice::IsDifferent, retry).await?.into_inner())
     }
 
+    /// Why a task is not done yet.
+    pub async fn explain(&self, task_id: u64) -> Result<v1::TaskExplanation, Error> {
+        let explain = || {
+            let mut tasks = self.tasks();
+            async move { tasks.explain(v1::ExplainTaskRequest { task_id }).await }
+        };
+        Ok(again(Twice::IsTheSame, explain).await?.into_inner())
+    }
+
     /// What happened to a task, oldest first.
     pub async fn history(&self, task_id: u64) -> Result<v1::TaskHistoryResponse, Error> {
         let history = || {

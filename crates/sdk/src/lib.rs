@@ -56,5 +56,6 @@ pub use tenure_proto::v1 as wire;
 pub use wire::{
     ConfigureQueueRequest as QueueSettings, Event, HeldLease, ListTasksRequest as TaskFilter,
     ListTasksResponse as TaskPage, Queue, ServerStatus, Step, Task as TaskInfo,
-    TaskHistoryResponse as History, TaskState, Worker as WorkerInfo,
+    TaskExplanation as Explanation, TaskHistoryResponse as History, TaskState,
+    Worker as WorkerInfo,
 };

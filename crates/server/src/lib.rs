@@ -2,6 +2,7 @@
 //! coordinator, which is asked and answers. Nothing is decided in this crate.
 
 mod app;
+mod explain;
 mod grpc;
 mod guard;
 mod http;

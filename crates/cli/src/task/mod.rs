@@ -1,6 +1,7 @@
 //! `tenure task`: looking at tasks, and telling them what to do.
 
 mod cancel;
+mod explain;
 mod get;
 mod history;
 mod list;
@@ -18,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   tenure task list --queue mail --state failed
   tenure task get 17
+  tenure task explain 17
   tenure task history 17
   tenure task cancel 17 --grace 5s
   tenure task retry 17";
@@ -44,6 +46,9 @@ enum TaskVerb {
     /// Give a FAILED, DEAD or CANCELED task another round.
     #[command(after_help = retry::EXAMPLES)]
     Retry(retry::Retry),
+    /// Say why a task is not done yet.
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(explain::Explain),
     /// Show what happened to a task, oldest first.
     #[command(after_help = history::EXAMPLES)]
     History(history::History),
@@ -55,6 +60,7 @@ pub(crate) fn run(task: &Task, server: &Server, format: Format) -> Result<(), Fa
         TaskVerb::List(list) => list::run(list, server, format),
         TaskVerb::Cancel(cancel) => cancel::run(cancel, server, format),
         TaskVerb::Retry(retry) => retry::run(retry, server, format),
+        TaskVerb::Explain(explain) => explain::run(explain, server, format),
         TaskVerb::History(history) => history::run(history, server, format),
     }
 }

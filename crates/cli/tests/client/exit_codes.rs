@@ -76,6 +76,7 @@ fn a_refusal_is_1_with_the_sentence_of_the_server() {
     for (args, word) in [
         (&["task", "get", "99"][..], "not_found"),
         (&["task", "history", "99"], "not_found"),
+        (&["task", "explain", "99"], "not_found"),
         (&["task", "cancel", "99"], "not_found"),
         (&["task", "retry", "1"], "conflict"),
         (&["submit", "--queue", "", "--priority", "1000"], "invalid_request"),

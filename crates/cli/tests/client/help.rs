@@ -12,6 +12,7 @@ const VERBS: &[&[&str]] = &[
     &["task", "list"],
     &["task", "cancel"],
     &["task", "retry"],
+    &["task", "explain"],
     &["task", "history"],
     &["watch"],
     &["queue"],

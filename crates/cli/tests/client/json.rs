@@ -59,6 +59,7 @@ fn every_answer_has_the_shape_of_the_http_api() {
     let server = lived("client-json");
     for id in ["1", "2", "3", "4"] {
         is_the_same(&server, &["task", "get", id], &format!("/v1/tasks/{id}"));
+        is_the_same(&server, &["task", "explain", id], &format!("/v1/tasks/{id}/explain"));
         is_the_same(&server, &["task", "history", id], &format!("/v1/tasks/{id}/history"));
     }
     is_the_same(&server, &["task", "list"], "/v1/tasks");

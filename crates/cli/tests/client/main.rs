@@ -7,6 +7,7 @@ mod server;
 mod batch;
 mod dev;
 mod exit_codes;
+mod explain;
 mod help;
 mod json;
 mod submit;
