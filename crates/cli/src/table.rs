@@ -11,6 +11,8 @@ const GAP: &str = "  ";
 /// A column that gives way is not cut below this.
 const SHRUNK_COLUMNS_MIN: usize = 8;
 const CUT: char = '…';
+/// Stands where there is nothing.
+const NOTHING: &str = "-";
 
 /// One column of a table.
 #[derive(Clone, Copy, Debug)]
@@ -53,13 +55,13 @@ pub(crate) struct Cell {
 impl Cell {
     /// A state in its color.
     pub(crate) fn state(state: i32) -> Self {
-        let text = style::state_name(state).unwrap_or("-").to_owned();
+        let text = style::state_name(state).unwrap_or(NOTHING).to_owned();
         Self { text, style: style::state(state) }
     }
 
     /// Something that may not be there.
     pub(crate) fn maybe(text: Option<impl ToString>) -> Self {
-        text.map_or_else(|| "-".into(), |text| text.to_string().into())
+        text.map_or_else(|| NOTHING.into(), |text| text.to_string().into())
     }
 }
 
@@ -97,12 +99,35 @@ impl Table {
     }
 
     fn render(&self, fit: Option<usize>, paint: Paint) -> Vec<String> {
+        if fit.is_some_and(|fit| total(&self.widths(None)) > fit) && self.has_idle_columns() {
+            return self.without_idle_columns().render(fit, paint);
+        }
         let widths = self.widths(fit);
         let heading =
             |column: &Column| Cell { text: column.name.to_owned(), style: style::heading() };
         let heading: Vec<_> = self.columns.iter().map(heading).collect();
         let rows = std::iter::once(&heading).chain(&self.rows);
         rows.map(|row| self.line(row, &widths, paint)).collect()
+    }
+
+    /// Whether a column says nothing in any row.
+    fn has_idle_columns(&self) -> bool {
+        (0..self.columns.len()).any(|at| self.is_idle(at))
+    }
+
+    fn is_idle(&self, at: usize) -> bool {
+        !self.rows.is_empty()
+            && self.rows.iter().all(|row| row.get(at).is_none_or(|cell| cell.text == NOTHING))
+    }
+
+    /// The same without those columns, so that the others have their room.
+    fn without_idle_columns(&self) -> Self {
+        fn busy<T: Clone>(table: &Table, items: &[T]) -> Vec<T> {
+            let items = items.iter().enumerate().filter(|(at, _)| !table.is_idle(*at));
+            items.map(|(_, item)| item.clone()).collect()
+        }
+        let rows = self.rows.iter().map(|row| busy(self, row)).collect();
+        Self { columns: busy(self, &self.columns), rows }
     }
 
     fn line(&self, row: &[Cell], widths: &[usize], paint: Paint) -> String {

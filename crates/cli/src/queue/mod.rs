@@ -58,13 +58,13 @@ pub(crate) fn run(queue: &Queue, server: &Server, format: Format) -> Result<(), 
 
 const COLUMNS: [Column; 10] = [
     Column::text("QUEUE"),
+    Column::word("STATE"),
     Column::number("WAITING"),
     Column::number("LEASED"),
     Column::number("COMPLETED"),
     Column::number("FAILED"),
     Column::number("DEAD"),
     Column::number("CANCELED"),
-    Column::word("LEASES"),
     Column::word("OLDEST"),
     Column::word("RETENTION"),
 ];
@@ -74,16 +74,16 @@ fn table<'a>(queues: impl IntoIterator<Item = &'a QueueInfo>) -> Table {
     let now = now();
     let mut table = Table::new(COLUMNS);
     for queue in queues {
-        let leases = if queue.paused { "paused" } else { "given" };
+        let state = if queue.paused { "paused" } else { "open" };
         table.row([
             queue.name.as_str().into(),
+            state.into(),
             queue.depth.to_string().into(),
             queue.leased.to_string().into(),
             queue.completed.to_string().into(),
             queue.failed.to_string().into(),
             queue.dead.to_string().into(),
             queue.canceled.to_string().into(),
-            leases.into(),
             Cell::maybe(queue.oldest_waiting_at.map(|at| relative(at, now))),
             Cell::maybe(queue.retention_ms.map(span::exact)),
         ]);

@@ -56,6 +56,17 @@ fn a_table_is_whole_where_there_is_no_terminal() {
 }
 
 #[test]
+fn a_column_that_says_nothing_makes_room_for_the_others() {
+    let columns = [Column::number("ID"), Column::text("WORKER"), Column::text("PAYLOAD")];
+    let mut table = Table::new(columns);
+    table.row(["1".into(), Cell::maybe(None::<&str>), "{\"to\":\"ada\"}".into()]);
+    let at = |width| table.render(Some(width), Paint::Plain).join("\n");
+    assert_eq!(at(25), "ID  WORKER  PAYLOAD\n 1  -       {\"to\":\"ada\"}");
+    assert_eq!(at(20), "ID  PAYLOAD\n 1  {\"to\":\"ada\"}");
+    assert_eq!(at(14), "ID  PAYLOAD\n 1  {\"to\":\"ad…");
+}
+
+#[test]
 fn color_costs_no_room() {
     let plain = tasks().render(Some(80), Paint::Plain);
     let colored = tasks().render(Some(80), Paint::Colors);

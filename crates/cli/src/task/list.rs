@@ -136,7 +136,7 @@ const COLUMNS: [Column; 8] = [
     Column::number("ID"),
     Column::word("STATE"),
     Column::text("QUEUE"),
-    Column::number("PRIORITY"),
+    Column::number("PRIO"),
     Column::number("ATTEMPT"),
     Column::word("CREATED"),
     Column::text("WORKER"),
