@@ -25,8 +25,8 @@ struct Chore {
 
 const CHORES: &[Chore] = &[
     Chore {
-        usage: "dev [--sample]",
-        help: "Build everything, start a server, and let a worker do sample tasks; --sample only the latter.",
+        usage: "dev [--data DIR] [--listen ADDRESS]",
+        help: "Build, and start a server with sample tasks, as `tenure dev` does.",
         run: dev::run,
     },
     Chore {

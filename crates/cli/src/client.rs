@@ -1,6 +1,7 @@
 //! How verbs reach a server.
 
 use std::future::Future;
+use std::net::SocketAddr;
 
 use tenure_sdk::{Client, ConnectOptions, Error};
 
@@ -8,10 +9,11 @@ use crate::failure::Failure;
 
 /// Where the server is, and what it asks for.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Server {
     /// Where the server is.
     #[arg(long = "server", global = true, value_name = "URL", env = "TENURE_SERVER")]
-    #[arg(default_value = "http://127.0.0.1:7070")]
+    #[arg(default_value = "http://127.0.0.1:7070", value_parser = parse_url)]
     url: String,
 
     /// What the server asks for, or what to ask clients for.
@@ -20,6 +22,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// A server that listens there, with the same key.
+    pub(crate) fn at(&self, address: SocketAddr) -> Self {
+        Self { url: format!("http://{address}"), api_key: self.api_key.clone() }
+    }
+
     /// Connects, and does something with the connection.
     pub(crate) fn with<T, F>(&self, work: impl FnOnce(Client) -> F) -> Result<T, Failure>
     where
@@ -54,12 +61,23 @@ impl Server {
 
     /// Tells a server that said no from one that said nothing.
     fn named(&self, failure: Failure) -> Failure {
-        if let Failure::Refused(error) = failure {
-            return match error.code() {
-                "unavailable" => Failure::Unreachable { url: self.url.clone(), error },
-                _ => Failure::Refused(error),
-            };
+        if let Failure::HalfDone { cause, said, told } = failure {
+            return Failure::HalfDone { cause: Box::new(self.named(*cause)), said, told };
+        }
+        if let Failure::Refused(error) = &failure
+            && error.code() == "unavailable"
+        {
+            return Failure::Unreachable { url: self.url.clone(), error: error.clone() };
         }
         failure
     }
+}
+
+/// An address with or without `http://`.
+fn parse_url(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("http://").unwrap_or(text);
+    if rest.is_empty() || rest.contains("://") {
+        return Err("an address is like http://127.0.0.1:7070".to_owned());
+    }
+    Ok(format!("http://{rest}"))
 }

@@ -10,6 +10,8 @@ use tenure_wal::{Fault, Lsn};
 const EXIT_DATA: u8 = 65;
 /// Come back, or ask for something else.
 const EXIT_REFUSED: u8 = 1;
+/// The command line asks for something that cannot be.
+const EXIT_USAGE: u8 = 2;
 /// There is no server, or no way to it.
 const EXIT_UNREACHABLE: u8 = 3;
 /// A read or a write failed, as `Fault` has it.
@@ -36,6 +38,13 @@ pub(crate) enum Failure {
     Unreachable { url: String, error: tenure_sdk::Error },
     /// The disk under a folder could not be measured.
     Probe { folder: PathBuf, error: std::io::Error },
+    /// What was asked for makes no sense.
+    Usage(String),
+    /// A task that was waited for did not come to a good end.
+    Ended { task_id: u64, state: &'static str, error: Option<tenure_sdk::wire::TaskError> },
+    /// It stopped in the middle, or nobody knows where. `said` is the cause in other words, if there
+    /// are better ones; `told` says what is done and how to go on.
+    HalfDone { cause: Box<Failure>, said: Option<String>, told: String },
     /// The system gave no threads.
     NoRuntime(std::io::Error),
 }
@@ -54,7 +63,9 @@ impl Failure {
         match self {
             Failure::Log(fault) => fault.exit_code(),
             Failure::Record { .. } | Failure::Unsound { .. } => EXIT_DATA,
-            Failure::InMotion | Failure::Refused(_) => EXIT_REFUSED,
+            Failure::InMotion | Failure::Refused(_) | Failure::Ended { .. } => EXIT_REFUSED,
+            Failure::Usage(_) => EXIT_USAGE,
+            Failure::HalfDone { cause, .. } => cause.exit_code(),
             Failure::Unreachable { .. } => EXIT_UNREACHABLE,
             Failure::Probe { .. } => EXIT_IO,
             Failure::NoRuntime(_) => EXIT_SYSTEM,
@@ -105,6 +116,16 @@ impl fmt::Display for Failure {
                 "the disk under {} cannot be measured: {error}; name a folder that can be written",
                 folder.display()
             ),
+            Failure::Usage(sentence) => f.write_str(sentence),
+            Failure::Ended { task_id, state, error: Some(error) } => {
+                write!(f, "task {task_id} is {state}: {} ({})", error.message, error.code)
+            }
+            Failure::Ended { task_id, state, error: None } => write!(
+                f,
+                "task {task_id} is {state}; `tenure task history {task_id}` says how it came to that"
+            ),
+            Failure::HalfDone { said: Some(said), told, .. } => write!(f, "{said}; {told}"),
+            Failure::HalfDone { cause, said: None, told } => write!(f, "{cause}; {told}"),
             Failure::NoRuntime(error) => {
                 write!(f, "the system gave no threads to work with: {error}")
             }

@@ -1,12 +1,27 @@
 //! The `tenure` command. Each verb has a file of its own; this one reads the command line, and says
 //! what went wrong.
 
+mod base64;
 mod bench;
 mod client;
+mod completions;
+mod dev;
 mod failure;
+mod moment;
 mod output;
+mod plain;
+mod queue;
 mod serve;
+mod shown;
+mod span;
+mod status;
+mod style;
+mod submit;
+mod table;
+mod task;
 mod wal;
+mod watch;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -20,13 +35,18 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const EXAMPLES: &str = "\
 Examples:
+  tenure dev                                    a server and sample tasks, to try things out
+  tenure serve --data ./data                    a server
+  tenure submit --queue mail --payload '{}'     a task
+  tenure task list --state failed               what went wrong
+  tenure watch                                  what happens, as it happens
   tenure wal stat --data ./data                 what is in a log
   tenure wal dump --data ./data | head          its first records, one JSON object each
   tenure wal verify --data ./data               proof that it keeps every law
 
 Exit codes:
   0   done
-  1   it was refused
+  1   it was refused, or the task did not come to a good end
   2   wrong usage
   3   the server cannot be reached
   65  the log is corrupt or unsound, from a newer version or not this log's
@@ -37,9 +57,9 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Cli {
-    /// How answers are printed.
+    /// How answers are printed: table for people, json for programs.
     #[arg(short, long, global = true, value_name = "FORMAT", default_value_t = Format::Table)]
-    #[arg(value_enum)]
+    #[arg(value_enum, hide_possible_values = true, help_heading = "Options of every command")]
     output: Format,
 
     #[command(flatten)]
@@ -64,8 +84,24 @@ enum Verb {
     Serve(serve::Serve),
     /// Measure a server under load.
     Bench(bench::Bench),
+    /// Run a server with sample tasks, to try things out.
+    Dev(dev::Dev),
+    /// Submit a task, or many.
+    Submit(submit::Submit),
+    /// Look at tasks, and tell them what to do.
+    Task(task::Task),
+    /// Follow what happens, one line for each transition.
+    Watch(watch::Watch),
+    /// Look at queues, and change their settings.
+    Queue(queue::Queue),
+    /// Look at workers.
+    Worker(worker::Worker),
+    /// Show how the server stands.
+    Status(status::Status),
     /// Look into a log, without changing it.
     Wal(wal::Wal),
+    /// Print what a shell needs to complete commands and flags.
+    Completions(completions::Completions),
 }
 
 fn main() -> ExitCode {
@@ -91,6 +127,14 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.verb {
         Verb::Serve(serve) => serve::run(serve, cli.server.api_key.as_deref()),
         Verb::Bench(bench) => bench::run(bench, &cli.server, cli.output),
+        Verb::Dev(dev) => dev::run(dev, &cli.server),
+        Verb::Submit(submit) => submit::run(submit, &cli.server, cli.output),
+        Verb::Task(task) => task::run(task, &cli.server, cli.output),
+        Verb::Watch(watch) => watch::run(watch, &cli.server, cli.output),
+        Verb::Queue(queue) => queue::run(queue, &cli.server, cli.output),
+        Verb::Worker(worker) => worker::run(worker, &cli.server, cli.output),
+        Verb::Status(status) => status::run(status, &cli.server, cli.output),
         Verb::Wal(wal) => wal::run(wal, cli.output),
+        Verb::Completions(completions) => completions::run(completions),
     }
 }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use tenure_server::{Lines, News, Options, serve};
 
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, span};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,9 +78,9 @@ fn parse_durability(text: &str) -> Result<tenure_server::Durability, String> {
         "sync" => Ok(Durability::Sync),
         "os" => Ok(Durability::Os),
         other => {
-            let ms = other.strip_prefix("interval=").and_then(|span| span.strip_suffix("ms"));
-            let ms = ms.and_then(|ms| ms.parse().ok()).filter(|ms| (1..=60_000).contains(ms));
-            ms.map(Durability::IntervalMs).ok_or_else(|| {
+            let span = other.strip_prefix("interval=").and_then(|span| span::parse(span).ok());
+            let ms = span.and_then(|span| span.as_millis().try_into().ok());
+            ms.filter(|ms| (1..=60_000).contains(ms)).map(Durability::IntervalMs).ok_or_else(|| {
                 "it must be sync, os, or interval=1ms to interval=60000ms".to_owned()
             })
         }

@@ -12,7 +12,7 @@ use tenure_core::id::{Lsn, TaskId};
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::state::{Facts, QueueView, StateName};
 
-use crate::info::{Grant, Status, TaskInfo, TaskPage};
+use crate::info::{Explained, Grant, Status, TaskInfo, TaskPage};
 use crate::workers::{Registration, WorkerInfo};
 
 /// Something that a caller wants.
@@ -56,6 +56,8 @@ pub enum Query {
         /// How long to wait, at most [`crate::limits::WAIT_MS_MAX`].
         wait_ms: u64,
     },
+    /// Why a task is not done yet.
+    Explain(TaskId),
     /// Tasks, newest first.
     Tasks(TaskFilter),
     /// A queue.
@@ -110,6 +112,8 @@ pub enum Answer {
     Skipped(IdsSkipped),
     /// A task.
     Task(Box<TaskInfo>),
+    /// Why a task is not done yet.
+    Explained(Box<Explained>),
     /// Tasks.
     Tasks(TaskPage),
     /// A queue, if it exists.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tenure_core::command::LeaseRef;
 use tenure_core::id::{LeaseId, Lsn, TaskId};
-use tenure_core::state::{LeaseView, SharedBytes, StateCounts, StateName, TaskError, TaskView};
+use tenure_core::state::{
+    LeaseView, Place, SharedBytes, StateCounts, StateName, TaskError, TaskView,
+};
 use tenure_core::terms::{Backoff, Priority};
 use tenure_core::time::Timestamp;
 
@@ -123,6 +125,20 @@ impl TaskInfo {
             last_lsn: task.last_lsn(),
         }
     }
+}
+
+/// All that says why a task is not done yet.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// The task.
+    pub task: TaskInfo,
+    /// Where it stands in the line of its queue.
+    pub place: Place,
+    /// No leases are given from its queue.
+    pub is_paused: bool,
+    /// Workers that said they take from its queue, and were heard of lately. Those who only ask
+    /// for leases are not among them.
+    pub workers: usize,
 }
 
 /// A page of tasks.

@@ -58,7 +58,7 @@ pub use embedded::{Change, Error, Opening, Tenure, Watch, new_task};
 pub use feed::{Feed, Followed, Follower, Position};
 pub use history::{History, Step, history};
 pub use inbox::{Inbox, Load, WakesFor};
-pub use info::{Grant, Status, TaskInfo, TaskPage, Work};
+pub use info::{Explained, Grant, Status, TaskInfo, TaskPage, Work};
 pub use recover::{Failure, Progress, Recovery, recover};
 pub use step::{Coordinator, Next};
 pub use thread::{MachineClock, run};

@@ -88,6 +88,7 @@ fn weight(outcome: &Outcome) -> usize {
         | Answer::Settings(_)
         | Answer::Skipped(_)
         | Answer::Task(_)
+        | Answer::Explained(_)
         | Answer::Taken(..)
         | Answer::Queue(_)
         | Answer::Registered

@@ -15,7 +15,7 @@ use tenure_core::{Draft, Rejection, Verdict, apply, codec, decide};
 use tenure_wal::{Log, Room};
 
 use crate::ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request, TaskFilter};
-use crate::info::{Grant, Status, TaskInfo, TaskPage};
+use crate::info::{Explained, Grant, Status, TaskInfo, TaskPage};
 use crate::limits::{PARKED_LEASES_MAX, PARKED_READERS_MAX, STEP_GRANTS_MAX, WAIT_MS_MAX};
 use crate::planted::{self, Bug};
 use crate::step::Coordinator;
@@ -231,6 +231,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     fn query(&mut self, query: &Query, now: Now) -> Outcome {
         Ok(match query {
             Query::Task(task_id) | Query::TaskEnd { task_id, .. } => return self.task(*task_id),
+            Query::Explain(task_id) => return self.explain(*task_id, now),
             Query::Tasks(filter) => Answer::Tasks(self.tasks(filter)),
             Query::Queue(name) => Answer::Queue(self.state.queue(name.as_str()).map(Box::new)),
             Query::Queues => Answer::Queues(self.state.queues()),
@@ -260,6 +261,19 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             Some(task) => Ok(Answer::Task(Box::new(TaskInfo::of(&task)))),
             None => Err(Rejection::TaskNotFound { task_id }.into()),
         }
+    }
+
+    fn explain(&self, task_id: TaskId, now: Now) -> Outcome {
+        let Some(task) = self.state.task(task_id) else {
+            return Err(Rejection::TaskNotFound { task_id }.into());
+        };
+        let queue = self.state.queue(task.queue());
+        Ok(Answer::Explained(Box::new(Explained {
+            place: self.state.place(task_id),
+            is_paused: queue.is_some_and(|queue| queue.settings.paused),
+            workers: self.workers.connected_to(task.queue(), now.log),
+            task: TaskInfo::of(&task),
+        })))
     }
 
     fn tasks(&self, filter: &TaskFilter) -> TaskPage {

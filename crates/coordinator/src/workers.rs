@@ -95,6 +95,16 @@ impl Workers {
     }
 
     /// All of them, by name.
+    /// How many workers that were heard of lately said that they take from a queue.
+    pub(crate) fn connected_to(&self, queue: &str, now: Timestamp) -> usize {
+        let takes = |known: &Known| {
+            let said = known.registration.as_ref().filter(|said| !said.draining);
+            said.is_some_and(|said| said.queues.iter().any(|name| name.as_str() == queue))
+        };
+        let is_alive = |known: &Known| now < known.seen_at.plus_ms(WORKER_DEAD_AFTER_MS);
+        self.by_name.values().filter(|known| is_alive(known) && takes(known)).count()
+    }
+
     pub(crate) fn list(&self, now: Timestamp) -> Vec<WorkerInfo> {
         let info = |(name, known): (&Arc<str>, &Known)| WorkerInfo {
             name: Arc::clone(name),

@@ -60,6 +60,8 @@ pub const RETENTION_MS_DEFAULT: u64 = 7 * 86_400_000;
 pub const RETENTION_TASKS_DEFAULT: u64 = 10_000_000;
 /// Tasks that one page of a list looks at before it gives back what it has.
 pub const LIST_SCAN_MAX: usize = 10_000;
+/// Tasks that are counted in front of one that waits in line.
+pub const PLACE_SCAN_MAX: usize = 10_000;
 /// Tasks on one page of a list.
 pub const LIST_ITEMS_MAX: usize = 1_000;
 /// How far the ids jump ahead where a tail of the log may be lost: 2^36, about 69 billion.

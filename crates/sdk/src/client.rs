@@ -227,6 +227,15 @@ impl Client {
         Ok(again(Twice::IsDifferent, retry).await?.into_inner())
     }
 
+    /// Why a task is not done yet.
+    pub async fn explain(&self, task_id: u64) -> Result<v1::TaskExplanation, Error> {
+        let explain = || {
+            let mut tasks = self.tasks();
+            async move { tasks.explain(v1::ExplainTaskRequest { task_id }).await }
+        };
+        Ok(again(Twice::IsTheSame, explain).await?.into_inner())
+    }
+
     /// What happened to a task, oldest first.
     pub async fn history(&self, task_id: u64) -> Result<v1::TaskHistoryResponse, Error> {
         let history = || {
@@ -243,6 +252,19 @@ impl Client {
             async move { queues.list(v1::ListQueuesRequest {}).await }
         };
         Ok(again(Twice::IsTheSame, list).await?.into_inner().queues)
+    }
+
+    /// Changes settings of a queue, which is made if it is not there yet. What is neither given
+    /// nor named in `clear` stays as it is.
+    pub async fn configure_queue(
+        &self,
+        settings: v1::ConfigureQueueRequest,
+    ) -> Result<v1::Queue, Error> {
+        let configure = || {
+            let (settings, mut queues) = (settings.clone(), self.queues());
+            async move { queues.configure(settings).await }
+        };
+        Ok(again(Twice::IsTheSame, configure).await?.into_inner())
     }
 
     /// Gives no more leases from a queue.
@@ -274,9 +296,18 @@ impl Client {
 
     /// How the server stands.
     pub async fn status(&self) -> Result<v1::ServerStatus, Error> {
+        self.status_of(v1::GetStatusRequest { hash: false }).await
+    }
+
+    /// How the server stands, with the hash of everything, which takes it a while to work out.
+    pub async fn status_with_hash(&self) -> Result<v1::ServerStatus, Error> {
+        self.status_of(v1::GetStatusRequest { hash: true }).await
+    }
+
+    async fn status_of(&self, request: v1::GetStatusRequest) -> Result<v1::ServerStatus, Error> {
         let status = || {
             let mut status = StatusClient::new(self.connection.clone());
-            async move { status.get(v1::GetStatusRequest { hash: false }).await }
+            async move { status.get(request).await }
         };
         Ok(again(Twice::IsTheSame, status).await?.into_inner())
     }

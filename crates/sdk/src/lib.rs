@@ -57,7 +57,8 @@ pub use tonic::Streaming as Incoming;
 /// The messages as they go over the wire.
 pub use tenure_proto::v1 as wire;
 pub use wire::{
-    Event, HeldLease, ListTasksRequest as TaskFilter, ListTasksResponse as TaskPage, Queue,
-    ServerStatus, Step, Task as TaskInfo, TaskHistoryResponse as History, TaskState,
+    ConfigureQueueRequest as QueueSettings, Event, HeldLease, ListTasksRequest as TaskFilter,
+    ListTasksResponse as TaskPage, Queue, ServerStatus, Step, Task as TaskInfo,
+    TaskExplanation as Explanation, TaskHistoryResponse as History, TaskState,
     Worker as WorkerInfo,
 };

@@ -122,5 +122,12 @@ impl NewTask {
     }
 }
 
+/// A task as it goes over the wire, for what this builder has no words for.
+impl From<v1::NewTask> for NewTask {
+    fn from(wire: v1::NewTask) -> Self {
+        Self { wire }
+    }
+}
+
 /// The tag that carries a trace context.
 pub(crate) const TRACEPARENT: &str = "traceparent";

@@ -3,6 +3,7 @@
 
 mod admit;
 mod app;
+mod explain;
 mod follow;
 mod grpc;
 mod guard;

@@ -182,6 +182,7 @@ pub(crate) fn ask_name(ask: &Ask) -> &'static str {
         Ask::SignOff(_) => "SignOff",
         Ask::Query(query) => match query {
             Query::Task(_) => "Task",
+            Query::Explain(_) => "Explain",
             Query::TaskEnd { .. } => "TaskEnd",
             Query::Tasks(_) => "Tasks",
             Query::Queue(_) => "Queue",

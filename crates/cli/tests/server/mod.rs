@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+const ANY_PORT: &str = "127.0.0.1:0";
 const TENURE: &str = env!("CARGO_BIN_EXE_tenure");
 
 pub(crate) struct Server {
@@ -26,7 +27,7 @@ impl Server {
         let folder =
             std::env::temp_dir().join(format!("tenure-serve-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        let (child, address) = spawn(&folder, args, envs);
+        let (child, address) = spawn(&folder, ANY_PORT, args, envs);
         Self { folder, address, child }
     }
 
@@ -50,7 +51,12 @@ impl Server {
     }
 
     pub(crate) fn restart(&mut self) {
-        (self.child, self.address) = spawn(&self.folder, &[], &[]);
+        (self.child, self.address) = spawn(&self.folder, ANY_PORT, &[], &[]);
+    }
+
+    /// The same at the address that it had, for those who come back to it.
+    pub(crate) fn restart_where_it_was(&mut self) {
+        (self.child, self.address) = spawn(&self.folder, &self.address.clone(), &[], &[]);
     }
 
     /// SIGTERM; gives the exit code.
@@ -118,10 +124,9 @@ fn command(folder: &Path, args: &[&str], envs: &[(&str, &str)]) -> Command {
     command
 }
 
-fn spawn(folder: &Path, args: &[&str], envs: &[(&str, &str)]) -> (Child, String) {
+fn spawn(folder: &Path, listen: &str, args: &[&str], envs: &[(&str, &str)]) -> (Child, String) {
     let mut command = command(folder, args, envs);
-    let mut child =
-        command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command.args(["--listen", listen]).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().rsplit_once("http://").map(|(_, address)| address.to_owned());

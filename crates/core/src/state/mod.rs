@@ -9,6 +9,7 @@ mod index;
 mod ledger;
 mod list;
 mod paged;
+mod place;
 mod task;
 mod view;
 
@@ -18,6 +19,7 @@ pub use self::facts::Facts;
 pub use self::hash::StateHash;
 pub use self::index::StateCounts;
 pub use self::list::{Filter, Page};
+pub use self::place::Place;
 pub use self::task::{StateName, TaskError};
 pub use self::view::{LeaseView, QueueView, TaskView};
 

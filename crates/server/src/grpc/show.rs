@@ -11,6 +11,8 @@ use tenure_core::state::{QueueView, SharedBytes, StateName};
 use tenure_core::time::Timestamp;
 use tenure_proto::v1;
 
+use crate::explain::{Explanation, Reason};
+
 /// Below this a copy is cheaper than to share.
 const SHARED_FROM_BYTES: usize = 1_024;
 
@@ -123,6 +125,22 @@ pub(super) fn reported(reported: &Reported) -> v1::ReportResult {
             message: rejection.to_string(),
             ..v1::ReportResult::default()
         },
+    }
+}
+
+/// Why a task is not done yet.
+pub(super) fn explanation(explanation: Explanation) -> v1::TaskExplanation {
+    let reason = |reason: Reason| v1::Reason {
+        code: reason.code.to_owned(),
+        message: reason.message,
+        until: moment(reason.until),
+        worker: reason.worker,
+    };
+    v1::TaskExplanation {
+        state: state(explanation.state).into(),
+        position: explanation.position,
+        reasons: explanation.reasons.into_iter().map(reason).collect(),
+        earliest_start_at: moment(explanation.earliest_start_at),
     }
 }
 

@@ -8,6 +8,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::submit::{Acknowledged, acknowledge};
 use super::{Door, Outcome, parse, show, unexpected};
+use crate::explain::Explanation;
 use crate::problem::Problem;
 use crate::wire::page::cut;
 
@@ -68,6 +69,17 @@ impl v1::tasks_server::Tasks for Door {
     async fn retry(&self, request: Request<v1::RetryTaskRequest>) -> Outcome<v1::Task> {
         let task_id = TaskId(request.into_inner().task_id);
         self.one_task(Ask::Change { command: Command::RetryTask(task_id), task_id }).await
+    }
+
+    async fn explain(
+        &self,
+        request: Request<v1::ExplainTaskRequest>,
+    ) -> Outcome<v1::TaskExplanation> {
+        let query = Query::Explain(TaskId(request.into_inner().task_id));
+        let Answer::Explained(explained) = self.ask(Ask::Query(query)).await? else {
+            return unexpected();
+        };
+        Ok(Response::new(show::explanation(Explanation::of(&explained))))
     }
 
     async fn history(

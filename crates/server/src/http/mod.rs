@@ -38,6 +38,7 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .routes(routes!(tasks::get))
         .routes(routes!(tasks::cancel))
         .routes(routes!(tasks::retry))
+        .routes(routes!(tasks::explain))
         .routes(routes!(tasks::history))
         .routes(routes!(leases::heartbeat))
         .routes(routes!(leases::complete))

@@ -15,12 +15,13 @@ use tenure_core::state::StateName;
 
 use super::{List, Whole, WholeBatch, ask, json, number, unexpected};
 use crate::app::App;
+use crate::explain::Explanation;
 use crate::json as parse;
 use crate::limits::LIST_LIMIT_DEFAULT;
 use crate::problem::Problem;
 use crate::wire::page::cut;
 use crate::wire::request::{BatchBody, CancelBody, NewTaskBody};
-use crate::wire::shown::{ShownStep, ShownTask};
+use crate::wire::shown::{ShownExplanation, ShownStep, ShownTask};
 use crate::wire::terms;
 
 type Outcome = Result<Response, Problem>;
@@ -174,6 +175,15 @@ pub(super) async fn retry(
     let task_id = TaskId(number(&id)?);
     let Nothing {} = parse::parse(&body)?;
     show(ask(&app, Ask::Change { command: Command::RetryTask(task_id), task_id }).await?)
+}
+
+#[utoipa::path(get, path = "/v1/tasks/{id}/explain", tag = "tasks", summary = "Why a task is not done yet", params(("id" = u64, Path)), responses((status = 200, description = "What it waits for, or how it ended", body = ShownExplanation<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn explain(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
+    let query = Query::Explain(TaskId(number(&id)?));
+    let Answer::Explained(explained) = ask(&app, Ask::Query(query)).await? else {
+        return unexpected();
+    };
+    Ok(json(&ShownExplanation::of(&Explanation::of(&explained))))
 }
 
 #[derive(Serialize, utoipa::ToSchema)]

@@ -10,6 +10,7 @@ use tenure_core::state::{QueueView, StateName};
 use tenure_core::time::Timestamp;
 use utoipa::ToSchema;
 
+use crate::explain::{Explanation, Reason};
 use crate::json::Verbatim;
 
 /// A moment as people and programs read it.
@@ -174,6 +175,45 @@ impl<'a> ShownStep<'a> {
             lease_id: step.lease_id.map(|lease| lease.0),
             code: step.code.as_deref(),
             reason: step.reason.as_deref(),
+        }
+    }
+}
+
+/// Why a task is not done yet.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ShownExplanation<'a> {
+    state: &'static str,
+    /// 1 for the next in line.
+    position: Option<u64>,
+    reasons: Vec<ShownReason<'a>>,
+    earliest_start_at: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct ShownReason<'a> {
+    code: &'static str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worker: Option<&'a str>,
+}
+
+impl<'a> ShownExplanation<'a> {
+    /// What is shown of an explanation.
+    #[must_use]
+    pub(crate) fn of(explanation: &'a Explanation) -> Self {
+        let reason = |reason: &'a Reason| ShownReason {
+            code: reason.code,
+            message: &reason.message,
+            until: reason.until.map(moment),
+            worker: reason.worker.as_deref(),
+        };
+        Self {
+            state: explanation.state.as_str(),
+            position: explanation.position,
+            reasons: explanation.reasons.iter().map(reason).collect(),
+            earliest_start_at: explanation.earliest_start_at.map(moment),
         }
     }
 }

@@ -181,6 +181,7 @@ pub(super) fn told(
         | Answer::Swept(_)
         | Answer::Settings(_)
         | Answer::Task(_)
+        | Answer::Explained(_)
         | Answer::Tasks(_)
         | Answer::Queue(_)
         | Answer::Queues(_)

@@ -16,6 +16,7 @@ const FILTER: &str = "a list has what was asked for, newest first";
 pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
     match answer {
         Answer::Task(task) => task_shown(book, task, delivery.after),
+        Answer::Explained(explained) => task_shown(book, &explained.task, delivery.after),
         Answer::Tasks(page) => {
             for task in &page.tasks {
                 task_shown(book, task, delivery.after)?;

@@ -20,6 +20,7 @@ use super::task::{StateName, Task, TaskState};
 use crate::command::Rest;
 use crate::id::{LeaseId, TaskId};
 use crate::limits::ADVANCE_TASKS_MAX;
+use crate::terms::Priority;
 use crate::time::{Clock, Now, Timestamp};
 
 pub(crate) use self::id_set::IdSet;
@@ -293,6 +294,12 @@ impl Indexes {
     /// Whether a queue has a task that could be leased now.
     pub(crate) fn has_ready(&self, queue: QueueRef) -> bool {
         self.queues.get(queue.0 as usize).is_some_and(|queue| !queue.ready.is_empty())
+    }
+
+    /// Whether a task of this queue could be leased now.
+    pub(crate) fn is_ready(&self, queue: QueueRef, priority: Priority, id: TaskId) -> bool {
+        let queue = self.queues.get(queue.0 as usize);
+        queue.is_some_and(|queue| queue.ready.has(&self.links, priority, id))
     }
 
     /// The ready tasks of these queues, most urgent and oldest first. No queue may come twice.

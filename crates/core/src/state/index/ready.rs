@@ -99,6 +99,12 @@ impl Ready {
         self.drop_if_empty(priority);
     }
 
+    /// Whether a task of this queue is ready.
+    pub(crate) fn has(&self, links: &Links, priority: Priority, id: TaskId) -> bool {
+        let Ok(at) = self.find(priority) else { return false };
+        links.get(id.0).is_some() || self.lines[at].1.returned.contains(&id)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -225,7 +231,9 @@ mod tests {
         (1..=4).for_each(|id| ready.push_fresh(&mut links, priority(0), TaskId(id)));
         ready.remove_fresh(&mut links, priority(0), TaskId(2));
         assert_eq!(ids(&ready, &links), [1, 3, 4]);
+        assert!(!ready.has(&links, priority(0), TaskId(2)));
         ready.insert_returned(priority(0), TaskId(2));
+        assert!((1..=4).all(|id| ready.has(&links, priority(0), TaskId(id))));
         assert_eq!(ids(&ready, &links), [1, 2, 3, 4]);
         ready.remove_returned(priority(0), TaskId(2));
         for id in [4, 1, 3] {

@@ -1,0 +1,101 @@
+//! `tenure dev`: a server with sample tasks, and what to try with them.
+
+mod samples;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tenure_server::{Durability, Lines, News, Options, serve};
+
+use crate::client::Server;
+use crate::failure::Failure;
+use crate::output;
+
+const EXAMPLES: &str = "\
+The sample tasks are submitted once; a second start on the same folder finds them there.
+
+Examples:
+  tenure dev
+  tenure dev --data /tmp/try --listen 127.0.0.1:0";
+
+/// Run a server with sample tasks, to try things out.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Dev {
+    /// The folder of the log; it is made if it is missing.
+    #[arg(long, value_name = "DIR", default_value = "tenure-data")]
+    data: PathBuf,
+
+    /// Where to listen.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
+    listen: String,
+}
+
+pub(crate) fn run(dev: &Dev, server: &Server) -> Result<(), Failure> {
+    let level = tracing::Level::WARN;
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
+    log.with_max_level(level).init();
+    let options = Options {
+        data: dev.data.clone(),
+        listen: dev.listen.clone(),
+        durability: Durability::Sync,
+        api_key: server.api_key.clone(),
+        lines: Lines::Quiet,
+    };
+    serve(&options, |news| match news {
+        News::Replaying(progress) => tracing::info!(records = progress.records, "replaying"),
+        News::Note(note) => tracing::warn!("{note}"),
+        News::Ready(address) => {
+            let (client, data) = (server.at(address), dev.data.clone());
+            // It needs the server, which goes on only when this returns.
+            std::thread::spawn(move || beside(&client, address, &data));
+        }
+    })
+    .map_err(Failure::Server)?;
+    output::say("tenure has stopped in good order");
+    Ok(())
+}
+
+/// What goes on beside the server, as long as it runs.
+fn beside(server: &Server, address: SocketAddr, data: &Path) {
+    let done = server.with(|client| async move {
+        samples::submit(&client).await?;
+        output::say(&guide(address, data));
+        Ok(())
+    });
+    if let Err(failure) = done {
+        output::complain(&failure);
+    }
+}
+
+/// What there is, and what to try.
+fn guide(address: SocketAddr, data: &Path) -> String {
+    let (queue, data) = (samples::QUEUE, data.display());
+    // As the other lines are to be copied, they say where the server is if it is not at its usual
+    // place.
+    let server = match address.port() {
+        7070 if address.ip().is_loopback() => String::new(),
+        _ => format!(" --server http://{address}"),
+    };
+    format!(
+        "tenure is ready at http://{address}
+Its data is in {data}; Ctrl-C stops it, and nothing is lost.
+
+Sample tasks are in the queue {queue}. Look at them:
+  tenure task list --queue {queue}{server}
+  tenure watch --after 0{server}
+  curl -s 'http://{address}/v1/tasks?queue={queue}'
+  curl -N 'http://{address}/v1/events?after=0'
+
+Submit one of your own, and stop it again:
+  tenure submit --queue {queue} --payload '{{\"argv\": [\"sleep\", \"60\"]}}' --delay 1m{server}
+  tenure task cancel ID{server}
+  curl -s http://{address}/v1/tasks -d '{{\"queue\": \"{queue}\", \"payload\": {{\"argv\": [\"date\"]}}}}'
+
+See how it stands, and look into the log:
+  tenure status{server}
+  tenure queue list{server}
+  tenure wal verify --data {data}"
+    )
+}

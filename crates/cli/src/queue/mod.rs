@@ -1,0 +1,102 @@
+//! `tenure queue`: how full queues are, and their settings.
+
+mod change;
+mod configure;
+mod list;
+
+use clap::{Args, Subcommand};
+use tenure_sdk::Queue as QueueInfo;
+
+use crate::Format;
+use crate::client::Server;
+use crate::failure::Failure;
+use crate::moment::{now, relative};
+use crate::output::Lines;
+use crate::shown::{self, ShownQueue};
+use crate::span;
+use crate::table::{Cell, Column, Table};
+
+const EXAMPLES: &str = "\
+Examples:
+  tenure queue list
+  tenure queue pause mail
+  tenure queue resume mail
+  tenure queue configure mail --retention 7d";
+
+/// The verbs of queues.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Queue {
+    #[command(subcommand)]
+    verb: QueueVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum QueueVerb {
+    /// List all queues, by name.
+    #[command(after_help = list::EXAMPLES)]
+    List,
+    /// Give no more leases from a queue. What is leased goes on.
+    #[command(after_help = change::PAUSE_EXAMPLES)]
+    Pause(change::Named),
+    /// Give leases from a queue again.
+    #[command(after_help = change::RESUME_EXAMPLES)]
+    Resume(change::Named),
+    /// Change settings of a queue. One that is not there yet is made.
+    #[command(after_help = configure::EXAMPLES)]
+    Configure(configure::Configure),
+}
+
+pub(crate) fn run(queue: &Queue, server: &Server, format: Format) -> Result<(), Failure> {
+    match &queue.verb {
+        QueueVerb::List => list::run(server, format),
+        QueueVerb::Pause(named) => change::pause(named, server, format),
+        QueueVerb::Resume(named) => change::resume(named, server, format),
+        QueueVerb::Configure(configure) => configure::run(configure, server, format),
+    }
+}
+
+const COLUMNS: [Column; 10] = [
+    Column::text("QUEUE"),
+    Column::word("STATE"),
+    Column::number("WAITING"),
+    Column::number("LEASED"),
+    Column::number("COMPLETED"),
+    Column::number("FAILED"),
+    Column::number("DEAD"),
+    Column::number("CANCELED"),
+    Column::word("OLDEST"),
+    Column::word("RETENTION"),
+];
+
+/// A table of queues.
+fn table<'a>(queues: impl IntoIterator<Item = &'a QueueInfo>) -> Table {
+    let now = now();
+    let mut table = Table::new(COLUMNS);
+    for queue in queues {
+        let state = if queue.paused { "paused" } else { "open" };
+        table.row([
+            queue.name.as_str().into(),
+            state.into(),
+            queue.depth.to_string().into(),
+            queue.leased.to_string().into(),
+            queue.completed.to_string().into(),
+            queue.failed.to_string().into(),
+            queue.dead.to_string().into(),
+            queue.canceled.to_string().into(),
+            Cell::maybe(queue.oldest_waiting_at.map(|at| relative(at, now))),
+            Cell::maybe(queue.retention_ms.map(span::exact)),
+        ]);
+    }
+    table
+}
+
+/// Prints one queue, as it is after a change.
+fn print_one(queue: &QueueInfo, format: Format) {
+    let mut out = Lines::new();
+    match format {
+        Format::Table => table([queue]).print(&mut out, ""),
+        Format::Json => shown::print(&mut out, &ShownQueue::of(queue)),
+    }
+    out.finish();
+}

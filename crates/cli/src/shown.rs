@@ -1,0 +1,367 @@
+//! Things as programs see them: the same JSON as over HTTP, field by field.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use tenure_sdk::{Event, Explanation, History, Queue, ServerStatus, TaskInfo, WorkerInfo, wire};
+
+use crate::base64::base64;
+use crate::moment::rfc_3339;
+use crate::style::state_name;
+use crate::{output::Lines, plain};
+
+/// Prints something as one line of JSON.
+pub(crate) fn print(out: &mut Lines, shown: &impl Serialize) {
+    out.print(text(shown));
+}
+
+/// Something as JSON text.
+pub(crate) fn text(shown: &impl Serialize) -> String {
+    // What is shown has names for keys and finite numbers, which always can be written.
+    plain::json(&serde_json::to_string(shown).unwrap_or_default())
+}
+
+/// Bytes that are JSON text as a rule: shown as they are, or as base64 if they are not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Verbatim<'a>(pub(crate) &'a [u8]);
+
+impl Verbatim<'_> {
+    fn is_binary(self) -> bool {
+        !self.0.is_empty() && serde_json::from_slice::<&RawValue>(self.0).is_err()
+    }
+}
+
+impl Serialize for Verbatim<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serde_json::from_slice::<&RawValue>(self.0) {
+            Ok(json) => json.serialize(serializer),
+            Err(_) if self.0.is_empty() => serializer.serialize_unit(),
+            Err(_) => serializer.serialize_str(&base64(self.0)),
+        }
+    }
+}
+
+/// A list as it is shown.
+#[derive(Debug, Serialize)]
+pub(crate) struct List<T> {
+    pub(crate) items: Vec<T>,
+    pub(crate) next_cursor: Option<String>,
+}
+
+impl<T> List<T> {
+    /// A list that has no more pages.
+    pub(crate) fn whole(items: impl Iterator<Item = T>) -> Self {
+        Self { items: items.collect(), next_cursor: None }
+    }
+}
+
+/// A task.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownTask<'a> {
+    id: u64,
+    queue: &'a str,
+    state: Option<&'static str>,
+    priority: i32,
+    payload: Verbatim<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_encoding: Option<&'static str>,
+    output: Verbatim<'a>,
+    lease_ms: u32,
+    max_attempts: u32,
+    max_expiries: u32,
+    timeout_ms: Option<u64>,
+    error: Option<ShownError<'a>>,
+    attempt: u32,
+    failures: u32,
+    expiries: u32,
+    cancel_requested: bool,
+    lease: Option<ShownLease<'a>>,
+    created_at: String,
+    run_at: Option<String>,
+    started_at: Option<String>,
+    finished_at: Option<String>,
+    key: Option<&'a str>,
+    tags: &'a BTreeMap<String, String>,
+    run: Option<()>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownError<'a> {
+    code: &'a str,
+    message: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownLease<'a> {
+    lease_id: u64,
+    worker: &'a str,
+    expires_at: String,
+}
+
+impl<'a> ShownTask<'a> {
+    pub(crate) fn of(task: &'a TaskInfo) -> Self {
+        let payload = Verbatim(&task.payload);
+        let error =
+            |error: &'a wire::TaskError| ShownError { code: &error.code, message: &error.message };
+        Self {
+            id: task.id,
+            queue: &task.queue,
+            state: state_name(task.state),
+            priority: task.priority,
+            payload_encoding: payload.is_binary().then_some("base64"),
+            payload,
+            output: Verbatim(&task.output),
+            lease_ms: task.lease_ms,
+            max_attempts: task.max_attempts,
+            max_expiries: task.max_expiries,
+            timeout_ms: task.timeout_ms,
+            error: task.error.as_ref().map(error),
+            attempt: task.attempt,
+            failures: task.failures,
+            expiries: task.expiries,
+            cancel_requested: task.cancel_requested,
+            lease: task.lease.as_ref().map(|lease| ShownLease {
+                lease_id: lease.lease_id,
+                worker: &lease.worker,
+                expires_at: rfc_3339(lease.expires_at),
+            }),
+            created_at: rfc_3339(task.created_at),
+            run_at: task.run_at.map(rfc_3339),
+            started_at: task.started_at.map(rfc_3339),
+            finished_at: task.finished_at.map(rfc_3339),
+            key: task.key.as_deref(),
+            tags: &task.tags,
+            run: None,
+        }
+    }
+}
+
+/// Why a task is not done yet.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownExplanation<'a> {
+    state: Option<&'static str>,
+    position: Option<u64>,
+    reasons: Vec<ShownReason<'a>>,
+    earliest_start_at: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownReason<'a> {
+    code: &'a str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worker: Option<&'a str>,
+}
+
+impl<'a> ShownExplanation<'a> {
+    pub(crate) fn of(explanation: &'a Explanation) -> Self {
+        let reason = |reason: &'a wire::Reason| ShownReason {
+            code: &reason.code,
+            message: &reason.message,
+            until: reason.until.map(rfc_3339),
+            worker: reason.worker.as_deref(),
+        };
+        Self {
+            state: state_name(explanation.state),
+            position: explanation.position,
+            reasons: explanation.reasons.iter().map(reason).collect(),
+            earliest_start_at: explanation.earliest_start_at.map(rfc_3339),
+        }
+    }
+}
+
+/// What happened to a task.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownHistory<'a> {
+    items: Vec<ShownStep<'a>>,
+    truncated_before: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownStep<'a> {
+    lsn: u64,
+    at: String,
+    event: &'a str,
+    from: Option<&'static str>,
+    to: Option<&'static str>,
+    attempt: u32,
+    worker: Option<&'a str>,
+    lease_id: Option<u64>,
+    code: Option<&'a str>,
+    reason: Option<&'a str>,
+}
+
+impl<'a> ShownHistory<'a> {
+    pub(crate) fn of(history: &'a History) -> Self {
+        let step = |step: &'a wire::Step| ShownStep {
+            lsn: step.lsn,
+            at: rfc_3339(step.at),
+            event: &step.event,
+            from: state_name(step.from),
+            to: state_name(step.to),
+            attempt: step.attempt,
+            worker: step.worker.as_deref(),
+            lease_id: step.lease_id,
+            code: step.code.as_deref(),
+            reason: step.reason.as_deref(),
+        };
+        let items = history.steps.iter().map(step).collect();
+        Self { items, truncated_before: history.truncated_before }
+    }
+}
+
+/// A transition.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownEvent<'a> {
+    lsn: u64,
+    at: String,
+    event: &'a str,
+    task_id: u64,
+    queue: &'a str,
+    from: Option<&'static str>,
+    to: Option<&'static str>,
+    worker: Option<&'a str>,
+    lease_id: Option<u64>,
+    attempt: u32,
+    priority: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+impl<'a> ShownEvent<'a> {
+    pub(crate) fn of(event: &'a Event) -> Self {
+        Self {
+            lsn: event.lsn,
+            at: rfc_3339(event.at),
+            event: &event.event,
+            task_id: event.task_id,
+            queue: &event.queue,
+            from: state_name(event.from),
+            to: state_name(event.to),
+            worker: event.worker.as_deref(),
+            lease_id: event.lease_id,
+            attempt: event.attempt,
+            priority: event.priority,
+            code: event.code.as_deref(),
+            reason: event.reason.as_deref(),
+        }
+    }
+}
+
+/// A queue.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownQueue<'a> {
+    name: &'a str,
+    depth: u64,
+    leased: u64,
+    completed: u64,
+    failed: u64,
+    dead: u64,
+    canceled: u64,
+    paused: bool,
+    retention_ms: Option<u64>,
+    oldest_waiting_at: Option<String>,
+}
+
+impl<'a> ShownQueue<'a> {
+    pub(crate) fn of(queue: &'a Queue) -> Self {
+        Self {
+            name: &queue.name,
+            depth: queue.depth,
+            leased: queue.leased,
+            completed: queue.completed,
+            failed: queue.failed,
+            dead: queue.dead,
+            canceled: queue.canceled,
+            paused: queue.paused,
+            retention_ms: queue.retention_ms,
+            oldest_waiting_at: queue.oldest_waiting_at.map(rfc_3339),
+        }
+    }
+}
+
+/// A worker.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownWorker<'a> {
+    id: &'a str,
+    connected: bool,
+    dead: bool,
+    last_seen_at: String,
+    active_leases: u32,
+    queues: &'a [String],
+    slots: Option<u32>,
+    labels: &'a BTreeMap<String, String>,
+    draining: bool,
+}
+
+impl<'a> ShownWorker<'a> {
+    pub(crate) fn of(worker: &'a WorkerInfo) -> Self {
+        Self {
+            id: &worker.name,
+            connected: worker.connected,
+            dead: !worker.connected,
+            last_seen_at: rfc_3339(worker.last_seen_at),
+            active_leases: worker.active_leases,
+            queues: &worker.queues,
+            slots: worker.slots,
+            labels: &worker.labels,
+            draining: worker.draining,
+        }
+    }
+}
+
+/// How the server stands.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownStatus<'a> {
+    version: &'a str,
+    role: &'a str,
+    lsn: u64,
+    durable_lsn: u64,
+    epoch: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_hash: Option<&'a str>,
+    tasks: &'a BTreeMap<String, u64>,
+    parked_leases: u64,
+    parked_readers: u64,
+    uptime_ms: u64,
+}
+
+impl<'a> ShownStatus<'a> {
+    pub(crate) fn of(status: &'a ServerStatus) -> Self {
+        Self {
+            version: &status.version,
+            role: &status.role,
+            lsn: status.lsn,
+            durable_lsn: status.durable_lsn,
+            epoch: status.epoch,
+            state_hash: status.state_hash.as_deref(),
+            tasks: &status.tasks,
+            parked_leases: status.parked_leases,
+            parked_readers: status.parked_readers,
+            uptime_ms: status.uptime_ms,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_shown_as_over_http() {
+        assert_eq!(text(&Verbatim(b"{\"a\": 1.50}")), "{\"a\": 1.50}", "as it came");
+        assert_eq!(text(&Verbatim(b"")), "null");
+        assert_eq!(text(&Verbatim(b"\xff")), "\"/w==\"");
+        let task = TaskInfo { payload: b"\xff"[..].into(), ..TaskInfo::default() };
+        let shown: serde_json::Value = serde_json::from_str(&text(&ShownTask::of(&task))).unwrap();
+        assert_eq!(
+            (&shown["payload"], &shown["payload_encoding"]),
+            (&"/w==".into(), &"base64".into())
+        );
+    }
+}

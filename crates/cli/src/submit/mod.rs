@@ -1,0 +1,189 @@
+//! `tenure submit`: tasks, one by one or many from a file.
+
+mod backoff;
+mod batch;
+mod line;
+mod payload;
+mod wait;
+
+use std::time::Duration;
+
+use clap::Args;
+use tenure_sdk::{Error, NewTask, TaskInfo, wire};
+
+use crate::Format;
+use crate::client::Server;
+use crate::failure::Failure;
+use crate::output::Lines;
+use crate::{moment, span, task};
+
+const EXAMPLES: &str = "\
+Examples:
+  tenure submit --queue mail --payload '{\"to\": \"ada@example.org\"}'
+  tenure submit --queue mail --payload @letter.json --delay 5m --priority 10
+  echo '{\"argv\": [\"date\"]}' | tenure submit --queue commands --payload - --wait
+  tenure submit --queue mail --key welcome/ada --tag customer=ada --max-attempts 5
+  tenure submit --queue mail --backoff exponential,initial=1s,max=5m,jitter=0.2
+  tenure submit --batch tasks.ndjson
+
+A batch has one object on each line, with the fields of POST /v1/tasks:
+  {\"queue\": \"mail\", \"payload\": {\"to\": \"ada@example.org\"}, \"key\": \"welcome/ada\", \"delay_ms\": 5000}
+
+It is submitted in chunks of 1000 lines, each of them as a whole or not at all, in the order of the
+file. If it stops in the middle, it says which lines are in and how to go on. Lines with a key can
+be submitted again without harm: the task that is there is found.";
+
+/// Submit a task, or many.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Submit {
+    /// Where it waits.
+    #[arg(long, value_name = "QUEUE", default_value = "default")]
+    queue: String,
+
+    /// What the worker gets: JSON, @FILE with JSON in it, or - for standard input.
+    #[arg(long, value_name = "JSON", default_value = "null")]
+    payload: String,
+
+    /// From -100 to 100, higher first.
+    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true)]
+    priority: i32,
+
+    /// Not before so long, such as 500ms, 5s, 2m, 1h or 1d.
+    #[arg(long, value_name = "SPAN", value_parser = span::parse, conflicts_with = "run_at")]
+    delay: Option<Duration>,
+
+    /// Not before that moment, such as 2026-11-15T22:40:00Z.
+    #[arg(long, value_name = "TIME", value_parser = moment::parse)]
+    run_at: Option<u64>,
+
+    /// Failures that end it; 3 if not given.
+    #[arg(long, value_name = "N")]
+    max_attempts: Option<u32>,
+
+    /// Expired leases that end it; 10 if not given.
+    #[arg(long, value_name = "N")]
+    max_expiries: Option<u32>,
+
+    /// How long a worker may be silent; 30s if not given.
+    #[arg(long, value_name = "SPAN", value_parser = parse_lease)]
+    lease: Option<u32>,
+
+    /// From submit to end; passing it cancels the task.
+    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+    timeout: Option<Duration>,
+
+    /// How it waits between failures: KIND,initial=SPAN,max=SPAN,jitter=0..1, each of them optional.
+    /// KIND is fixed, linear or exponential.
+    #[arg(long, value_name = "BACKOFF", value_parser = backoff::parse)]
+    backoff: Option<wire::Backoff>,
+
+    /// The same submit under the same key gives the same task.
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+
+    /// A label for people; may be given several times.
+    #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = parse_tag)]
+    tags: Vec<(String, String)>,
+
+    /// Wait for its end, and print its output.
+    #[arg(long)]
+    wait: bool,
+
+    /// Submit the tasks of a file with one JSON object on each line, or of standard input with -.
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "queue", "payload", "priority", "delay", "run_at", "max_attempts", "max_expiries", "lease",
+        "timeout", "backoff", "key", "tags", "wait",
+    ])]
+    batch: Option<String>,
+
+    /// Begin a batch at this line.
+    #[arg(long, value_name = "N", requires = "batch", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    from_line: u64,
+}
+
+fn parse_lease(text: &str) -> Result<u32, String> {
+    let ms = span::parse(text)?.as_millis();
+    u32::try_from(ms).map_err(|_| "a lease lasts 50ms to 1d".to_owned())
+}
+
+fn parse_tag(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("a tag is like customer=ada")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+fn ms(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+pub(crate) fn run(submit: &Submit, server: &Server, format: Format) -> Result<(), Failure> {
+    if let Some(file) = &submit.batch {
+        return batch::run(file, submit.from_line, server, format);
+    }
+    let new_task = NewTask::from(submit.parse()?);
+    server.with(|client| async move {
+        let task = client.submit(new_task).await.map_err(|error| submit.unsure(error))?;
+        match submit.wait {
+            true => wait::print_end(&client, task.id, format).await,
+            false => {
+                print(&task, format);
+                Ok(())
+            }
+        }
+    })
+}
+
+impl Submit {
+    fn parse(&self) -> Result<wire::NewTask, Failure> {
+        let mut tags = std::collections::BTreeMap::new();
+        for (key, value) in &self.tags {
+            if tags.insert(key.clone(), value.clone()).is_some() {
+                return Err(Failure::Usage(format!("--tag {key} is given twice; keep one")));
+            }
+        }
+        Ok(wire::NewTask {
+            queue: self.queue.clone(),
+            payload: payload::read(&self.payload)?,
+            priority: self.priority,
+            delay_ms: self.delay.map(ms),
+            run_at: self.run_at,
+            max_attempts: self.max_attempts,
+            max_expiries: self.max_expiries,
+            backoff: self.backoff,
+            lease_ms: self.lease,
+            timeout_ms: self.timeout.map(ms),
+            key: self.key.clone(),
+            tags,
+        })
+    }
+}
+
+impl Submit {
+    /// A submit without an answer may have been done.
+    fn unsure(&self, error: Error) -> Failure {
+        if error.is_refusal() {
+            return Failure::Refused(error);
+        }
+        let told = match &self.key {
+            Some(_) => "it may have been submitted; to submit it again under its key is safe",
+            None => {
+                "it may have been submitted: look with `tenure task list`, and give a --key to \
+                 make it safe to submit it again"
+            }
+        };
+        let cause = Box::new(Failure::Refused(error));
+        Failure::HalfDone { cause, said: None, told: told.to_owned() }
+    }
+}
+
+fn print(new: &TaskInfo, format: Format) {
+    match format {
+        Format::Table => {
+            let mut out = Lines::new();
+            out.print(new.id);
+            out.finish();
+        }
+        Format::Json => task::print(new, format),
+    }
+}

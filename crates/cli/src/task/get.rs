@@ -1,0 +1,75 @@
+//! `tenure task get`: a task, with all that is known about it.
+
+use clap::Args;
+use tenure_sdk::TaskInfo;
+
+use crate::Format;
+use crate::client::Server;
+use crate::failure::Failure;
+use crate::moment::{now, relative};
+use crate::output::Lines;
+use crate::shown::{self, ShownTask, Verbatim};
+use crate::span;
+use crate::table::{Cell, Facts};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  tenure task get 17
+  tenure task get 17 -o json | jq .output";
+
+#[derive(Debug, Args)]
+pub(super) struct Get {
+    /// The task's number.
+    id: u64,
+}
+
+pub(super) fn run(get: &Get, server: &Server, format: Format) -> Result<(), Failure> {
+    server.with(|client| async move {
+        print(&client.get(get.id).await?, format);
+        Ok(())
+    })
+}
+
+/// Prints a task.
+pub(crate) fn print(task: &TaskInfo, format: Format) {
+    let mut out = Lines::new();
+    match format {
+        Format::Table => facts(task, now()).print(&mut out),
+        Format::Json => shown::print(&mut out, &ShownTask::of(task)),
+    }
+    out.finish();
+}
+
+fn facts(task: &TaskInfo, now: u64) -> Facts {
+    let ago = |at: u64| relative(at, now);
+    let some = |bytes: &[u8]| (!bytes.is_empty()).then(|| shown::text(&Verbatim(bytes)));
+    let lease = task.lease.as_ref().map(|lease| {
+        format!("{} by {}, ends {}", lease.lease_id, lease.worker, ago(lease.expires_at))
+    });
+    let error = task.error.as_ref().map(|error| format!("{} ({})", error.message, error.code));
+    let tags = task.tags.iter().map(|(key, value)| format!("{key}={value}"));
+    let tags = (!task.tags.is_empty()).then(|| tags.collect::<Vec<_>>().join(" "));
+    let canceled = task.cancel_requested.then_some("requested");
+    let mut facts = Facts::default();
+    facts.add("id", task.id.to_string());
+    facts.add("queue", task.queue.as_str());
+    facts.add("state", Cell::state(task.state));
+    facts.add_some("cancel", canceled);
+    facts.add_some("lease", lease);
+    facts.add("priority", task.priority.to_string());
+    facts.add("attempt", task.attempt.to_string());
+    facts.add("failures", format!("{} of {}", task.failures, task.max_attempts));
+    facts.add("expiries", format!("{} of {}", task.expiries, task.max_expiries));
+    facts.add_some("error", error);
+    facts.add("created", ago(task.created_at));
+    facts.add_some("runs", task.run_at.map(ago));
+    facts.add_some("started", task.started_at.map(ago));
+    facts.add_some("finished", task.finished_at.map(ago));
+    facts.add("lease time", span::exact(task.lease_ms.into()));
+    facts.add_some("timeout", task.timeout_ms.map(span::exact));
+    facts.add_some("key", task.key.as_deref());
+    facts.add_some("tags", tags);
+    facts.add_some("payload", some(&task.payload));
+    facts.add_some("output", some(&task.output));
+    facts
+}

@@ -1,0 +1,77 @@
+//! `tenure task history`: what happened to a task, oldest first.
+
+use clap::Args;
+use tenure_sdk::Step;
+
+use crate::Format;
+use crate::client::Server;
+use crate::failure::Failure;
+use crate::moment::{now, relative};
+use crate::output::{self, Lines};
+use crate::shown::{self, ShownHistory};
+use crate::table::{Cell, Column, Table};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  tenure task history 17
+  tenure task history 17 -o json | jq '.items[] | [.at, .event, .reason]'";
+
+#[derive(Debug, Args)]
+pub(super) struct History {
+    /// The task's number.
+    id: u64,
+}
+
+const COLUMNS: [Column; 9] = [
+    Column::number("LSN"),
+    Column::word("WHEN"),
+    Column::word("EVENT"),
+    Column::word("FROM"),
+    Column::word("TO"),
+    Column::number("ATTEMPT"),
+    Column::number("LEASE"),
+    Column::text("WORKER"),
+    Column::text("REASON"),
+];
+
+pub(super) fn run(history: &History, server: &Server, format: Format) -> Result<(), Failure> {
+    server.with(|client| async move {
+        let history = client.history(history.id).await?;
+        let mut out = Lines::new();
+        match format {
+            Format::Json => shown::print(&mut out, &ShownHistory::of(&history)),
+            Format::Table => {
+                let now = now();
+                let mut table = Table::new(COLUMNS);
+                for step in &history.steps {
+                    table.row(row(step, now));
+                }
+                table.print(&mut out, "nothing of its history is left in the log");
+            }
+        }
+        out.finish();
+        if let (Some(lsn), Format::Table) = (history.truncated_before, format) {
+            output::complain(&format!("what was before LSN {lsn} is no longer in the log"));
+        }
+        Ok(())
+    })
+}
+
+fn row(step: &Step, now: u64) -> [Cell; 9] {
+    let reason = match (&step.code, &step.reason) {
+        (Some(code), Some(reason)) => Some(format!("{reason} ({code})")),
+        (Some(one), None) | (None, Some(one)) => Some(one.clone()),
+        (None, None) => None,
+    };
+    [
+        step.lsn.to_string().into(),
+        relative(step.at, now).into(),
+        step.event.as_str().into(),
+        Cell::state(step.from),
+        Cell::state(step.to),
+        step.attempt.to_string().into(),
+        Cell::maybe(step.lease_id),
+        Cell::maybe(step.worker.as_ref()),
+        Cell::maybe(reason),
+    ]
+}
