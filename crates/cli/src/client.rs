@@ -43,11 +43,11 @@ impl Server {
 
     /// Tells a server that said no from one that said nothing.
     fn named(&self, failure: Failure) -> Failure {
-        match failure {
-            Failure::Refused(error) if error.code() == "unavailable" => {
-                Failure::Unreachable { url: self.url.clone(), error }
-            }
-            other => other,
+        if let Failure::Refused(error) = &failure
+            && error.code() == "unavailable"
+        {
+            return Failure::Unreachable { url: self.url.clone(), error: error.clone() };
         }
+        failure
     }
 }

@@ -33,6 +33,8 @@ pub(crate) enum Failure {
     Unreachable { url: String, error: tenure_sdk::Error },
     /// The system gave no threads.
     NoRuntime(std::io::Error),
+    /// A worker's guard could not be started.
+    NoGuard(std::io::Error),
 }
 
 /// A record and the frame that it is in.
@@ -51,7 +53,7 @@ impl Failure {
             Failure::Record { .. } | Failure::Unsound { .. } => EXIT_DATA,
             Failure::InMotion | Failure::Refused(_) => EXIT_REFUSED,
             Failure::Unreachable { .. } => EXIT_UNREACHABLE,
-            Failure::NoRuntime(_) => EXIT_SYSTEM,
+            Failure::NoRuntime(_) | Failure::NoGuard(_) => EXIT_SYSTEM,
             Failure::Server(failure) => failure.exit_code(),
         }
     }
@@ -97,6 +99,11 @@ impl fmt::Display for Failure {
             Failure::NoRuntime(error) => {
                 write!(f, "the system gave no threads to work with: {error}")
             }
+            Failure::NoGuard(error) => write!(
+                f,
+                "the process that ends the children of a worker cannot be started: {error}; see \
+                 that this binary can still be run from where it was started"
+            ),
             Failure::InMotion => write!(
                 f,
                 "the log changed while it was read, because a server is writing it; run this again"

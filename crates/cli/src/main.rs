@@ -6,6 +6,7 @@ mod failure;
 mod output;
 mod serve;
 mod wal;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -63,6 +64,8 @@ enum Verb {
     Serve(serve::Serve),
     /// Look into a log, without changing it.
     Wal(wal::Wal),
+    /// Do the tasks of queues.
+    Worker(worker::Worker),
 }
 
 fn main() -> ExitCode {
@@ -88,5 +91,6 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.verb {
         Verb::Serve(serve) => serve::run(serve, cli.server.api_key.as_deref()),
         Verb::Wal(wal) => wal::run(wal, cli.output),
+        Verb::Worker(worker) => worker::run(worker, &cli.server),
     }
 }

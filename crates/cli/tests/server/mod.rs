@@ -26,7 +26,7 @@ impl Server {
         let folder =
             std::env::temp_dir().join(format!("tenure-serve-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        let (child, address) = spawn(&folder, args, envs);
+        let (child, address) = spawn(&folder, "127.0.0.1:0", args, envs);
         Self { folder, address, child }
     }
 
@@ -50,7 +50,13 @@ impl Server {
     }
 
     pub(crate) fn restart(&mut self) {
-        (self.child, self.address) = spawn(&self.folder, &[], &[]);
+        (self.child, self.address) = spawn(&self.folder, "127.0.0.1:0", &[], &[]);
+    }
+
+    /// SIGKILL, and a new process where the old one was.
+    pub(crate) fn crash_and_come_back(&mut self) {
+        self.kill();
+        (self.child, self.address) = spawn(&self.folder, &self.address, &[], &[]);
     }
 
     /// SIGTERM; gives the exit code.
@@ -115,10 +121,9 @@ fn command(folder: &Path, args: &[&str], envs: &[(&str, &str)]) -> Command {
     command
 }
 
-fn spawn(folder: &Path, args: &[&str], envs: &[(&str, &str)]) -> (Child, String) {
+fn spawn(folder: &Path, at: &str, args: &[&str], envs: &[(&str, &str)]) -> (Child, String) {
     let mut command = command(folder, args, envs);
-    let mut child =
-        command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command.args(["--listen", at]).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().rsplit_once("http://").map(|(_, address)| address.to_owned());

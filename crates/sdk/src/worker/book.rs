@@ -137,8 +137,10 @@ impl Book {
         self.is_draining = true;
     }
 
-    pub(super) fn is_draining(&self) -> bool {
-        self.is_draining
+    /// Nothing is waited for any longer: handlers are told to stop.
+    pub(super) fn leave(&mut self) {
+        self.drain();
+        self.running.values().for_each(|running| running.signal.raise(Standing::Leaving));
     }
 
     /// Whether nothing runs and everything was said and heard.
