@@ -53,7 +53,9 @@ fn parse_durability(text: &str) -> Result<tenure_server::Durability, String> {
 }
 
 pub(crate) fn run(args: &Serve, api_key: Option<&str>) -> Result<(), Failure> {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
+    // A line that cannot be written is let go: its own complaint would panic.
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
+    log.log_internal_errors(false).init();
     match args.durability {
         tenure_server::Durability::Sync => {}
         tenure_server::Durability::IntervalMs(ms) => tracing::warn!(

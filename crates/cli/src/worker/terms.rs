@@ -58,7 +58,8 @@ impl Terms {
     pub(crate) fn log(&self) {
         let level = if self.quiet { tracing::Level::WARN } else { tracing::Level::INFO };
         let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
-        log.with_ansi(false).with_max_level(level).init();
+        // A line that cannot be written is let go: its own complaint would panic.
+        log.with_ansi(false).with_max_level(level).log_internal_errors(false).init();
     }
 }
 

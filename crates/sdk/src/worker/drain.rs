@@ -74,8 +74,12 @@ impl Drain {
     pub(super) async fn heed(&self, signals: Signals) {
         let mut heard = Heard::new(signals);
         heard.next().await;
+        tracing::info!(
+            "the worker drains: it finishes what it has begun; tell it again to leave now"
+        );
         self.drain();
         heard.next().await;
+        tracing::info!("the worker leaves at once");
         self.leave_at_once();
         std::future::pending::<()>().await;
     }
