@@ -85,12 +85,13 @@ impl Worker {
             let signal = task.signal();
             let work = caught(handler(task));
             Box::pin(async move {
-                tokio::select! {
-                    // First, so that a handler that gives up because it should stop is no failure.
+                let result = tokio::select! {
                     biased;
                     () = signal.reached(Standing::Leaving) => None,
                     result = work => Some(result),
-                }
+                };
+                // To give up because the worker leaves is no failure.
+                result.filter(|result| result.is_ok() || signal.get() < Standing::Leaving)
             })
         });
         self.handlers.insert(queue.into(), handler);

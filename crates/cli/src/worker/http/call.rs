@@ -56,18 +56,17 @@ pub(super) async fn run(
     caller: &Caller,
     limits: Limits,
 ) -> Result<Output, Failure> {
-    let url = call.url.clone();
-    let request = request(task, call)?;
+    let host = call.host().to_owned();
+    let request = request(task, call);
     let answer = async {
         let answer = caller.request(request).await;
-        let answer = answer.map_err(|error| unreachable(&error))?;
+        let answer = answer.map_err(|error| unreachable(&host, &error))?;
         judge(answer, limits.output_max).await
     };
     tokio::select! {
         biased;
         answer = tokio::time::timeout(limits.timeout, answer) => answer.unwrap_or_else(|_| {
             let ms = limits.timeout.as_millis();
-            let host = url.host().unwrap_or_default();
             Err(Failure::new(format!("{host} gave no answer within {ms} ms")).code("timeout"))
         }),
         () = task.canceled() => {
@@ -83,7 +82,7 @@ pub(super) struct Limits {
     pub(super) output_max: usize,
 }
 
-fn request(task: &Task, call: Call) -> Result<Request<Full<Bytes>>, Failure> {
+fn request(task: &Task, call: Call) -> Request<Full<Bytes>> {
     let mut request = Request::new(Full::new(call.body));
     (*request.method_mut(), *request.uri_mut()) = (call.method, call.url);
     let headers = request.headers_mut();
@@ -95,14 +94,16 @@ fn request(task: &Task, call: Call) -> Result<Request<Full<Bytes>>, Failure> {
     headers.insert("tenure-attempt", task.attempt().into());
     // The same at every attempt, so that the other side can tell a repeated request.
     headers.insert("idempotency-key", task.id().into());
-    if let Some(traceparent) = task.traceparent() {
-        headers.insert("traceparent", HeaderValue::from_str(traceparent)?);
+    // A trace that cannot be sent is no reason not to do the work.
+    let traceparent = task.traceparent().and_then(|text| HeaderValue::from_str(text).ok());
+    if let Some(traceparent) = traceparent {
+        headers.insert("traceparent", traceparent);
     }
-    Ok(request)
+    request
 }
 
-fn unreachable(error: &hyper_util::client::legacy::Error) -> Failure {
-    let mut sentence = error.to_string();
+fn unreachable(host: &str, error: &hyper_util::client::legacy::Error) -> Failure {
+    let mut sentence = format!("{host}: {error}");
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         sentence = format!("{sentence}: {error}");

@@ -75,7 +75,7 @@ pub(super) fn run(http: &Http, server: &Server) -> Result<(), Failure> {
                 async move {
                     let call = payload::parse(task.payload(), &allowed);
                     let what = match &call {
-                        Ok(call) => format!("{} to {:?}", call.method, call.url.host()),
+                        Ok(call) => format!("{} to {:?}", call.method, call.host()),
                         Err(_) => "a payload that cannot be sent".to_owned(),
                     };
                     told(&task, what, async { call::run(&task, call?, &caller, limits).await })

@@ -25,6 +25,13 @@ pub(super) struct Call {
     pub(super) body: Bytes,
 }
 
+impl Call {
+    /// Whom it goes to, with the port if that is in the URL.
+    pub(super) fn host(&self) -> &str {
+        self.url.authority().map_or("", |authority| authority.as_str())
+    }
+}
+
 /// A host that may be called, with any port or with one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AllowedHost {
@@ -42,7 +49,7 @@ impl AllowedHost {
             Some(port) => text == format!("{}:{port}", authority.host()),
             None => text == authority.host(),
         };
-        match is_whole && !authority.host().is_empty() {
+        match is_whole && !authority.host().is_empty() && !text.contains('*') {
             true => Ok(Self { host: authority.host().to_ascii_lowercase(), port }),
             false => Err(wrong()),
         }
@@ -62,10 +69,10 @@ pub(super) fn parse(payload: &Bytes, allowed: &[AllowedHost]) -> Result<Call, Fa
     let call = read(payload);
     let call = call.map_err(|sentence| Failure::new(sentence).code("invalid_payload").last())?;
     if !allowed.is_empty() && !allowed.iter().any(|host| host.allows(&call.url)) {
-        let host = call.url.authority().map_or("", |authority| authority.as_str());
         let reason = format!(
-            "this worker does not call {host:?}; submit to another queue, or start the worker with \
-             --allow-host for it"
+            "this worker does not call {:?}; submit to another queue, or start the worker with \
+             --allow-host for it",
+            call.host()
         );
         return Err(Failure::new(reason).code("host_not_allowed").last());
     }
