@@ -13,6 +13,8 @@ use crate::server::Server;
 /// Nothing in these tests takes so long.
 pub(crate) const LONG: Duration = Duration::from_secs(90);
 
+const TENURE: &str = env!("CARGO_BIN_EXE_tenure");
+
 /// A worker that goes away with its test.
 pub(crate) struct Worker {
     child: Child,
@@ -26,27 +28,34 @@ impl Worker {
     }
 
     pub(crate) fn start(server: &Server, kind: &str, args: &[&str], envs: &[(&str, &str)]) -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let log = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("worker-{}-{number}.log", std::process::id()));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+        let mut command = Command::new(TENURE);
         command.args(["worker", kind, "--queue", "default"]).args(args);
-        command.env("TENURE_SERVER", format!("http://{}", server.address));
-        command.env_remove("TENURE_API_KEY").envs(envs.iter().copied());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).unwrap());
-        Self { child: command.spawn().unwrap(), log }
+        Self::spawn(server, command.envs(envs.iter().copied()))
+    }
+
+    /// An exec worker that may open so many files.
+    pub(crate) fn with_files(server: &Server, files: u32, args: &[&str]) -> Self {
+        let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, TENURE, "worker", "exec", "--queue", "default"]).args(args);
+        Self::spawn(server, &mut command)
     }
 
     /// An exec worker whose stderr nobody reads any more.
     pub(crate) fn unheard(server: &Server) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-        command.args(["worker", "exec", "--queue", "default"]);
+        let mut command = Command::new("sh");
+        let script = "exec \"$0\" worker exec --queue default 2> /dev/full";
+        Self::spawn(server, command.args(["-c", script, TENURE]))
+    }
+
+    fn spawn(server: &Server, command: &mut Command) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let log = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("worker-{}-{number}.log", std::process::id()));
         command.env("TENURE_SERVER", format!("http://{}", server.address));
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        drop(child.stderr.take());
-        Self { child, log: PathBuf::from("/dev/null") }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).unwrap());
+        Self { child: command.spawn().unwrap(), log }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -87,9 +96,7 @@ impl Drop for Worker {
         if std::thread::panicking() {
             eprintln!("the worker said:\n{}", self.log());
         }
-        if self.log.is_file() {
-            let _ = std::fs::remove_file(&self.log);
-        }
+        let _ = std::fs::remove_file(&self.log);
     }
 }
 

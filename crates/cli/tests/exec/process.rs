@@ -196,3 +196,15 @@ fn a_worker_leaves_though_the_server_is_gone() {
     assert_eq!(worker.end(), Some(0));
     all_gone(&pids);
 }
+
+#[test]
+fn slots_beyond_the_limit_of_open_files_are_told_of() {
+    let server = Server::start("exec-files");
+    let told = |files: u32| {
+        let worker = Worker::with_files(&server, files, &["--slots", "100", "--quiet"]);
+        server.ended(server.submit(&json!({"argv": ["true"]})));
+        worker.log().contains("ulimit -n")
+    };
+    assert!(told(300));
+    assert!(!told(900));
+}

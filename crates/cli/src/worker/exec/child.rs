@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 use tokio::io::unix::AsyncFd;
 
 use super::guard::Guard;
@@ -50,9 +50,11 @@ impl Child {
         self.signal(Signal::TERM);
     }
 
-    /// Ends the whole group.
+    /// Ends the whole group, and the leader even if it has gone over to another group.
     pub(super) fn kill(&self) {
         self.signal(Signal::KILL);
+        // It is ours and not reaped, so this cannot fail.
+        let _ = kill_process(self.group, Signal::KILL);
     }
 
     fn signal(&self, signal: Signal) {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use rustix::process::{Resource, getrlimit};
 use tenure_sdk::{Client, Task};
 
 use self::guard::Guard;
@@ -20,6 +21,11 @@ use super::span;
 use super::terms::{Terms, told};
 use crate::client::Server;
 use crate::failure::Failure;
+
+/// Open files of a worker without children, and what a child takes while it is started: both ends
+/// of its pipes, and word of its end.
+const FILES: u64 = 64;
+const FILES_PER_CHILD: u64 = 8;
 
 const EXAMPLES: &str = "\
 A payload:
@@ -125,6 +131,7 @@ pub(crate) fn worker(
     terms: &Terms,
     settings: Settings,
 ) -> Result<tenure_sdk::Worker, Failure> {
+    check_files(terms.slots);
     let guard = Arc::new(Guard::start(settings.kill_after).map_err(Failure::NoGuard)?);
     let settings = Arc::new(settings);
     let mut worker = terms.worker(client);
@@ -144,4 +151,16 @@ pub(crate) fn worker(
         });
     }
     Ok(worker)
+}
+
+/// Says so if there may be more pipes than this process can open: children that cannot be started
+/// for want of them would use up their attempts.
+fn check_files(slots: u32) {
+    let needed = FILES + u64::from(slots) * FILES_PER_CHILD;
+    if let Some(limit) = getrlimit(Resource::Nofile).current.filter(|limit| *limit < needed) {
+        tracing::warn!(
+            "{slots} slots may need {needed} open files, and {limit} are allowed; raise `ulimit -n`, \
+             or give fewer slots"
+        );
+    }
 }
