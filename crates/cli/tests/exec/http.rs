@@ -182,7 +182,7 @@ fn a_refusal_is_final_and_says_what_was_answered() {
 #[test]
 fn who_cannot_be_reached_or_is_slow_is_tried_again() {
     let (server, site) = (Server::start("http-slow"), Site::start());
-    let _worker = Worker::start(&server, "http", &["--slots", "4", "--timeout", "300ms"], &[]);
+    let _worker = Worker::start(&server, "http", &["--slots", "4", "--timeout", "3s"], &[]);
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let twice = json!({"max_attempts": 2});
     let slow = server.submit_with(&json!({"url": site.url("/slow")}), &twice);
@@ -204,7 +204,7 @@ fn a_cancel_drops_the_request() {
     assert_eq!(server.ended(id)["state"], "CANCELED");
     eventually("its end", || (*site.dropped.lock().unwrap() == 1).then_some(()));
 
-    let id = server.submit_with(&json!({"url": site.url("/slow")}), &json!({"timeout_ms": 1_000}));
+    let id = server.submit_with(&json!({"url": site.url("/slow")}), &json!({"timeout_ms": 6_000}));
     assert_eq!(server.ended(id)["state"], "CANCELED");
     eventually("its end", || (*site.dropped.lock().unwrap() == 2).then_some(()));
 
