@@ -47,6 +47,8 @@ pub(crate) enum Failure {
     HalfDone { cause: Box<Failure>, said: Option<String>, told: String },
     /// The system gave no threads.
     NoRuntime(std::io::Error),
+    /// A worker's guard could not be started.
+    NoGuard(std::io::Error),
 }
 
 /// A record and the frame that it is in.
@@ -68,7 +70,7 @@ impl Failure {
             Failure::HalfDone { cause, .. } => cause.exit_code(),
             Failure::Unreachable { .. } => EXIT_UNREACHABLE,
             Failure::Probe { .. } => EXIT_IO,
-            Failure::NoRuntime(_) => EXIT_SYSTEM,
+            Failure::NoRuntime(_) | Failure::NoGuard(_) => EXIT_SYSTEM,
             Failure::Server(failure) => failure.exit_code(),
         }
     }
@@ -129,6 +131,11 @@ impl fmt::Display for Failure {
             Failure::NoRuntime(error) => {
                 write!(f, "the system gave no threads to work with: {error}")
             }
+            Failure::NoGuard(error) => write!(
+                f,
+                "the process that ends the children of a worker cannot be started: {error}; see \
+                 that this binary can still be run from where it was started"
+            ),
             Failure::InMotion => write!(
                 f,
                 "the log changed while it was read, because a server is writing it; run this again"

@@ -94,7 +94,7 @@ enum Verb {
     Watch(watch::Watch),
     /// Look at queues, and change their settings.
     Queue(queue::Queue),
-    /// Look at workers.
+    /// Do the tasks of queues, and look at who does.
     Worker(worker::Worker),
     /// Show how the server stands.
     Status(status::Status),

@@ -66,6 +66,8 @@ enum LogFormat {
 
 fn begin_log(format: LogFormat) {
     let lines = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
+    // A line that cannot be written is let go: its own complaint would panic.
+    let lines = lines.log_internal_errors(false);
     match format {
         LogFormat::Text => lines.init(),
         LogFormat::Json => lines.json().flatten_event(true).init(),

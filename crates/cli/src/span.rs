@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+const DAY_MS: u64 = 86_400_000;
 const UNITS: [(&str, u64); 5] =
-    [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+    [("d", DAY_MS), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 /// What a span looks like, for those who wrote another thing.
 const ADVICE: &str = "a span is a number with a unit, such as 500ms, 5s, 2m, 1h or 1d, or several, \
@@ -27,6 +28,15 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
         rest = after;
     }
     Ok(Duration::from_millis(total_ms))
+}
+
+/// Reads a span of a day at the most: one that somebody waits for.
+pub(crate) fn parse_to_a_day(text: &str) -> Result<Duration, String> {
+    let span = parse(text)?;
+    match span <= Duration::from_millis(DAY_MS) {
+        true => Ok(span),
+        false => Err("it must be a day at the most".to_owned()),
+    }
 }
 
 /// A span in its two largest units.
@@ -64,6 +74,12 @@ mod tests {
         }
         assert_eq!(parse("99999999999999999999d"), Err(ADVICE.to_owned()));
         assert_eq!(parse("9999999999999999d"), Err("it is too long".to_owned()));
+    }
+
+    #[test]
+    fn what_somebody_waits_for_is_a_day_at_the_most() {
+        assert_eq!(parse_to_a_day("24h"), Ok(Duration::from_millis(DAY_MS)));
+        assert!(parse_to_a_day("24h1ms").unwrap_err().contains("a day"));
     }
 
     #[test]

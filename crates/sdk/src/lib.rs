@@ -49,7 +49,7 @@ pub use client::{ApiKey, Client, ConnectOptions, Connection};
 pub use error::Error;
 pub use new_task::{Backoff, NewTask};
 pub use watch::{Watch, WatchFrom};
-pub use worker::{Drain, Failure, Output, Task, Worker};
+pub use worker::{Drain, Failure, Output, Stop, Task, Worker};
 
 /// What comes in on a stream.
 pub use tonic::Streaming as Incoming;

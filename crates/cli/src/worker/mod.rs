@@ -1,6 +1,10 @@
-//! `tenure worker`: who does the work.
+//! `tenure worker`: who does the work. `exec` runs programs, `http` makes requests.
 
+pub(crate) mod exec;
+mod http;
 mod list;
+mod output;
+pub(crate) mod terms;
 
 use clap::{Args, Subcommand};
 
@@ -10,25 +14,37 @@ use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
+  tenure worker exec --queue images --slots 4
+  tenure worker http --queue hooks
   tenure worker list";
 
-/// The verbs of workers.
+/// Do the tasks of queues, and look at who does.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Worker {
     #[command(subcommand)]
-    verb: WorkerVerb,
+    verb: Verb,
 }
 
 #[derive(Debug, Subcommand)]
-enum WorkerVerb {
+enum Verb {
+    /// Run each task's payload as a program.
+    Exec(exec::Exec),
+    /// Send each task's payload to its URL.
+    Http(http::Http),
     /// List the workers that were heard of lately.
     #[command(after_help = list::EXAMPLES)]
     List,
+    /// Outlives a worker that is killed, to end what it has started.
+    #[command(hide = true)]
+    Guard(exec::guard::Watch),
 }
 
 pub(crate) fn run(worker: &Worker, server: &Server, format: Format) -> Result<(), Failure> {
     match &worker.verb {
-        WorkerVerb::List => list::run(server, format),
+        Verb::Exec(exec) => exec::run(exec, server),
+        Verb::Http(http) => http::run(http, server),
+        Verb::List => list::run(server, format),
+        Verb::Guard(guard) => exec::guard::run(guard).map_err(Failure::NoRuntime),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use tenure_sdk::{Failure, NewTask, Output, Task, TaskState, Worker};
+use tenure_sdk::{Failure, NewTask, Output, Stop, Task, TaskState, Worker};
 use tokio::sync::{Notify, mpsc};
 
 use crate::server::{LONG, Server};
@@ -220,4 +220,57 @@ async fn a_worker_outlives_a_crash_of_the_server() {
     assert_eq!((task.state(), task.attempt), (TaskState::Completed, 1), "the lease was kept");
     drain.drain();
     running.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drain_that_takes_too_long_gives_everything_back() {
+    let server = Server::start("patience");
+    let client = server.client().await;
+    let (began, mut begun) = mpsc::unbounded_channel();
+    let (async_began, clean_began, blocking_began) = (began.clone(), began.clone(), began);
+    let (cleaned, mut clean) = mpsc::unbounded_channel();
+    let (free, held) = std::sync::mpsc::channel::<()>();
+    let held = std::sync::Mutex::new(held);
+    let worker = Worker::new(client.clone())
+        .slots(3)
+        .drain_timeout(Duration::from_millis(100))
+        .queue("async", move |task: Task| {
+            let began = async_began.clone();
+            async move {
+                began.send(()).unwrap();
+                task.canceled().await;
+                Err(Failure::new("it is no failure to be told to leave"))
+            }
+        })
+        .queue_with_cleanup("clean", move |task: Task| {
+            let (began, cleaned) = (clean_began.clone(), cleaned.clone());
+            async move {
+                began.send(()).unwrap();
+                task.canceled().await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                cleaned.send(task.stop()).unwrap();
+                Err(Failure::give_back())
+            }
+        })
+        .blocking_queue("blocking", move |_| {
+            blocking_began.send(()).unwrap();
+            let _ = held.lock().unwrap().recv();
+            Ok(Output::from(()))
+        });
+    let drain = worker.drain_handle();
+    let running = tokio::spawn(worker.run());
+    let queues = ["async", "clean", "blocking"];
+    let ids = client.submit_batch(queues.map(|queue| NewTask::new(queue, "x"))).await.unwrap();
+    for _ in queues {
+        begun.recv().await.unwrap();
+    }
+    drain.drain();
+    tokio::time::timeout(LONG, running).await.unwrap().unwrap().unwrap();
+    assert_eq!(clean.recv().await, Some(Some(Stop::Leaving)), "it was waited for");
+    for id in ids {
+        let task = client.get(id).await.unwrap();
+        let seen = (task.state(), task.failures, task.expiries);
+        assert_eq!(seen, (TaskState::Waiting, 0, 0), "{}", task.queue);
+    }
+    drop(free);
 }

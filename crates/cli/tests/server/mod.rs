@@ -56,7 +56,13 @@ impl Server {
 
     /// The same at the address that it had, for those who come back to it.
     pub(crate) fn restart_where_it_was(&mut self) {
-        (self.child, self.address) = spawn(&self.folder, &self.address.clone(), &[], &[]);
+        (self.child, self.address) = spawn(&self.folder, &self.address, &[], &[]);
+    }
+
+    /// SIGKILL, and a new process where the old one was.
+    pub(crate) fn crash_and_come_back(&mut self) {
+        self.kill();
+        self.restart_where_it_was();
     }
 
     /// SIGTERM; gives the exit code.

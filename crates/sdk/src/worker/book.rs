@@ -45,6 +45,8 @@ pub(super) struct Book {
     paused_until: Option<Instant>,
     sent: BTreeMap<u64, Sent>,
     pings: BTreeMap<u64, Instant>,
+    /// The clock may be far too early: an answer that came late moves it by as much.
+    doubts_clock: bool,
     sequence: u64,
 }
 
@@ -128,6 +130,7 @@ impl Book {
             paused_until: None,
             sent: BTreeMap::new(),
             pings: BTreeMap::new(),
+            doubts_clock: false,
             sequence: 0,
         }
     }
@@ -137,8 +140,10 @@ impl Book {
         self.is_draining = true;
     }
 
-    pub(super) fn is_draining(&self) -> bool {
-        self.is_draining
+    /// Nothing is waited for any longer: handlers are told to stop.
+    pub(super) fn leave(&mut self) {
+        self.drain();
+        self.running.values().for_each(|running| running.signal.raise(Standing::Leaving));
     }
 
     /// Whether nothing runs and everything was said and heard.
@@ -169,6 +174,9 @@ impl Book {
         now: Instant,
     ) {
         self.clock = Some((sent_at, welcome.now));
+        // A server that has just started may take long to say it. Without a better clock every
+        // lease that is shorter than that would seem to be over when it comes.
+        self.doubts_clock = true;
         for (lease, result) in held.iter().zip(&welcome.held) {
             if result.code.is_empty() {
                 self.extended(lease.lease_id, result, now);
@@ -219,6 +227,7 @@ impl Book {
         }
         let over = |(id, running): (&u64, &Running)| (running.deadline <= now).then_some(*id);
         let over: Vec<_> = self.running.iter().filter_map(over).collect();
+        self.doubts_clock |= !over.is_empty();
         over.into_iter().for_each(|lease_id| self.lose(lease_id));
         self.due = self.running.values().map(|r| r.extend_at.min(r.deadline)).min();
     }
@@ -239,6 +248,9 @@ impl Book {
             message.reports = Some(written(sequence, &heartbeats, &reports));
             let heartbeats = heartbeats.into_iter().map(|lease| lease.lease_id).collect();
             self.sent.insert(sequence, Sent { heartbeats, reports });
+        }
+        if std::mem::take(&mut self.doubts_clock) && message.ping.is_none() {
+            message.ping = Some(self.ping(now));
         }
         if self.is_draining {
             if !self.drain_told {

@@ -11,6 +11,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
 use super::book::Book;
+use super::drain::Phase;
 use super::task::{Failure, Output, Task};
 use crate::client::Server;
 use crate::error::Error;
@@ -47,7 +48,9 @@ pub(super) struct Keeper {
     pub(super) book: Book,
     pub(super) begun: mpsc::UnboundedSender<Vec<Begun>>,
     pub(super) ended: mpsc::UnboundedReceiver<Ended>,
-    pub(super) drain: watch::Receiver<bool>,
+    /// The phase that the book is in.
+    pub(super) known: Phase,
+    pub(super) phase: watch::Receiver<Phase>,
 }
 
 /// How a stream ended, if not by a goodbye.
@@ -62,7 +65,7 @@ enum Cut {
 enum News {
     Server(Option<Box<v1::WorkResponse>>),
     Ends,
-    Drain,
+    Phase(Phase),
     Time,
     /// Whoever ran the handlers is gone.
     Orphaned,
@@ -139,7 +142,7 @@ impl Keeper {
             let silence = if pinged { SILENCE_MAX } else { PING_AFTER };
             let wake_at =
                 (heard_at + silence).min(self.book.wake_at().unwrap_or(heard_at + silence));
-            let is_draining = self.book.is_draining();
+            let known = self.known;
             let news = tokio::select! {
                 message = incoming.message() => match message {
                     Ok(message) => News::Server(message.map(Box::new)),
@@ -149,7 +152,7 @@ impl Keeper {
                     0 => News::Orphaned,
                     _ => News::Ends,
                 },
-                _ = self.drain.wait_for(|drain| *drain), if !is_draining => News::Drain,
+                phase = next(&mut self.phase, known) => News::Phase(phase),
                 () = tokio::time::sleep_until(wake_at) => News::Time,
             };
             match news {
@@ -164,7 +167,7 @@ impl Keeper {
                 News::Ends => {
                     ends.drain(..).for_each(|end| self.book.finish(end.lease_id, end.result));
                 }
-                News::Drain => self.book.drain(),
+                News::Phase(phase) => self.enter(phase),
                 News::Orphaned => return goodbye(incoming, out).await,
                 News::Time => {
                     let silence = heard_at.elapsed();
@@ -179,6 +182,15 @@ impl Keeper {
                     }
                 }
             }
+        }
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.known = phase;
+        match phase {
+            Phase::Working => {}
+            Phase::Draining => self.book.drain(),
+            Phase::Leaving | Phase::AtOnce => self.book.leave(),
         }
     }
 
@@ -213,14 +225,14 @@ impl Keeper {
         let mut something = std::pin::pin!(something);
         loop {
             let wake_at = self.book.wake_at();
-            let is_draining = self.book.is_draining();
+            let known = self.known;
             tokio::select! {
                 done = &mut something => return Some(done),
                 end = self.ended.recv() => match end {
                     Some(end) => self.book.finish(end.lease_id, end.result),
                     None => return None,
                 },
-                _ = self.drain.wait_for(|drain| *drain), if !is_draining => self.book.drain(),
+                phase = next(&mut self.phase, known) => self.enter(phase),
                 () = until(wake_at) => {
                     self.book.expire(Instant::now());
                     // Heartbeats are overdue and cannot be sent: do not spin.
@@ -229,6 +241,15 @@ impl Keeper {
             }
         }
     }
+}
+
+/// Waits for a phase beyond the known one.
+async fn next(phase: &mut watch::Receiver<Phase>, known: Phase) -> Phase {
+    if known >= Phase::Leaving {
+        return std::future::pending().await;
+    }
+    // Whoever could say more is gone, and so is the worker.
+    phase.wait_for(|phase| *phase > known).await.map_or(Phase::Leaving, |phase| *phase)
 }
 
 /// Leaves in good order.
@@ -256,7 +277,7 @@ fn judged(status: tonic::Status) -> Cut {
     }
 }
 
-async fn until(moment: Option<Instant>) {
+pub(super) async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,

@@ -1,6 +1,7 @@
 //! A worker: takes tasks from queues, runs their handlers, and reports.
 
 mod book;
+mod drain;
 mod keeper;
 mod task;
 
@@ -12,17 +13,23 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tenure_proto::v1;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use self::book::Book;
-use self::keeper::{Ended, Keeper};
+use self::drain::{Phase, Signals};
+use self::keeper::{Ended, Keeper, until};
 use self::task::Standing;
 use crate::client::Client;
 use crate::error::Error;
 use crate::retry::random;
 
-pub use self::task::{Failure, Output, Task};
+pub use self::drain::Drain;
+pub use self::task::{Failure, Output, Stop, Task};
+
+/// How long a worker that leaves tries to tell the server what came of its last tasks.
+const LAST_WORDS_MAX: Duration = Duration::from_secs(5);
 
 type Done = Option<Result<Output, Failure>>;
 type Running = Pin<Box<dyn Future<Output = Done> + Send>>;
@@ -42,18 +49,8 @@ pub struct Worker {
     disconnect_grace: Option<Duration>,
     labels: BTreeMap<String, String>,
     drain: Drain,
-    drains_on_ctrl_c: bool,
-}
-
-/// Tells a worker to finish what it has begun, take nothing new, and leave.
-#[derive(Clone, Debug)]
-pub struct Drain(Arc<watch::Sender<bool>>);
-
-impl Drain {
-    /// Tells it.
-    pub fn drain(&self) {
-        self.0.send_replace(true);
-    }
+    drain_timeout: Option<Duration>,
+    signals: Signals,
 }
 
 impl Worker {
@@ -67,8 +64,9 @@ impl Worker {
             lease: None,
             disconnect_grace: None,
             labels: BTreeMap::new(),
-            drain: Drain(Arc::new(watch::Sender::new(false))),
-            drains_on_ctrl_c: false,
+            drain: Drain::new(),
+            drain_timeout: None,
+            signals: Signals::None,
         }
     }
 
@@ -87,10 +85,35 @@ impl Worker {
             let signal = task.signal();
             let work = caught(handler(task));
             Box::pin(async move {
+                let result = tokio::select! {
+                    biased;
+                    () = signal.reached(Standing::Leaving) => None,
+                    result = work => Some(result),
+                };
+                // To give up because the worker leaves is no failure.
+                result.filter(|result| result.is_ok() || signal.get() < Standing::Leaving)
+            })
+        });
+        self.handlers.insert(queue.into(), handler);
+        self
+    }
+
+    /// The same with a function that has something to clean up. It is told to stop by
+    /// [`Task::stop`], and its slot is free when it returns. Nobody drops it, but a worker that
+    /// leaves at once.
+    pub fn queue_with_cleanup<F, R>(mut self, queue: impl Into<String>, handler: F) -> Self
+    where
+        F: Fn(Task) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Output, Failure>> + Send + 'static,
+    {
+        let drain = self.drain.clone();
+        let handler: Handler = Arc::new(move |task| {
+            let (work, drain) = (caught(handler(task)), drain.clone());
+            Box::pin(async move {
                 tokio::select! {
                     biased;
+                    () = drain.reached(Phase::AtOnce) => None,
                     result = work => Some(result),
-                    () = signal.reached(Standing::Lost) => None,
                 }
             })
         });
@@ -99,16 +122,22 @@ impl Worker {
     }
 
     /// The same with a function that blocks. It is told when the lease is lost, but nobody can stop
-    /// it; its slot is free when it returns.
+    /// it; its slot is free when it returns. A worker that leaves does not wait for it.
     pub fn blocking_queue<F>(mut self, queue: impl Into<String>, handler: F) -> Self
     where
         F: Fn(Task) -> Result<Output, Failure> + Send + Sync + 'static,
     {
-        let handler = Arc::new(handler);
+        let (handler, drain) = (Arc::new(handler), self.drain.clone());
         let handler: Handler = Arc::new(move |task| {
-            let handler = Arc::clone(&handler);
+            let (handler, drain) = (Arc::clone(&handler), drain.clone());
             let work = tokio::task::spawn_blocking(move || handler(task));
-            Box::pin(async move { Some(work.await.unwrap_or_else(|_| Err(panicked()))) })
+            Box::pin(async move {
+                tokio::select! {
+                    biased;
+                    result = work => Some(result.unwrap_or_else(|_| Err(panicked()))),
+                    () = drain.reached(Phase::Leaving) => None,
+                }
+            })
         });
         self.handlers.insert(queue.into(), handler);
         self
@@ -136,9 +165,21 @@ impl Worker {
         self
     }
 
-    /// Drains when the process is interrupted.
+    /// Drains when the process is interrupted, and leaves at once when it is again.
     pub fn drain_on_ctrl_c(self) -> Self {
-        Self { drains_on_ctrl_c: true, ..self }
+        Self { signals: Signals::Interrupt, ..self }
+    }
+
+    /// Drains when the process is interrupted or told to end (SIGINT, SIGTERM), and leaves at once
+    /// when it is told again.
+    pub fn drain_on_signals(self) -> Self {
+        Self { signals: Signals::InterruptAndTerminate, ..self }
+    }
+
+    /// How long a drain may take. What is not finished by then is stopped, and its lease is given
+    /// back. Without this a drain takes as long as the handlers do.
+    pub fn drain_timeout(self, timeout: Duration) -> Self {
+        Self { drain_timeout: Some(timeout), ..self }
     }
 
     /// What drains it.
@@ -173,14 +214,23 @@ impl Worker {
             book: Book::new(self.slots),
             begun,
             ended: ends,
-            drain: self.drain.0.subscribe(),
+            known: Phase::Working,
+            phase: self.drain.subscribe(),
         };
         let mut keeper = start(keeper)?;
         let mut handlers = JoinSet::new();
-        let mut interrupted = std::pin::pin!(interrupted(self.drains_on_ctrl_c));
+        let mut heed = std::pin::pin!(self.drain.heed(self.signals));
+        let mut leave_after = std::pin::pin!(self.drain.leave_after(self.drain_timeout));
+        let mut phase = Phase::Working;
+        let mut give_up_at = None;
         loop {
+            if phase == Phase::Leaving && handlers.is_empty() && give_up_at.is_none() {
+                give_up_at = Some(Instant::now() + LAST_WORDS_MAX);
+            }
             tokio::select! {
                 biased;
+                () = &mut heed => {}
+                () = &mut leave_after => {}
                 end = &mut keeper => {
                     let gone = Err(Error::local("unavailable", "the lease keeper is gone"));
                     return end.unwrap_or(gone);
@@ -193,7 +243,13 @@ impl Worker {
                 Some(_) = handlers.join_next(), if !handlers.is_empty() => {
                     while handlers.try_join_next().is_some() {}
                 }
-                () = &mut interrupted, if !*self.drain.0.borrow() => self.drain.drain(),
+                () = self.drain.reached(Phase::Leaving), if phase < Phase::Leaving => {
+                    phase = Phase::Leaving;
+                }
+                () = until(give_up_at) => {
+                    tracing::warn!("the worker left without a word: the server does not answer");
+                    return Ok(());
+                }
             }
         }
     }
@@ -232,14 +288,6 @@ fn start(keeper: Keeper) -> Result<oneshot::Receiver<Result<(), Error>>, Error> 
         })
         .map_err(failed)?;
     Ok(told)
-}
-
-async fn interrupted(is_wanted: bool) {
-    match is_wanted {
-        // Without a handler for it the process would end.
-        true if tokio::signal::ctrl_c().await.is_ok() => {}
-        _ => std::future::pending().await,
-    }
 }
 
 fn panicked() -> Failure {

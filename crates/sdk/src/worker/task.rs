@@ -71,7 +71,7 @@ impl Task {
         self.lease.tags.get(TRACEPARENT).map(String::as_str)
     }
 
-    /// Whether it should stop: somebody canceled it, or the lease is lost.
+    /// Whether it should stop: somebody canceled it, the worker leaves, or the lease is lost.
     #[must_use]
     pub fn is_canceled(&self) -> bool {
         self.signal.get() != Standing::Good
@@ -87,6 +87,28 @@ impl Task {
     pub async fn canceled(&self) {
         self.signal.reached(Standing::Canceled).await;
     }
+
+    /// Whether it should stop, and why.
+    #[must_use]
+    pub fn stop(&self) -> Option<Stop> {
+        match self.signal.get() {
+            Standing::Good => None,
+            Standing::Canceled => Some(Stop::Canceled),
+            Standing::Leaving => Some(Stop::Leaving),
+            Standing::Lost => Some(Stop::Lost),
+        }
+    }
+}
+
+/// Why a handler should stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Somebody canceled the task. Any failure now ends it; so does finishing it.
+    Canceled,
+    /// The worker leaves and waits no longer: give the lease back.
+    Leaving,
+    /// The lease is lost. Whatever comes out is dropped; another worker may be at it.
+    Lost,
 }
 
 /// How a lease stands.
@@ -94,6 +116,7 @@ impl Task {
 pub(super) enum Standing {
     Good,
     Canceled,
+    Leaving,
     Lost,
 }
 
@@ -127,6 +150,14 @@ impl Signal {
 /// What came out of a task: any bytes; JSON can be read by people too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output(pub(super) Vec<u8>);
+
+impl Output {
+    /// Its bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
 
 impl From<Vec<u8>> for Output {
     fn from(bytes: Vec<u8>) -> Self {
@@ -198,6 +229,16 @@ impl Failure {
     #[must_use]
     pub fn retry_after(self, wait: Duration) -> Self {
         Self { then: Then::After(wait), ..self }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.code, self.then) {
+            (_, Then::GiveBack) => write!(f, "the lease is given back"),
+            (Some(code), _) => write!(f, "{} ({code})", self.reason),
+            (None, _) => write!(f, "{}", self.reason),
+        }
     }
 }
 

@@ -157,3 +157,31 @@ fn a_drain_gives_back_what_still_comes() {
     book.results(v1::Results { sequence: reports.sequence, results, problem: None }, now);
     assert!(book.is_done());
 }
+
+#[test]
+fn a_late_welcome_does_not_make_every_lease_seem_over() {
+    // The server took five seconds to start.
+    let sent_at = Instant::now();
+    let now = sent_at + ms(5_000);
+    let mut book = Book::new(1);
+    book.reconnect();
+    let welcome = v1::Welcome { now: SERVER_NOW, ..Default::default() };
+    book.welcome(&welcome, &[], sent_at, now);
+    let first = book.message(now).unwrap();
+    let ping = first.ping.expect("a better clock is asked for together with the first work");
+    book.pong(v1::Pong { sequence: ping.sequence, now: SERVER_NOW });
+    let signal = book.begin(&lease(1, 2_000), now).unwrap();
+    book.expire(now + ms(1_999));
+    assert_eq!(signal.get(), Standing::Good);
+}
+
+#[test]
+fn a_lease_that_seems_over_makes_the_clock_be_asked_for() {
+    let (mut book, now) = book(1, 5_000);
+    let signal = book.begin(&lease(1, 2_000), now).unwrap();
+    book.expire(now);
+    let later = now + ms(20);
+    let message = book.message(later).unwrap();
+    assert_eq!(signal.get(), Standing::Lost);
+    assert!(message.ping.is_some());
+}

@@ -1,0 +1,11 @@
+//! Workers of the real binary, against a real server: programs, process groups, races, requests.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod contract;
+mod crew;
+mod http;
+mod process;
+mod race;
+#[path = "../server/mod.rs"]
+mod server;
+mod story;
