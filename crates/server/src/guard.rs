@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use axum::body::HttpBody;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::{Authority, Uri};
-use axum::http::{HeaderMap, Version, header};
+use axum::http::{HeaderMap, HeaderValue, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tenure_coordinator::Kind;
@@ -14,6 +15,7 @@ use tenure_coordinator::Kind;
 use crate::admit::{drain, is_stream, kind_of, kind_of_method};
 use crate::app::App;
 use crate::grpc::{as_grpc, is_grpc};
+use crate::limits::BATCH_BODY_BYTES_MAX;
 use crate::problem::Problem;
 
 /// The rules of one listener.
@@ -40,13 +42,17 @@ pub(crate) async fn guard(
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let is_grpc = is_grpc(request.headers());
     let app = &guarded.app;
+    // What is larger than any body may be is refused where that is known.
+    let announced = (request.body().size_hint().lower() as usize).min(BATCH_BODY_BYTES_MAX);
     let kind = match (is_grpc, route.as_deref()) {
         (true, _) => kind_of_method(request.uri().path()),
         (false, Some(route)) => kind_of(request.method(), route),
         (false, None) => None,
     };
-    let checked =
-        guarded.guard.check(request.headers(), request.uri()).and_then(|()| check_room(app, kind));
+    let checked = guarded
+        .guard
+        .check(request.headers(), request.uri())
+        .and_then(|()| check_room(app, kind, announced));
     let answer = match checked {
         Ok(()) if is_grpc && !is_stream(request.uri().path()) => {
             Ok(next.run(request.map(|body| app.bodies.meter(body))).await)
@@ -62,7 +68,13 @@ pub(crate) async fn guard(
     };
     let response = match is_grpc {
         true => as_grpc(answer),
-        false => answer.unwrap_or_else(IntoResponse::into_response),
+        false => {
+            let mut response = answer.unwrap_or_else(IntoResponse::into_response);
+            // What strangers put into a payload is never taken for a page or a script.
+            let headers = response.headers_mut();
+            headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+            response
+        }
     };
     let (route, status) = (route.as_deref().unwrap_or("none"), response.status().as_u16());
     guarded.app.metrics.answered(route, status, start.elapsed().as_secs_f64());
@@ -70,9 +82,9 @@ pub(crate) async fn guard(
 }
 
 /// Refuses before the body is read, if it would be refused after that.
-fn check_room(app: &App, kind: Option<Kind>) -> Result<(), Problem> {
+fn check_room(app: &App, kind: Option<Kind>, announced: usize) -> Result<(), Problem> {
     let Some(kind) = kind else { return Ok(()) };
-    app.tenure.room_for(kind).map_err(|refusal| {
+    app.tenure.room_for(kind, announced).map_err(|refusal| {
         app.metrics.refused_unread.inc();
         refusal.into()
     })
