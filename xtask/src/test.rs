@@ -69,6 +69,12 @@ fn steps() -> Vec<Step> {
             name: "planted bugs in the simulation",
             work: Work::Cargo(cargo("test -p tenure-sim --features planted --test planted")),
         },
+        Step {
+            name: "planted bugs in the server",
+            work: Work::Cargo(cargo(
+                "test -p tenure-cli --features planted --test kill_points a_reply",
+            )),
+        },
         Step { name: "generated requests", work: Work::Schemathesis },
         Step { name: "docs", work: Work::Cargo(docs) },
     ]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use oracle::{Client, Oracle};
 use server::{Server, folder_of, lacks_strace};
@@ -17,6 +18,11 @@ use server::{Server, folder_of, lacks_strace};
 const ACTS: usize = 60;
 /// All points are tried if this is set, up to so many of each kind.
 const ALL_VARIABLE: &str = "TENURE_KILL_POINTS";
+/// A call that is held up does not come to its end before the server is killed.
+const DELAY_US: u64 = 3_000_000;
+/// So long clients have to come to it.
+const HANGS_FOR: Duration = Duration::from_millis(1_500);
+
 /// What the server is busy with when it is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -78,12 +84,13 @@ enum Point {
     NotReached,
 }
 
-fn inject(folder: &Path, calls: Calls, when: u64) -> Vec<String> {
+/// Has `strace` do something to one call.
+fn inject(folder: &Path, calls: Calls, what: &str) -> Vec<String> {
     let call = calls.call;
     let mut args: Vec<String> =
         ["strace", "-D", "-f", "-qq", "-o", "/dev/null"].map(str::to_owned).to_vec();
     args.extend(["-e".to_owned(), format!("trace={call}")]);
-    args.extend(["-e".to_owned(), format!("inject={call}:signal=KILL:when={when}")]);
+    args.extend(["-e".to_owned(), format!("inject={call}:{what}")]);
     let segments = (1..=6).map(|n| folder.join(format!("segment-{n:016x}.wal")));
     let mut paths: Vec<_> = segments.collect();
     if calls.files == Files::All {
@@ -108,7 +115,8 @@ fn try_point(calls: Calls, when: u64) -> Point {
         server.keep_folder();
     }
     let mut point = Point::Killed;
-    if let Some(mut server) = Server::start_on(folder.clone(), &inject(&folder, calls, when)) {
+    let kill = inject(&folder, calls, &format!("signal=KILL:when={when}"));
+    if let Some(mut server) = Server::start_on(folder.clone(), &kill) {
         client.work(&server.address.clone(), &on, ACTS);
         if !server.has_ended() {
             point = Point::NotReached;
@@ -129,6 +137,50 @@ fn try_point(calls: Calls, when: u64) -> Point {
     }
     restart(folder, &oracle, &mut client, &what);
     point
+}
+
+/// The server hangs in a write of records and is killed there. Nobody may have been told what it
+/// was to write.
+fn hang_and_die(name: &str, when: u64, more: &[String]) -> Result<(), String> {
+    let folder = folder_of(&format!("{name}-{when}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    let oracle = Oracle::begin(&folder);
+    let mut runner = inject(&folder, CALLS[0], &format!("delay_enter={DELAY_US}:when={when}"));
+    runner.extend_from_slice(more);
+    let mut server = Server::start_on(folder.clone(), &runner).unwrap();
+    let address = server.address.clone();
+    let mut client = Client::new(&oracle, "client", when);
+    std::thread::scope(|scope| {
+        scope.spawn(|| client.work(&address, &AtomicBool::new(false), ACTS));
+        std::thread::sleep(HANGS_FOR);
+        server.kill();
+    });
+    server.keep_folder();
+    let server = Server::start_on(folder, &[]).unwrap();
+    oracle.check(&server.address)
+}
+
+#[test]
+fn what_hangs_on_its_way_to_the_disk_was_not_acknowledged() {
+    if lacks_strace() {
+        return;
+    }
+    for when in [2, 5] {
+        hang_and_die("hangs", when, &[]).unwrap();
+    }
+}
+
+/// The test of the test: a server that replies before it writes is found out.
+#[cfg(feature = "planted")]
+#[test]
+fn a_reply_before_the_write_is_noticed() {
+    if lacks_strace() {
+        return;
+    }
+    let planted = ["-E".to_owned(), "TENURE_PLANTED=ReleasedOneEarly".to_owned()];
+    let faults = [2, 5].map(|when| hang_and_die("planted", when, &planted));
+    let faults: Vec<_> = faults.into_iter().filter_map(Result::err).collect();
+    assert!(faults.iter().any(|faults| faults.contains("lost")), "{faults:?}");
 }
 
 /// Starts it again, checks, and sees that it goes on.

@@ -1,7 +1,7 @@
 //! One who remembers what a server promised, in another process than the server's. Each act is
 //! written down and synced before it is sent, and again when its outcome is known. A request
 //! without an answer is *unknown*, never a loss.
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, unused_imports, reason = "each test file uses a part of it")]
 
 mod check;
 mod client;
