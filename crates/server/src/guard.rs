@@ -59,8 +59,10 @@ pub(crate) async fn guard(
         }
         Ok(()) => Ok(next.run(request).await),
         Err(problem) => {
-            // Over HTTP/2 the rest of a request can be refused on its own.
-            if request.version() < Version::HTTP_2 {
+            // Over HTTP/2 the rest of a request can be refused on its own, and who asks before it
+            // sends has sent nothing.
+            let asks_first = request.headers().contains_key(header::EXPECT);
+            if request.version() < Version::HTTP_2 && !asks_first {
                 drain(request.into_body());
             }
             Err(problem)
