@@ -54,8 +54,12 @@ pub(crate) async fn guard(
         .check(request.headers(), request.uri())
         .and_then(|()| check_room(app, kind, announced));
     let answer = match checked {
-        Ok(()) if is_grpc && !is_stream(request.uri().path()) => {
-            Ok(next.run(request.map(|body| app.bodies.meter(body))).await)
+        Ok(()) if is_grpc => {
+            let request = match is_stream(request.uri().path()) {
+                true => request.map(|body| app.bodies.meter_stream(body)),
+                false => request.map(|body| app.bodies.meter(body)),
+            };
+            Ok(next.run(request).await)
         }
         Ok(()) => Ok(next.run(request).await),
         Err(problem) => {
