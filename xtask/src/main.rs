@@ -8,6 +8,7 @@ mod dev;
 mod fuzz;
 mod laws;
 mod proto;
+mod schemathesis;
 mod scripts;
 mod sim;
 mod test;
@@ -56,8 +57,13 @@ const CHORES: &[Chore] = &[
     },
     Chore {
         usage: "torture [--count N] [PART…]",
-        help: "Crash, damage and fail the log for long: a million images and more unless told.",
+        help: "Crash, damage and fail the log, and kill the server, for long: in parts, as many as told.",
         run: torture::run,
+    },
+    Chore {
+        usage: "schemathesis [--seconds N]",
+        help: "Ask a server all that its OpenAPI document allows, and what it does not, for ten minutes unless told.",
+        run: schemathesis::run,
     },
     Chore {
         usage: "fuzz [--minutes N] [--target T]",

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::command::{self, cargo};
-use crate::{tidy, tools};
+use crate::{schemathesis, tidy, tools};
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     command::no_arguments("test", args)?;
@@ -31,6 +31,7 @@ enum Work {
     Cargo(Command),
     Tidy,
     Tools,
+    Schemathesis,
 }
 
 impl Work {
@@ -39,6 +40,7 @@ impl Work {
             Work::Cargo(command) => command::run(command),
             Work::Tidy => tidy::run(&[]),
             Work::Tools => tools::install(),
+            Work::Schemathesis => schemathesis::short(),
         }
     }
 }
@@ -67,6 +69,13 @@ fn steps() -> Vec<Step> {
             name: "planted bugs in the simulation",
             work: Work::Cargo(cargo("test -p tenure-sim --features planted --test planted")),
         },
+        Step {
+            name: "planted bugs in the server",
+            work: Work::Cargo(cargo(
+                "test -p tenure-cli --features planted --test kill_points a_reply",
+            )),
+        },
+        Step { name: "generated requests", work: Work::Schemathesis },
         Step { name: "docs", work: Work::Cargo(docs) },
     ]
 }

@@ -32,6 +32,7 @@ fn is_there(name: &str) -> bool {
     command.arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-fn is_ci() -> bool {
+/// Whether everything must run.
+pub(crate) fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| value == "true")
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask torture`: the long forms of the log's tests. The short ones are in every test run.
+//! `cargo xtask torture`: the long forms of the log's and the server's tests. The short ones are in
+//! every test run.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -10,6 +11,7 @@ use crate::command::{self, cargo};
 struct Part {
     name: &'static str,
     help: &'static str,
+    package: &'static str,
     test: &'static str,
     /// How much of it there is, unless told.
     usual: u64,
@@ -17,10 +19,11 @@ struct Part {
     variable: &'static str,
 }
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 6] = [
     Part {
         name: "crashes",
         help: "crash images of many scripts, and crashes inside their recovery",
+        package: "tenure-wal",
         test: "--test torture crashes_of_many_scripts -- --ignored --nocapture",
         usual: 1_000_000,
         variable: "TENURE_TORTURE",
@@ -28,6 +31,7 @@ const PARTS: [Part; 4] = [
     Part {
         name: "damage",
         help: "every bit, cut and lost sector of larger logs, whatever --count says",
+        package: "tenure-wal",
         test: "--test torture damage_to_larger_logs -- --ignored --nocapture",
         usual: 0,
         variable: "TENURE_TORTURE",
@@ -35,6 +39,7 @@ const PARTS: [Part; 4] = [
     Part {
         name: "failures",
         help: "failing calls: every one of many scripts, in every way",
+        package: "tenure-wal",
         test: "--test torture failures_of_every_call -- --ignored --nocapture",
         usual: 20_000,
         variable: "TENURE_TORTURE",
@@ -42,9 +47,26 @@ const PARTS: [Part; 4] = [
     Part {
         name: "laws",
         help: "random cases for each law of the log",
+        package: "tenure-wal",
         test: "--test laws -- --nocapture",
         usual: 20_000,
         variable: "PROPTEST_CASES",
+    },
+    Part {
+        name: "kills",
+        help: "the server killed again and again, with an oracle that remembers what it promised",
+        package: "tenure-cli",
+        test: "--test kills -- no_kill_loses_or_undoes_anything --nocapture",
+        usual: 5_000,
+        variable: "TENURE_KILLS",
+    },
+    Part {
+        name: "kill-points",
+        help: "the server killed inside the first calls of each kind to the disk; needs strace",
+        package: "tenure-cli",
+        test: "--test kill_points -- --nocapture",
+        usual: 150,
+        variable: "TENURE_KILL_POINTS",
     },
 ];
 
@@ -71,8 +93,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
 /// Runs a part, shows what it says, and gives back what it counted.
 fn torture(part: &Part, count: u64) -> Result<Vec<String>, String> {
     let started_at = Instant::now();
-    let mut test = cargo("test --release -p tenure-wal");
-    test.args(part.test.split(' ')).env(part.variable, count.to_string()).stdout(Stdio::piped());
+    let mut test = cargo("test --release -p");
+    test.arg(part.package)
+        .args(part.test.split(' '))
+        .env(part.variable, count.to_string())
+        .stdout(Stdio::piped());
     let failed = |error: std::io::Error| format!("the tests could not be run: {error}.");
     let mut running = test.spawn().map_err(failed)?;
     let mut tallies = Vec::new();

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tenure_server::{Lines, News, Options, serve};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::failure::Failure;
 use crate::{output, span};
@@ -65,12 +68,16 @@ enum LogFormat {
 }
 
 fn begin_log(format: LogFormat) {
-    let lines = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
     // A line that cannot be written is let go: its own complaint would panic.
     let lines = lines.log_internal_errors(false);
+    // What libraries say about strangers is not ours to write, and has no budget.
+    let ours =
+        Targets::new().with_default(LevelFilter::ERROR).with_target("tenure", LevelFilter::INFO);
+    let all = tracing_subscriber::registry().with(ours);
     match format {
-        LogFormat::Text => lines.init(),
-        LogFormat::Json => lines.json().flatten_event(true).init(),
+        LogFormat::Text => all.with(lines).init(),
+        LogFormat::Json => all.with(lines.json().flatten_event(true)).init(),
     }
 }
 

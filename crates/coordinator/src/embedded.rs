@@ -176,12 +176,12 @@ impl Tenure {
         self.running.inbox.load()
     }
 
-    /// Whether a request of this kind would be let in just now.
+    /// Whether a request of this kind and of about so many bytes would be let in just now.
     ///
     /// # Errors
     /// The refusal that it would get.
-    pub fn room_for(&self, kind: Kind) -> Result<(), Refusal> {
-        self.running.inbox.room_for(kind)
+    pub fn room_for(&self, kind: Kind, bytes: usize) -> Result<(), Refusal> {
+        self.running.inbox.room_for(kind, bytes)
     }
 
     /// Submits a task.

@@ -8,8 +8,11 @@ use tenure_core::time::Timestamp;
 use tenure_core::transition::{Transition, transitions};
 use tenure_wal::{Read, ReadLog};
 
-use crate::limits::HISTORY_ITEMS_MAX;
+use crate::limits::{HISTORY_BYTES, HISTORY_ITEMS_MAX};
 use crate::recover::Failure;
+
+/// What a step adds to an answer beside its texts, about.
+const STEP_BYTES: usize = 128;
 
 /// One step of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +58,14 @@ impl Step {
     }
 }
 
+impl Step {
+    /// What it adds to an answer, about.
+    fn bytes(&self) -> usize {
+        let texts = [&self.worker, &self.code, &self.reason].into_iter().flatten();
+        STEP_BYTES + texts.map(String::len).sum::<usize>()
+    }
+}
+
 /// What is known of a task's past.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
@@ -67,16 +78,18 @@ pub struct History {
 /// Reads the history that ends with the record `last`, which must be durable.
 pub fn history<R: ReadLog>(log: &mut R, task_id: TaskId, last: Lsn) -> Result<History, Failure> {
     let mut history = History::default();
-    let mut next = last;
+    let (mut next, mut bytes) = (last, 0);
     while next > Lsn::NONE {
         let Some(Found { steps, before }) = read_steps(log, task_id, next)? else {
             history.truncated_before = Some(Lsn(next.0 + 1));
             break;
         };
+        bytes += steps.iter().map(Step::bytes).sum::<usize>();
         history.steps.extend(steps.into_iter().rev());
         // A chain that does not go back is not ours to follow.
         next = before.filter(|before| *before < next).unwrap_or(Lsn::NONE);
-        if next > Lsn::NONE && history.steps.len() >= HISTORY_ITEMS_MAX {
+        let is_full = history.steps.len() >= HISTORY_ITEMS_MAX || bytes >= HISTORY_BYTES;
+        if next > Lsn::NONE && is_full {
             history.truncated_before = history.steps.last().map(|oldest| oldest.lsn);
             break;
         }

@@ -139,13 +139,13 @@ impl<C> Inbox<C> {
         Load { requests: requests.load(Ordering::Relaxed), bytes: bytes.load(Ordering::Relaxed) }
     }
 
-    /// Whether a request of this kind would be let in just now. For those who would rather know it
-    /// before they read what is asked.
+    /// Whether a request of this kind and of about so many bytes would be let in just now. For those
+    /// who would rather know it before they read what is asked.
     ///
     /// # Errors
     /// The refusal that it would get.
-    pub fn room_for(&self, kind: Kind) -> Result<(), Refusal> {
-        self.load().admits(kind, 0)
+    pub fn room_for(&self, kind: Kind, bytes: usize) -> Result<(), Refusal> {
+        self.load().admits(kind, bytes)
     }
 
     fn show_load(&self, waiting: &Waiting<C>) {
@@ -245,8 +245,7 @@ impl Load {
             return Err(Refusal::Overloaded { what: "requests waiting", limit });
         }
         let limit = share(INBOX_BYTES_MAX);
-        // Who asks before the weight is known is only told whether there is any room.
-        if self.bytes + weight.max(1) > limit {
+        if self.bytes.saturating_add(weight) > limit {
             return Err(Refusal::Overloaded { what: "bytes of requests waiting", limit });
         }
         Ok(())

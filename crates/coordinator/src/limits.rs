@@ -42,3 +42,5 @@ pub const ROOM_CHECK_MS: u64 = 1_000;
 pub const FULL_RETRY_MS: u64 = 100;
 /// Steps of one task's history that are given at once: the latest.
 pub const HISTORY_ITEMS_MAX: usize = 1_000;
+/// Bytes of a task's history after which no older steps are given.
+pub const HISTORY_BYTES: usize = 2 << 20;

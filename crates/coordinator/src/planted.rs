@@ -22,6 +22,18 @@ pub enum Bug {
     KeyOutsideTheRecord,
 }
 
+impl Bug {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::ReleasedOneEarly,
+        Self::ExpiryWithoutARecord,
+        Self::GrantedToTheGone,
+        Self::LostGrantKept,
+        Self::ClockFromTheWall,
+        Self::KeyOutsideTheRecord,
+    ];
+}
+
 #[cfg(feature = "planted")]
 mod switch {
     use std::cell::Cell;
@@ -35,6 +47,14 @@ mod switch {
         PLANTED.set(bug);
     }
 
+    /// Puts a bug in that is named in the environment, for this thread: so a server in a process of
+    /// its own can have it.
+    pub(crate) fn plant_named() {
+        let Ok(name) = std::env::var("TENURE_PLANTED") else { return };
+        let bug = super::Bug::ALL.into_iter().find(|bug| format!("{bug:?}") == name);
+        plant(Some(bug.expect("TENURE_PLANTED names a bug")));
+    }
+
     pub(crate) fn has(bug: super::Bug) -> bool {
         PLANTED.get() == Some(bug)
     }
@@ -42,6 +62,8 @@ mod switch {
 
 #[cfg(not(feature = "planted"))]
 mod switch {
+    pub(crate) const fn plant_named() {}
+
     pub(crate) const fn has(_: super::Bug) -> bool {
         false
     }
@@ -50,7 +72,7 @@ mod switch {
 #[cfg(feature = "planted")]
 pub use switch::plant;
 
-pub(crate) use switch::has;
+pub(crate) use switch::{has, plant_named};
 
 use std::borrow::Cow;
 

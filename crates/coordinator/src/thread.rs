@@ -7,6 +7,7 @@ use tenure_wal::{Fault, Log};
 use crate::ask::Caller;
 use crate::clock::Reading;
 use crate::inbox::{Inbox, WakesFor};
+use crate::planted;
 use crate::step::{Coordinator, Next};
 
 /// The machine's clocks.
@@ -44,6 +45,7 @@ pub fn run<L: Log, C: Caller>(
     inbox: &Inbox<C>,
     clock: MachineClock,
 ) -> Result<(), Fault> {
+    planted::plant_named();
     loop {
         let next = match coordinator.step(clock.read()) {
             Ok(next) => next,

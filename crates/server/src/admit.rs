@@ -117,6 +117,12 @@ impl Bodies {
         let deadline = Box::pin(tokio::time::sleep(BODY_TIMEOUT));
         Body::new(Metered { body, share, deadline })
     }
+
+    /// The body of a gRPC stream: the message that is on its way counts.
+    pub(crate) fn meter_stream(&self, body: Body) -> Body {
+        let share = Share { bodies: self.clone(), bytes: 0 };
+        Body::new(MeteredStream { body, share, message: Message::default() })
+    }
 }
 
 impl Share {
@@ -133,9 +139,82 @@ impl Share {
     }
 }
 
+impl Share {
+    fn give_back(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.bodies.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
 impl Drop for Share {
     fn drop(&mut self) {
-        self.bodies.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.give_back();
+    }
+}
+
+/// Where messages end: each begins with a byte of flags and four of its length.
+#[derive(Debug, Default)]
+struct Message {
+    head: Vec<u8>,
+    arrived: usize,
+    missing: usize,
+}
+
+const HEAD_BYTES: usize = 5;
+
+impl Message {
+    /// Goes on, and says how much there is of the message that is not complete.
+    fn follow(&mut self, mut data: &[u8]) -> usize {
+        while !data.is_empty() {
+            if self.missing == 0 {
+                let some = data.len().min(HEAD_BYTES - self.head.len());
+                let (head, rest) = data.split_at(some);
+                self.head.extend_from_slice(head);
+                data = rest;
+                if let [_, a, b, c, d] = self.head[..] {
+                    self.missing = u32::from_be_bytes([a, b, c, d]) as usize;
+                    self.head.clear();
+                }
+            } else {
+                let some = data.len().min(self.missing);
+                data = &data[some..];
+                self.missing -= some;
+                self.arrived = if self.missing == 0 { 0 } else { self.arrived + some };
+            }
+        }
+        self.arrived
+    }
+}
+
+struct MeteredStream {
+    body: Body,
+    share: Share,
+    message: Message,
+}
+
+impl HttpBody for MeteredStream {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let frame = frame.map(|frame| {
+            let frame = frame.map_err(|error| Status::cancelled(error.to_string()))?;
+            if let Some(data) = frame.data_ref() {
+                let arrived = self.message.follow(data);
+                self.share.give_back();
+                self.share.add(arrived)?;
+            }
+            Ok(frame)
+        });
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
     }
 }
 
@@ -224,6 +303,23 @@ mod tests {
         assert_eq!(kind_of_method("/tenure.v1.Workers/Work"), None);
         assert_eq!(kind_of_method("/grpc.health.v1.Health/Check"), None);
         assert!(Kind::Report < Kind::Other && Kind::Other < Kind::Submit);
+    }
+
+    #[test]
+    fn only_what_is_on_its_way_counts_on_a_stream() {
+        let message = |bytes: u32| {
+            let head = [&[0][..], &bytes.to_be_bytes()].concat();
+            [head, vec![7; bytes as usize]].concat()
+        };
+        let all = [message(10), message(0), message(300)].concat();
+        for step in [1, 2, 3, 5, 7, 100, 1_000] {
+            let mut follows = Message::default();
+            let held: Vec<_> = all.chunks(step).map(|some| follows.follow(some)).collect();
+            assert_eq!(held.last(), Some(&0), "all of it came, in steps of {step}");
+            assert!(held.iter().all(|held| *held < 300), "{step}: {held:?}");
+        }
+        let mut follows = Message::default();
+        assert_eq!(follows.follow(&all[..all.len() - 1]), 299);
     }
 
     #[tokio::test]

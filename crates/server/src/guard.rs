@@ -7,7 +7,7 @@ use std::time::Instant;
 use axum::body::HttpBody;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::{Authority, Uri};
-use axum::http::{HeaderMap, Version, header};
+use axum::http::{HeaderMap, HeaderValue, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tenure_coordinator::Kind;
@@ -15,6 +15,7 @@ use tenure_coordinator::Kind;
 use crate::admit::{drain, is_stream, kind_of, kind_of_method};
 use crate::app::App;
 use crate::grpc::{as_grpc, is_grpc};
+use crate::limits::BATCH_BODY_BYTES_MAX;
 use crate::problem::Problem;
 use crate::turnstile::Turn;
 
@@ -43,24 +44,32 @@ pub(crate) async fn guard(
     let route = route.as_ref().map(MatchedPath::as_str);
     let is_grpc = is_grpc(request.headers());
     let app = &guarded.app;
+    // What is larger than any body may be is refused where that is known.
+    let announced = (request.body().size_hint().lower() as usize).min(BATCH_BODY_BYTES_MAX);
     let kind = match (is_grpc, route) {
         (true, _) => kind_of_method(request.uri().path()),
         (false, Some(route)) => kind_of(request.method(), route),
         (false, None) => None,
     };
     let admitted = match guarded.guard.check(request.headers(), request.uri()) {
-        Ok(()) => admit(app, kind, HttpBody::size_hint(request.body()).lower()).await,
+        Ok(()) => admit(app, kind, announced).await,
         Err(problem) => Err(problem),
     };
     // A turn is held until there is an answer.
     let answer = match admitted {
-        Ok(_turn) if is_grpc && !is_stream(request.uri().path()) => {
-            Ok(next.run(request.map(|body| app.bodies.meter(body))).await)
+        Ok(_turn) if is_grpc => {
+            let request = match is_stream(request.uri().path()) {
+                true => request.map(|body| app.bodies.meter_stream(body)),
+                false => request.map(|body| app.bodies.meter(body)),
+            };
+            Ok(next.run(request).await)
         }
         Ok(_turn) => Ok(next.run(request).await),
         Err(problem) => {
-            // Over HTTP/2 the rest of a request can be refused on its own.
-            if request.version() < Version::HTTP_2 {
+            // Over HTTP/2 the rest of a request can be refused on its own, and who asks before it
+            // sends has sent nothing.
+            let asks_first = request.headers().contains_key(header::EXPECT);
+            if request.version() < Version::HTTP_2 && !asks_first {
                 drain(request.into_body());
             }
             Err(problem)
@@ -68,7 +77,13 @@ pub(crate) async fn guard(
     };
     let response = match is_grpc {
         true => as_grpc(answer),
-        false => answer.unwrap_or_else(IntoResponse::into_response),
+        false => {
+            let mut response = answer.unwrap_or_else(IntoResponse::into_response);
+            // What strangers put into a payload is never taken for a page or a script.
+            let headers = response.headers_mut();
+            headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+            response
+        }
     };
     let (route, status) = (route.unwrap_or("none"), response.status().as_u16());
     guarded.app.metrics.answered(route, status, start.elapsed().as_secs_f64());
@@ -79,11 +94,11 @@ pub(crate) async fn guard(
 async fn admit<'a>(
     app: &'a App,
     kind: Option<Kind>,
-    bytes: u64,
+    announced: usize,
 ) -> Result<Option<Turn<'a>>, Problem> {
     let Some(kind) = kind else { return Ok(None) };
-    let admitted = match app.tenure.room_for(kind) {
-        Ok(()) if kind == Kind::Submit => app.turnstile.enter(bytes).await.map(Some),
+    let admitted = match app.tenure.room_for(kind, announced) {
+        Ok(()) if kind == Kind::Submit => app.turnstile.enter(announced as u64).await.map(Some),
         Ok(()) => Ok(None),
         Err(refusal) => Err(refusal.into()),
     };

@@ -37,7 +37,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Letters of a worker's message that are written.
 const TEXT_CHARS_MAX: usize = 200;
 /// The lines that are left when the server stops get so long.
-const LAST_LINES_TIMEOUT: Duration = Duration::from_secs(1);
+const LAST_LINES_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The one who writes lines, as the doors know it. Telling it something never waits.
 #[derive(Debug, Default)]

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod server;
+mod stopping;
 mod verbs;
 mod work_stream;
 mod worker;

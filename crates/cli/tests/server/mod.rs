@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -24,8 +25,7 @@ impl Server {
     }
 
     pub(crate) fn start_with(name: &str, args: &[&str], envs: &[(&str, &str)]) -> Self {
-        let folder =
-            std::env::temp_dir().join(format!("tenure-serve-{name}-{}", std::process::id()));
+        let folder = folder_of(name);
         let _ = std::fs::remove_dir_all(&folder);
         let (child, address) = spawn(&folder, ANY_PORT, args, envs);
         Self { folder, address, child }
@@ -33,8 +33,7 @@ impl Server {
 
     /// Runs `tenure serve` where it is expected to end by itself.
     pub(crate) fn run(name: &str, args: &[&str], envs: &[(&str, &str)]) -> Output {
-        let folder =
-            std::env::temp_dir().join(format!("tenure-serve-{name}-{}", std::process::id()));
+        let folder = folder_of(name);
         let output = Self::run_on(&folder, args, envs);
         let _ = std::fs::remove_dir_all(&folder);
         output
@@ -42,6 +41,85 @@ impl Server {
 
     pub(crate) fn run_on(folder: &Path, args: &[&str], envs: &[(&str, &str)]) -> Output {
         command(folder, args, envs).output().unwrap()
+    }
+
+    /// A server whose lines can be read.
+    pub(crate) fn start_listening(name: &str, args: &[&str]) -> (Self, std::process::ChildStderr) {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = folder_of(&format!("{name}-{number}"));
+        let _ = std::fs::remove_dir_all(&folder);
+        let (mut child, address) =
+            begin(command(&folder, args, &[]).stderr(Stdio::piped()), ANY_PORT);
+        let stderr = child.stderr.take().unwrap();
+        (Self { folder, address: address.unwrap(), child }, stderr)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// A server that another program runs, which must make it a child of this process.
+    pub(crate) fn start_under(name: &str, runner: &[String]) -> Option<Self> {
+        let folder = folder_of(name);
+        let _ = std::fs::remove_dir_all(&folder);
+        Self::start_on(folder, runner)
+    }
+
+    /// The same on a folder; none if it ended before it was ready.
+    pub(crate) fn start_on(folder: PathBuf, runner: &[String]) -> Option<Self> {
+        let serve = command(&folder, &[], &[]);
+        let mut command = match runner.split_first() {
+            None => serve,
+            Some((program, args)) => {
+                let mut command = Command::new(program);
+                command.args(args).arg(TENURE).args(serve.get_args());
+                command
+            }
+        };
+        let (child, address) = begin(&mut command, ANY_PORT);
+        let mut server = Self { folder, address: String::new(), child };
+        match address {
+            Some(address) => server.address = address,
+            None => {
+                let _ = server.child.wait();
+                // The folder is looked at by whoever wanted this.
+                server.folder = PathBuf::new();
+                return None;
+            }
+        }
+        Some(server)
+    }
+
+    /// Leaves the folder behind when this is dropped.
+    pub(crate) fn keep_folder(&mut self) -> PathBuf {
+        std::mem::take(&mut self.folder)
+    }
+
+    /// Whether it has ended by itself.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Asserts that it answers, and that it does not hold more memory than so.
+    pub(crate) fn assert_well(&self, what: &str, mib_max: u64) {
+        assert_eq!(self.text("/healthz"), "ok\n", "{what}");
+        let mib = self.memory_mib();
+        assert!(mib < mib_max, "{what}: {mib} MiB are held");
+    }
+
+    /// What it holds in memory.
+    pub(crate) fn memory_mib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() >> 10
+    }
+
+    /// A connection on which nothing was said yet.
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
     }
 
     /// SIGKILL.
@@ -117,7 +195,9 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
+        if !self.folder.as_os_str().is_empty() {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
     }
 }
 
@@ -131,22 +211,45 @@ fn command(folder: &Path, args: &[&str], envs: &[(&str, &str)]) -> Command {
 }
 
 fn spawn(folder: &Path, listen: &str, args: &[&str], envs: &[(&str, &str)]) -> (Child, String) {
-    let mut command = command(folder, args, envs);
+    let (child, address) = begin(&mut command(folder, args, envs), listen);
+    (child, address.expect("the ready line has an address"))
+}
+
+/// Starts it, and waits for its ready line; there is none if it ends before that.
+fn begin(command: &mut Command, listen: &str) -> (Child, Option<String>) {
     let mut child = command.args(["--listen", listen]).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().rsplit_once("http://").map(|(_, address)| address.to_owned());
-    (child, address.unwrap_or_else(|| panic!("the ready line has an address: {line:?}")))
+    (child, address)
 }
 
-fn agent() -> ureq::Agent {
+pub(crate) fn folder_of(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("tenure-serve-{name}-{}", std::process::id()))
+}
+
+/// Why something needs `strace` and cannot have it. Under CI it must be there.
+pub(crate) fn lacks_strace() -> bool {
+    let tried = Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).output();
+    let why = match tried {
+        Ok(output) if output.status.success() => return false,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(error) => error.to_string(),
+    };
+    let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+    assert!(!is_ci, "under CI this must run: {why}");
+    println!("SKIPPED: strace cannot be used: {why}");
+    true
+}
+
+pub(crate) fn agent() -> ureq::Agent {
     let config = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .timeout_global(Some(Duration::from_secs(70)));
     config.build().into()
 }
 
-fn url(address: &str, path: &str) -> String {
+pub(crate) fn url(address: &str, path: &str) -> String {
     format!("http://{address}{path}")
 }
 

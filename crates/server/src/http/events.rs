@@ -50,7 +50,7 @@ struct ShownEvent<'a> {
     reason: Option<&'a str>,
 }
 
-#[utoipa::path(get, path = "/v1/events", tag = "events", summary = "Live updates: server-sent events from any record", params(EventsQuery, ("last-event-id" = Option<String>, Header)), responses((status = 200, description = "One event per transition; its id is LSN.index", body = String), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/v1/events", tag = "events", summary = "Live updates: server-sent events from any record", params(EventsQuery, ("last-event-id" = Option<String>, Header)), responses((status = 200, description = "One event per transition; its id is LSN.index", body = String, content_type = "text/event-stream"), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn events(
     State(app): State<Arc<App>>,
     headers: HeaderMap,

@@ -97,7 +97,7 @@ async fn state_hash(app: &App) -> Result<String, Problem> {
     hash.map_err(|_| Problem::new("unavailable", "the server is stopping"))
 }
 
-#[utoipa::path(get, path = "/metrics", tag = "operate", summary = "For Prometheus", responses((status = 200, description = "All metrics", body = String), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/metrics", tag = "operate", summary = "For Prometheus", responses((status = 200, description = "All metrics", body = String, content_type = "application/openmetrics-text"), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Outcome {
     let status = read_status(&app).await?;
     let uptime_s = app.started.elapsed().as_secs_f64();

@@ -71,6 +71,8 @@ fn parse_batch(WholeBatch(body): &WholeBatch) -> Result<Command, Problem> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct WaitQuery {
+    /// How long to wait for its end.
+    #[param(minimum = 0, maximum = 60_000)]
     wait_ms: Option<i64>,
 }
 
@@ -99,6 +101,7 @@ struct ListQuery {
     state: Option<String>,
     tag: Option<String>,
     worker: Option<String>,
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     cursor: Option<String>,
 }

@@ -137,8 +137,14 @@ pub(crate) struct BatchBody<'a> {
 pub(crate) struct LeaseBody {
     worker: String,
     queues: Vec<String>,
+    /// Leases at most; 1 if not given.
+    #[schema(minimum = 1, maximum = 1_000)]
     max: Option<i64>,
+    /// How long to wait for the first.
+    #[schema(minimum = 0, maximum = 60_000)]
     wait_ms: Option<i64>,
+    /// Instead of what the tasks say.
+    #[schema(minimum = 50, maximum = 86_400_000)]
     lease_ms: Option<i64>,
 }
 
