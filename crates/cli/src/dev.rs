@@ -1,9 +1,10 @@
-//! `tenure dev`: a server with sample tasks, and what to try with them.
+//! `tenure dev`: a server, a worker that runs programs, sample tasks, and what to try with them.
 
 mod samples;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use tenure_server::{Durability, Lines, News, Options, serve};
@@ -11,6 +12,11 @@ use tenure_server::{Durability, Lines, News, Options, serve};
 use crate::client::Server;
 use crate::failure::Failure;
 use crate::output;
+use crate::worker::exec;
+use crate::worker::terms::Terms;
+
+/// Tasks at a time.
+const SLOTS: u32 = 4;
 
 const EXAMPLES: &str = "\
 The sample tasks are submitted once; a second start on the same folder finds them there.
@@ -19,7 +25,7 @@ Examples:
   tenure dev
   tenure dev --data /tmp/try --listen 127.0.0.1:0";
 
-/// Run a server with sample tasks, to try things out.
+/// Run a server with a worker and sample tasks, to try things out.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Dev {
@@ -62,10 +68,24 @@ fn beside(server: &Server, address: SocketAddr, data: &Path) {
     let done = server.with(|client| async move {
         samples::submit(&client).await?;
         output::say(&guide(address, data));
+        // It goes on until the server ends, and this process with it.
+        exec::worker(client, &terms(), exec::Settings::default())?.run().await?;
         Ok(())
     });
     if let Err(failure) = done {
         output::complain(&failure);
+    }
+}
+
+/// How the worker works that comes with the server.
+fn terms() -> Terms {
+    Terms {
+        queues: vec![samples::QUEUE.to_owned()],
+        slots: SLOTS,
+        name: Some("dev".to_owned()),
+        lease: None,
+        drain_timeout: Duration::ZERO,
+        quiet: true,
     }
 }
 
@@ -82,14 +102,15 @@ fn guide(address: SocketAddr, data: &Path) -> String {
         "tenure is ready at http://{address}
 Its data is in {data}; Ctrl-C stops it, and nothing is lost.
 
-Sample tasks are in the queue {queue}. Look at them:
+A worker runs the commands in the queue {queue}, samples to begin with. Look at them:
   tenure task list --queue {queue}{server}
   tenure watch --after 0{server}
   curl -s 'http://{address}/v1/tasks?queue={queue}'
   curl -N 'http://{address}/v1/events?after=0'
 
-Submit one of your own, and stop it again:
-  tenure submit --queue {queue} --payload '{{\"argv\": [\"sleep\", \"60\"]}}' --delay 1m{server}
+Submit some of your own, and stop one of them:
+  tenure submit --queue {queue} --payload '{{\"argv\": [\"echo\", \"hello\"]}}' --wait{server}
+  tenure submit --queue {queue} --payload '{{\"argv\": [\"sleep\", \"600\"]}}'{server}
   tenure task cancel ID{server}
   curl -s http://{address}/v1/tasks -d '{{\"queue\": \"{queue}\", \"payload\": {{\"argv\": [\"date\"]}}}}'
 

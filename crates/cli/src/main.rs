@@ -84,7 +84,7 @@ enum Verb {
     Serve(serve::Serve),
     /// Measure a server under load.
     Bench(bench::Bench),
-    /// Run a server with sample tasks, to try things out.
+    /// Run a server with a worker and sample tasks, to try things out.
     Dev(dev::Dev),
     /// Submit a task, or many.
     Submit(submit::Submit),

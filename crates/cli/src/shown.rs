@@ -289,6 +289,7 @@ impl<'a> ShownQueue<'a> {
 #[derive(Debug, Serialize)]
 pub(crate) struct ShownWorker<'a> {
     id: &'a str,
+    name: &'a str,
     connected: bool,
     dead: bool,
     last_seen_at: String,
@@ -303,6 +304,7 @@ impl<'a> ShownWorker<'a> {
     pub(crate) fn of(worker: &'a WorkerInfo) -> Self {
         Self {
             id: &worker.name,
+            name: worker.display_name.as_ref().unwrap_or(&worker.name),
             connected: worker.connected,
             dead: !worker.connected,
             last_seen_at: rfc_3339(worker.last_seen_at),

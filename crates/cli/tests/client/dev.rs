@@ -1,4 +1,4 @@
-//! `tenure dev`: a server and sample tasks, which come only once.
+//! `tenure dev`: a server, a worker and sample tasks, which come only once.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -24,13 +24,19 @@ fn dev(folder: &Path, look: impl FnOnce(&str)) -> String {
 }
 
 #[test]
-fn dev_has_sample_tasks_and_submits_them_once() {
+fn dev_has_sample_tasks_done_and_submits_them_once() {
     let folder = std::env::temp_dir().join(format!("tenure-dev-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     for _ in 0..2 {
         let text = dev(&folder, |address| {
             let (status, tasks) = get_from(address, "/v1/tasks?queue=samples");
-            assert_eq!((status, tasks["items"].as_array().unwrap().len()), (200, 5));
+            let tasks = tasks["items"].as_array().unwrap();
+            assert_eq!((status, tasks.len()), (200, 5));
+            for task in tasks {
+                let id = &task["id"];
+                let (_, task) = get_from(address, &format!("/v1/tasks/{id}?wait_ms=60000"));
+                assert_eq!(task["state"], "COMPLETED", "{task}");
+            }
         });
         for word in ["tenure task list", "tenure watch", "curl -s", "in good order"] {
             assert!(text.contains(word), "{word}: {text}");

@@ -21,7 +21,10 @@ const VERBS: &[&[&str]] = &[
     &["queue", "resume"],
     &["queue", "configure"],
     &["worker"],
+    &["worker", "exec"],
+    &["worker", "http"],
     &["worker", "list"],
+    &["bench"],
     &["status"],
     &["completions"],
 ];
