@@ -12,6 +12,10 @@ use crate::problem::Problem;
 pub(crate) fn parse<'b, T: Deserialize<'b>>(body: &'b Bytes) -> Result<T, Problem> {
     let text: &[u8] = if body.iter().all(u8::is_ascii_whitespace) { b"{}" } else { body };
     check_depth(text)?;
+    // A list of all fields in their order would do for serde, and be a riddle to everybody else.
+    if text.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return Err(Problem::invalid("the body must be a JSON object, {…}"));
+    }
     serde_json::from_slice(text)
         .map_err(|error| Problem::invalid(format!("the body is not what is asked for: {error}")))
 }
@@ -93,12 +97,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_request_is_an_object() {
+        for body in ["[1]", "7", "\"x\"", " null"] {
+            let refusal =
+                parse::<std::collections::BTreeMap<String, u8>>(&body.into()).unwrap_err();
+            assert!(refusal.detail.contains("a JSON object"), "{body}: {}", refusal.detail);
+        }
+        assert!(parse::<std::collections::BTreeMap<String, u8>>(&" {\"a\": 1}".into()).is_ok());
+    }
+
+    #[test]
     fn deep_json_is_refused_before_it_is_parsed() {
-        let deep = |levels: usize| Bytes::from("[".repeat(levels) + &"]".repeat(levels));
+        let deep = |levels: usize| {
+            let inner = "[".repeat(levels - 1) + &"]".repeat(levels - 1);
+            Bytes::from(format!("{{\"a\": {inner}}}"))
+        };
         assert!(parse::<serde_json::Value>(&deep(JSON_DEPTH_MAX)).is_ok());
         let refused = parse::<serde_json::Value>(&deep(JSON_DEPTH_MAX + 1)).unwrap_err();
         assert_eq!(refused.code, "json_too_deep");
-        let text = Bytes::from(format!("{:?}", "[{\\\"".repeat(100)));
+        let text = Bytes::from(format!("{{\"a\": {:?}}}", "[{\\\"".repeat(100)));
         assert!(parse::<serde_json::Value>(&text).is_ok(), "brackets in a string are no depth");
     }
 
