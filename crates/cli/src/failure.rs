@@ -1,6 +1,7 @@
 //! Why a verb could not do what it was asked: one sentence, and an exit code.
 
-use std::fmt;
+use std::path::PathBuf;
+use std::{fmt, io};
 
 use serde_json::{Value, json};
 use tenure_wal::{Fault, Lsn};
@@ -9,6 +10,8 @@ use tenure_wal::{Fault, Lsn};
 const EXIT_DATA: u8 = 65;
 /// Come back, or ask for something else.
 const EXIT_REFUSED: u8 = 1;
+/// Ask in another way.
+const EXIT_USAGE: u8 = 2;
 
 /// Why a verb ended early.
 #[derive(Debug)]
@@ -23,6 +26,10 @@ pub(crate) enum Failure {
     InMotion,
     /// The server could not begin, or had to end.
     Server(tenure_server::Failure),
+    /// A file that was named on the command line cannot be read.
+    Unreadable { file: PathBuf, cause: io::Error },
+    /// A definition has faults; they were printed.
+    Faulty { faults: usize },
 }
 
 /// A record and the frame that it is in.
@@ -39,7 +46,8 @@ impl Failure {
         match self {
             Failure::Log(fault) => fault.exit_code(),
             Failure::Record { .. } | Failure::Unsound { .. } => EXIT_DATA,
-            Failure::InMotion => EXIT_REFUSED,
+            Failure::InMotion | Failure::Faulty { .. } => EXIT_REFUSED,
+            Failure::Unreadable { .. } => EXIT_USAGE,
             Failure::Server(failure) => failure.exit_code(),
         }
     }
@@ -75,6 +83,11 @@ impl fmt::Display for Failure {
                  no correct Tenure writes such a log"
             ),
             Failure::Server(failure) => failure.fmt(f),
+            Failure::Unreadable { file, cause } => {
+                write!(f, "cannot read {}: {cause}; name a file with a definition", file.display())
+            }
+            Failure::Faulty { faults: 1 } => write!(f, "the definition has a fault"),
+            Failure::Faulty { faults } => write!(f, "the definition has {faults} faults"),
             Failure::InMotion => write!(
                 f,
                 "the log changed while it was read, because a server is writing it; run this again"

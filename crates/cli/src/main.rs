@@ -5,6 +5,7 @@ mod failure;
 mod output;
 mod serve;
 mod wal;
+mod workflow;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ Examples:
   tenure wal stat --data ./data                 what is in a log
   tenure wal dump --data ./data | head          its first records, one JSON object each
   tenure wal verify --data ./data               proof that it keeps every law
+  tenure workflow check review.yaml             all that is wrong with a definition
 
 Exit codes:
   0   done
@@ -62,6 +64,8 @@ enum Verb {
     Serve(serve::Serve),
     /// Look into a log, without changing it.
     Wal(wal::Wal),
+    /// Definitions of workflows.
+    Workflow(workflow::Workflow),
 }
 
 fn main() -> ExitCode {
@@ -87,5 +91,6 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.verb {
         Verb::Serve(serve) => serve::run(serve, cli.api_key.as_deref()),
         Verb::Wal(wal) => wal::run(wal, cli.output),
+        Verb::Workflow(workflow) => workflow::run(workflow, cli.output),
     }
 }
