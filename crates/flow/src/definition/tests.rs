@@ -451,6 +451,6 @@ fn the_schema_of_the_format_agrees_with_the_code() {
             continue;
         }
         let checked = format.check(&value(&with(slot, text)));
-        assert_eq!(checked.is_ok(), is_beyond_a_schema(*code), "{text}: {code:?} {checked:?}");
+        assert!(is_beyond_a_schema(*code) || checked.is_err(), "{text}: {code:?}");
     }
 }
