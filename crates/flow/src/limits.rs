@@ -6,6 +6,8 @@ pub const VALUE_DEPTH_MAX: usize = 64;
 pub const DEFINITION_BYTES_MAX: usize = 1 << 20;
 /// Faults that are reported of one definition; the rest waits until these are mended.
 pub const FAULTS_MAX: usize = 100;
+/// Endless cycles that are reported of one definition.
+pub const CYCLES_REPORTED_MAX: usize = 10;
 /// Nodes of a definition.
 pub const NODES_MAX: usize = 1_000;
 /// Transitions of a definition.

@@ -5,6 +5,7 @@ use super::group::{Groups, Linked};
 use super::node::ReadNode;
 use super::{NodeIndex, NodeKind, OnEmpty, Spawn};
 use crate::fault::FaultCode;
+use crate::limits::CYCLES_REPORTED_MAX;
 
 /// A way from node to node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +108,8 @@ impl Graph {
         let is_free = |edge: &Edge| !edge.is_limited && !rests[edge.from] && !rests[edge.to];
         let mut edges: Vec<Edge> = self.edges.iter().copied().filter(is_free).collect();
         // Each round names one cycle and opens it, so that the next round finds another.
-        while let Some(cycle) = find_cycle(self.nodes, &edges) {
+        for _ in 0..CYCLES_REPORTED_MAX {
+            let Some(cycle) = find_cycle(self.nodes, &edges) else { return };
             let names: Vec<&str> = cycle
                 .iter()
                 .chain(cycle.first())

@@ -1,6 +1,6 @@
 //! Which transitions form a group, and what their joins agree on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::fields::Findings;
@@ -67,12 +67,11 @@ fn by_name(transitions: &[Linked<'_>], found: &mut Findings) -> BTreeMap<Arc<str
 
 /// Every fan-out belongs to a group: the one it names, or one of its own.
 fn open(transitions: &[Linked<'_>], by_name: &BTreeMap<Arc<str>, usize>) -> Groups {
-    let is_joined = |place: usize| {
-        transitions.iter().any(|other| {
-            let joins = other.read.join.as_ref().and_then(|join| join.joins.as_ref());
-            joins.is_some_and(|name| by_name.get(name) == Some(&place))
-        })
-    };
+    let named = transitions.iter().filter_map(|other| other.read.join.as_ref()?.joins.as_ref());
+    let joined: BTreeSet<usize> = named.filter_map(|name| by_name.get(name).copied()).collect();
+    let names = transitions.iter().flat_map(|other| [&other.read.name, &other.read.sibling_group]);
+    let taken: BTreeSet<&str> = names.flatten().map(|name| &**name).collect();
+    let mut known: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     let mut groups = Groups {
         groups: Vec::new(),
         opens: vec![None; transitions.len()],
@@ -80,16 +79,16 @@ fn open(transitions: &[Linked<'_>], by_name: &BTreeMap<Arc<str>, usize>) -> Grou
     };
     for (place, transition) in transitions.iter().enumerate() {
         let read = transition.read;
-        let fans_out = read.spawn.is_some() || read.sibling_group.is_some() || is_joined(place);
+        let fans_out =
+            read.spawn.is_some() || read.sibling_group.is_some() || joined.contains(&place);
         if !fans_out || read.join.is_some() {
             continue;
         }
         let named = read.sibling_group.clone().or_else(|| read.name.clone());
-        let name = named.unwrap_or_else(|| unnamed(place, transitions));
-        let known = groups.groups.iter().position(|group| group.name == name);
-        let index = known.unwrap_or_else(|| {
+        let name = named.unwrap_or_else(|| unnamed(place, &taken));
+        let index = *known.entry(name).or_insert_with_key(|name| {
             groups.groups.push(Group {
-                name,
+                name: Arc::clone(name),
                 from: transition.from.unwrap_or(NodeIndex(u32::MAX)),
                 priority: read.priority,
                 transitions: Vec::new(),
@@ -104,15 +103,9 @@ fn open(transitions: &[Linked<'_>], by_name: &BTreeMap<Arc<str>, usize>) -> Grou
 }
 
 /// A name for the group of a transition that has none, and that nothing else has.
-fn unnamed(place: usize, transitions: &[Linked<'_>]) -> Arc<str> {
-    let is_taken = |name: &str| {
-        transitions.iter().any(|other| {
-            let names = [&other.read.name, &other.read.sibling_group];
-            names.into_iter().flatten().any(|taken| &**taken == name)
-        })
-    };
+fn unnamed(place: usize, taken: &BTreeSet<&str>) -> Arc<str> {
     let mut name = format!("t{place}");
-    while is_taken(&name) {
+    while taken.contains(&*name) {
         name.push('_');
     }
     name.into()

@@ -1,5 +1,6 @@
 //! Which names mean something in which place.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::fields::Findings;
@@ -84,6 +85,7 @@ struct Variable {
 }
 
 pub(super) struct Names<'a> {
+    node_names: BTreeSet<&'a str>,
     nodes: &'a [ReadNode],
     transitions: &'a [Linked<'a>],
     groups: &'a Groups,
@@ -106,7 +108,8 @@ impl<'a> Names<'a> {
             })
         };
         let variables = transitions.iter().enumerate().filter_map(variable).collect();
-        Self { nodes, transitions, groups, variables }
+        let node_names = nodes.iter().filter_map(|node| node.name.as_deref()).collect();
+        Self { node_names, nodes, transitions, groups, variables }
     }
 
     pub(super) fn check(&self, used: &Use, found: &mut Findings) {
@@ -124,19 +127,20 @@ impl<'a> Names<'a> {
             return;
         }
         let Some(field) = name.fields.first().filter(|_| is_root) else { return };
-        let known: Vec<&str> = match root {
-            "outputs" => self.nodes.iter().filter_map(|node| node.name.as_deref()).collect(),
-            "branch" => BRANCH_FIELDS.to_vec(),
-            "run" => RUN_FIELDS.to_vec(),
+        let fields: &[&str] = match root {
+            "outputs" if !self.node_names.contains(&**field) => {
+                let near = suggestion(field, self.node_names.iter().copied());
+                let message = format!("there is no node `{field}`{near}");
+                return found.add(&used.pointer, FaultCode::UnknownRef, message);
+            }
+            "branch" => &BRANCH_FIELDS,
+            "run" => &RUN_FIELDS,
             _ => return,
         };
-        if !known.contains(&&**field) {
-            let near = suggestion(field, known.iter().copied());
-            let (code, what) = match root {
-                "outputs" => (FaultCode::UnknownRef, format!("there is no node `{field}`")),
-                _ => (FaultCode::UnknownRoot, format!("`{root}` has no `{field}`")),
-            };
-            found.add(&used.pointer, code, format!("{what}{near}"));
+        if !fields.contains(&&**field) {
+            let near = suggestion(field, fields.iter().copied());
+            let message = format!("`{root}` has no `{field}`{near}");
+            found.add(&used.pointer, FaultCode::UnknownRoot, message);
         }
     }
 

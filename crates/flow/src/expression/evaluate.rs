@@ -19,12 +19,11 @@ pub(super) fn evaluate(tree: &Tree, scope: &dyn Scope, reads: &mut Reads) -> Res
             Walk { scope, reads, meter, locals: Vec::new() }.value(tree)?
         }
     };
-    if value.is_too_deep() {
-        return Err(EvaluationError::limit(format!(
-            "the value is nested deeper than {VALUE_DEPTH_MAX} levels"
-        )));
-    }
-    Ok(value)
+    if value.is_too_deep() { Err(too_deep()) } else { Ok(value) }
+}
+
+fn too_deep() -> EvaluationError {
+    EvaluationError::limit(format!("the value is nested deeper than {VALUE_DEPTH_MAX} levels"))
 }
 
 /// What an evaluation may still cost.
@@ -49,8 +48,11 @@ pub(super) fn text_cost(bytes: usize) -> u64 {
     1 + bytes as u64 / 64
 }
 
-/// A list or object that was put together, if it is not too large.
+/// A list or object that was put together, if it is not too deep and not too large.
 pub(super) fn made(value: Value) -> Result<Value> {
+    if value.is_too_deep() {
+        return Err(too_deep());
+    }
     if value.bytes() > EXPRESSION_OUTPUT_BYTES_MAX {
         return Err(too_large(value.kind(), value.bytes()));
     }
@@ -151,13 +153,23 @@ impl Walk<'_> {
 
     /// Is it there? Absent or null on the way is a no; a wrong type is an error.
     fn has(&mut self, of: &Tree, field: &str) -> Result<bool> {
-        let value = match self.value(of) {
+        let value = match of {
+            // Of a path only what was asked for is noted, not all that stands around it.
+            Tree::Path(path) => read(path, self.scope, &mut Reads::unnoted()),
+            of => self.value(of),
+        };
+        let value = match value {
             Ok(value) => value,
             Err(error) if error.is_missing() => return Ok(false),
             Err(error) => return Err(error),
         };
         match &value {
-            Value::Map(map) => Ok(map.get(field).is_some()),
+            Value::Map(map) => {
+                if let (Some(value), Tree::Path(path)) = (map.get(field), of) {
+                    self.reads.note(&format!("{}.{field}", path.text).into(), value);
+                }
+                Ok(map.get(field).is_some())
+            }
             Value::Null => Ok(false),
             other => Err(no_fields(other, field, of.shown())),
         }

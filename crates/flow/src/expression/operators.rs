@@ -104,7 +104,11 @@ fn not_a_container(value: &Value) -> EvaluationError {
 
 fn arithmetic(operator: Binary, left: &Value, right: &Value) -> Result<Value> {
     if let (Some(a), Some(b)) = (integer(left), integer(right)) {
-        return integers(operator, a, b, matches!((left, right), (Value::Int(_), Value::Int(_))));
+        let range = match (left, right) {
+            (Value::Int(_), Value::Int(_)) => Range::Int,
+            _ => Range::IntOrUint,
+        };
+        return integers(operator, a, b, range);
     }
     match (float(left), float(right)) {
         (Some(a), Some(b)) => floats(operator, a, b),
@@ -112,7 +116,16 @@ fn arithmetic(operator: Binary, left: &Value, right: &Value) -> Result<Value> {
     }
 }
 
-fn integers(operator: Binary, a: i128, b: i128, are_ints: bool) -> Result<Value> {
+/// What the result of two integers may be.
+#[derive(Clone, Copy, PartialEq)]
+enum Range {
+    /// Both fit an `int`, so it must too.
+    Int,
+    /// One is beyond that, so it may be.
+    IntOrUint,
+}
+
+fn integers(operator: Binary, a: i128, b: i128, range: Range) -> Result<Value> {
     let result = match operator {
         Binary::Add => Some(a + b),
         Binary::Subtract => Some(a - b),
@@ -122,14 +135,14 @@ fn integers(operator: Binary, a: i128, b: i128, are_ints: bool) -> Result<Value>
         }
         Binary::Divide => Some(a / b),
         // The one remainder whose division does not fit is an overflow, as the division is.
-        Binary::Modulo if are_ints && a == i128::from(i64::MIN) && b == -1 => None,
+        Binary::Modulo if a == i128::from(i64::MIN) && b == -1 => None,
         Binary::Modulo => Some(a % b),
         Binary::Equals | Binary::NotEquals | Binary::Less | Binary::LessEquals => None,
         Binary::Greater | Binary::GreaterEquals | Binary::In => None,
     };
     let fitting = result.and_then(|result| match i64::try_from(result) {
         Ok(result) => Some(Value::Int(result)),
-        Err(_) if are_ints => None,
+        Err(_) if range == Range::Int => None,
         Err(_) => u64::try_from(result).ok().map(Value::Uint),
     });
     fitting.ok_or_else(|| {

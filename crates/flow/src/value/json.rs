@@ -176,11 +176,15 @@ impl<'de> Visitor<'de> for Seed {
             let value = access.next_value_seed(inside)?;
             entries.push((key.into(), value));
         }
-        let count = entries.len();
-        let map = super::Map::new(entries);
-        if map.len() < count && self.duplicates == Duplicates::Refused {
-            return Err(A::Error::custom("an object that ends here has a key twice; keep one"));
+        if self.duplicates == Duplicates::Refused {
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            if let Some(twice) = entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+                let key = &twice[0].0;
+                return Err(A::Error::custom(format_args!(
+                    "the object that ends here has the key {key:?} twice; keep one"
+                )));
+            }
         }
-        Ok(Value::Map(map))
+        Ok(Value::map(entries))
     }
 }
