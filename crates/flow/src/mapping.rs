@@ -62,7 +62,8 @@ impl Mapping {
     /// The object that the values make: a payload.
     pub fn object(&self, scope: &dyn Scope, reads: &mut Reads) -> Result<Value, MappingError> {
         let written = self.evaluate(scope, reads)?;
-        written.into_iter().try_fold(Value::empty_map(), put)
+        let empty = Value::empty_map();
+        written.into_iter().try_fold(empty, |object, written| put(&object, written))
     }
 
     /// The object that the values make, without those whose path is missing: a run's output.
@@ -74,7 +75,7 @@ impl Mapping {
         let mut object = Value::empty_map();
         for entry in &self.0 {
             match entry.evaluate(scope, reads) {
-                Ok(written) => object = put(object, written)?,
+                Ok(written) => object = put(&object, written)?,
                 Err(MappingError { error, .. }) if error.is_missing() => {}
                 Err(error) => return Err(error),
             }
@@ -96,8 +97,8 @@ impl Entry {
     }
 }
 
-fn put(object: Value, (target, value): (Path, Value)) -> Result<Value, MappingError> {
+fn put(object: &Value, (target, value): (Path, Value)) -> Result<Value, MappingError> {
     target
-        .set(&object, value)
+        .set(object, value)
         .map_err(|fault| MappingError { target, error: EvaluationError::other(fault.message) })
 }

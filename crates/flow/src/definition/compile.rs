@@ -73,7 +73,7 @@ fn read(source: &Value, found: &mut Findings) -> Option<Read> {
     let transitions =
         list.iter().enumerate().map(|(at, value)| transition::read(value, at, found)).collect();
     let site = Site::final_output();
-    let output_mapping = fields.mapping("output_mapping", Targets::Plain, site, found);
+    let output_mapping = fields.mapping("output_mapping", Targets::Plain, &site, found);
     let artifacts = artifacts(&mut fields, found);
     fields.end(found);
     Some(Read {

@@ -258,7 +258,7 @@ impl<'a> Fields<'a> {
         &mut self,
         field: &'static str,
         targets: Targets,
-        site: Site,
+        site: &Site,
         found: &mut Findings,
     ) -> Option<Mapping> {
         let entries = self.object(field, found)?;

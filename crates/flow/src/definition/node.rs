@@ -1,4 +1,5 @@
 //! Nodes, as they are written.
+#![allow(clippy::wildcard_enum_match_arm, reason = "what is not named is of the wrong type")]
 
 use std::sync::Arc;
 
@@ -97,9 +98,9 @@ pub(super) fn read(value: &Value, place: usize, found: &mut Findings) -> ReadNod
     }
     let site = |place_in: Place| Site::of_node(place_in, place);
     read.input_mapping =
-        fields.mapping("input_mapping", Targets::Plain, site(Place::InputMapping), found);
+        fields.mapping("input_mapping", Targets::Plain, &site(Place::InputMapping), found);
     let output =
-        fields.mapping("output_mapping", Targets::Scope, site(Place::OutputMapping), found);
+        fields.mapping("output_mapping", Targets::Scope, &site(Place::OutputMapping), found);
     read.output_mapping = output.unwrap_or_default();
     read.output_schema = fields.schema("output_schema", found);
     read.timeout_ms = fields.count("timeout_ms", (1, SPAN_MS_MAX), found);

@@ -1,4 +1,5 @@
 //! The evaluator: from a tree and a scope to a value, in bounded steps.
+#![allow(clippy::wildcard_enum_match_arm, reason = "what is not named is of the wrong type")]
 
 use std::sync::Arc;
 
@@ -171,7 +172,7 @@ impl Walk<'_> {
                 Ok(map.get(field).is_some())
             }
             Value::Null => Ok(false),
-            other => Err(no_fields(other, field, of.shown())),
+            other => Err(no_fields(other, field, &of.shown())),
         }
     }
 
@@ -302,11 +303,11 @@ fn select(value: &Value, field: &str, of: impl FnOnce() -> String) -> Result<Val
             None => Err(EvaluationError::missing(&format!("{}.{field}", of()))),
         },
         Value::Null => Err(EvaluationError::missing(&format!("{}.{field}", of()))),
-        other => Err(no_fields(other, field, of())),
+        other => Err(no_fields(other, field, &of())),
     }
 }
 
-fn no_fields(value: &Value, field: &str, of: String) -> EvaluationError {
+fn no_fields(value: &Value, field: &str, of: &str) -> EvaluationError {
     let kind = value.kind();
     EvaluationError::other(format!("`{of}` is {kind}; it has no field `{field}`"))
 }

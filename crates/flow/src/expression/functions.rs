@@ -120,7 +120,9 @@ pub(super) fn compile_pattern(pattern: &str) -> std::result::Result<Regex, Strin
 }
 
 pub(super) fn is_match(pattern: &Regex, text: &Value, meter: &mut Meter) -> Result<Value> {
-    let Value::Text(text) = text else { return Err(wrong(Function::Matches, &[text.clone()])) };
+    let Value::Text(text) = text else {
+        return Err(wrong(Function::Matches, std::slice::from_ref(text)));
+    };
     meter.spend(text_cost(text.len()).saturating_mul(text_cost(pattern.as_str().len())))?;
     Ok(Value::Bool(pattern.is_match(text)))
 }
@@ -166,7 +168,7 @@ fn int(of: &Value) -> Result<Value> {
         // Toward zero. The comparison is exact: 2^63 is a float, and the largest int is not.
         Value::Float(number) => (*number >= -9_223_372_036_854_775_808.0
             && *number < 9_223_372_036_854_775_808.0)
-            .then(|| Value::Int(*number as i64)),
+            .then_some(Value::Int(*number as i64)),
         Value::Text(text) => text.parse().ok().map(Value::Int),
         Value::Null | Value::Bool(_) | Value::Uint(_) | Value::List(_) | Value::Map(_) => None,
     };

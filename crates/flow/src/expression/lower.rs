@@ -1,5 +1,6 @@
 //! From text to our tree: the `cel` crate parses, and what it found is checked and put in order.
 //! Its macros are switched off, so that `map` and its like come as they are written.
+#![allow(clippy::wildcard_enum_match_arm, reason = "what is not named is no plain name")]
 
 use std::sync::Arc;
 

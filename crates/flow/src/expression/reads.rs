@@ -1,4 +1,5 @@
 //! What an evaluation read, for "why this way?".
+#![allow(clippy::wildcard_enum_match_arm, reason = "what is not named is shown by its kind")]
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
 //! An expression as the evaluator walks it. No deeper than the text was allowed to be.
+#![allow(clippy::wildcard_enum_match_arm, reason = "what is not named spells no name")]
 
 use std::sync::Arc;
 

@@ -65,7 +65,7 @@ impl Schema {
                 format!("the schema has {bytes} bytes; at most {SCHEMA_BYTES_MAX} are allowed"),
             );
         }
-        if let Some((pointer, reference)) = remote_reference(source, String::new()) {
+        if let Some((pointer, reference)) = remote_reference(source, "") {
             return fault(
                 &pointer,
                 format!(
@@ -152,7 +152,7 @@ fn shortened(message: &dyn fmt::Display) -> String {
 }
 
 /// The first reference that leads out of the schema.
-fn remote_reference(value: &Value, pointer: String) -> Option<(String, Arc<str>)> {
+fn remote_reference(value: &Value, pointer: &str) -> Option<(String, Arc<str>)> {
     match value {
         Value::Map(map) => map.entries().iter().find_map(|(key, value)| {
             let inner = format!("{pointer}/{}", crate::definition::escaped(key));
@@ -166,13 +166,13 @@ fn remote_reference(value: &Value, pointer: String) -> Option<(String, Arc<str>)
             if matches!(&**key, "const" | "enum" | "default" | "examples") {
                 return None;
             }
-            remote_reference(value, inner)
+            remote_reference(value, &inner)
         }),
         Value::List(list) => list
             .as_slice()
             .iter()
             .enumerate()
-            .find_map(|(at, value)| remote_reference(value, format!("{pointer}/{at}"))),
+            .find_map(|(at, value)| remote_reference(value, &format!("{pointer}/{at}"))),
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Float(_) => None,
         Value::Text(_) => None,
     }

@@ -18,9 +18,10 @@ use crate::limits::VALUE_DEPTH_MAX;
 ///
 /// Two values are equal if JSON Schema and CEL call them so: `1` equals `1.0`, and the order of an
 /// object's keys does not matter.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub enum Value {
     /// `null`.
+    #[default]
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -186,12 +187,6 @@ impl Value {
     #[must_use]
     pub fn is_too_deep(&self) -> bool {
         self.depth() > VALUE_DEPTH_MAX
-    }
-}
-
-impl Default for Value {
-    fn default() -> Self {
-        Self::Null
     }
 }
 
