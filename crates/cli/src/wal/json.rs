@@ -26,7 +26,7 @@ pub(super) fn record(record: &Record<'_>) -> impl fmt::Display {
         .with("lsn", record.lsn.0)
         .with("at", moment(record.at))
         .with("event", record.event.name())
-        .and(event(&record.event))
+        .and(&event(&record.event))
 }
 
 fn event(event: &Event<'_>) -> Object {
@@ -35,7 +35,7 @@ fn event(event: &Event<'_>) -> Object {
         Event::TaskCreated(event) => many("tasks", event.tasks.iter().map(created).collect()),
         Event::LeaseGranted(event) => Object::default()
             .with("worker", event.worker.as_str())
-            .and(many("grants", event.grants.iter().map(granted).collect())),
+            .and(&many("grants", event.grants.iter().map(granted).collect())),
         Event::LeaseExtended(item) => extended(item),
         Event::LeaseExpired(event) => many("leases", event.leases.iter().map(expired).collect()),
         Event::LeaseReleased(item) => released(item),
@@ -139,7 +139,7 @@ fn report(report: &Report<'_>) -> Object {
         Report::LeaseReleased(item) => released(item),
         Report::TaskCancelled(item) => reported_late(item),
     };
-    Object::default().with("event", report.name()).and(item)
+    Object::default().with("event", report.name()).and(&item)
 }
 
 fn cancel_requested(item: &CancelRequested<'_>) -> Object {
@@ -235,7 +235,7 @@ impl Object {
         self
     }
 
-    fn and(mut self, other: Object) -> Self {
+    fn and(mut self, other: &Object) -> Self {
         if !self.0.is_empty() && !other.0.is_empty() {
             self.0.push(',');
         }
