@@ -1,4 +1,5 @@
 //! `tenure workflow check`: the real binary on real files.
+#![allow(clippy::unwrap_used)]
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
