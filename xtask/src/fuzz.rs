@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: libFuzzer on the decoders of the log, for as long as there is patience.
+//! `cargo xtask fuzz`: libFuzzer on the decoders of the log and the readers of workflows, for as long as there is patience.
 //!
 //! The flags below are those of cargo-fuzz without its sanitizer, which is the one thing that needs
 //! a nightly compiler. There is no unsafe code for it to look at.
@@ -10,7 +10,8 @@ use std::time::Instant;
 use crate::command::{self, cargo, program, root};
 
 const MINUTES_DEFAULT: u64 = 5;
-const TARGETS: [&str; 5] = ["record", "header", "log", "forged", "snapshot"];
+const TARGETS: [&str; 7] =
+    ["record", "header", "log", "forged", "snapshot", "definition", "expression"];
 
 /// Counters on every edge, and a look at both sides of every comparison.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -1,7 +1,7 @@
 //! Why a verb could not do what it was asked: one sentence, and an exit code.
 
-use std::fmt;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 use serde_json::{Value, json};
 use tenure_wal::{Fault, Lsn};
@@ -49,6 +49,10 @@ pub(crate) enum Failure {
     NoRuntime(std::io::Error),
     /// A worker's guard could not be started.
     NoGuard(std::io::Error),
+    /// A file that was named on the command line cannot be read.
+    Unreadable { file: PathBuf, cause: io::Error },
+    /// A definition has faults; they were printed.
+    Faulty { faults: usize },
 }
 
 /// A record and the frame that it is in.
@@ -65,8 +69,11 @@ impl Failure {
         match self {
             Failure::Log(fault) => fault.exit_code(),
             Failure::Record { .. } | Failure::Unsound { .. } => EXIT_DATA,
-            Failure::InMotion | Failure::Refused(_) | Failure::Ended { .. } => EXIT_REFUSED,
-            Failure::Usage(_) => EXIT_USAGE,
+            Failure::InMotion
+            | Failure::Refused(_)
+            | Failure::Ended { .. }
+            | Failure::Faulty { .. } => EXIT_REFUSED,
+            Failure::Usage(_) | Failure::Unreadable { .. } => EXIT_USAGE,
             Failure::HalfDone { cause, .. } => cause.exit_code(),
             Failure::Unreachable { .. } => EXIT_UNREACHABLE,
             Failure::Probe { .. } => EXIT_IO,
@@ -136,6 +143,11 @@ impl fmt::Display for Failure {
                 "the process that ends the children of a worker cannot be started: {error}; see \
                  that this binary can still be run from where it was started"
             ),
+            Failure::Unreadable { file, cause } => {
+                write!(f, "cannot read {}: {cause}; name a file with a definition", file.display())
+            }
+            Failure::Faulty { faults: 1 } => write!(f, "the definition has a fault"),
+            Failure::Faulty { faults } => write!(f, "the definition has {faults} faults"),
             Failure::InMotion => write!(
                 f,
                 "the log changed while it was read, because a server is writing it; run this again"

@@ -22,6 +22,7 @@ mod task;
 mod wal;
 mod watch;
 mod worker;
+mod workflow;
 
 use std::process::ExitCode;
 
@@ -43,6 +44,7 @@ Examples:
   tenure wal stat --data ./data                 what is in a log
   tenure wal dump --data ./data | head          its first records, one JSON object each
   tenure wal verify --data ./data               proof that it keeps every law
+  tenure workflow check review.yaml             all that is wrong with a definition
 
 Exit codes:
   0   done
@@ -102,6 +104,8 @@ enum Verb {
     Wal(wal::Wal),
     /// Print what a shell needs to complete commands and flags.
     Completions(completions::Completions),
+    /// Definitions of workflows.
+    Workflow(workflow::Workflow),
 }
 
 fn main() -> ExitCode {
@@ -136,5 +140,6 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Verb::Status(status) => status::run(status, &cli.server, cli.output),
         Verb::Wal(wal) => wal::run(wal, cli.output),
         Verb::Completions(completions) => completions::run(completions),
+        Verb::Workflow(workflow) => workflow::run(workflow, cli.output),
     }
 }

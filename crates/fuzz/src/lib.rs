@@ -1,8 +1,10 @@
-//! The fuzz targets: every decoder that reads what a disk gives back, each with what must hold of
-//! any bytes at all. A target is one function from bytes to an end without a panic; the short form
+//! The fuzz targets: every decoder that reads what a disk gives back, and the readers of workflows,
+//! each with what must hold of any bytes at all. A target is one function from bytes to an end without a panic; the short form
 //! (a test, with seeds of its own) and the long form (under libFuzzer) call the same one.
 
 mod damage;
+mod definition;
+mod expression;
 mod forged;
 mod header;
 mod input;
@@ -41,7 +43,7 @@ fn from_hex(line: &str) -> Vec<u8> {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 7] = [
     Target {
         name: "record",
         run: record::run,
@@ -71,6 +73,18 @@ pub const TARGETS: [Target; 5] = [
         run: snapshot::run,
         seeds: snapshot::seeds,
         corpus: include_str!("../corpus/snapshot.txt"),
+    },
+    Target {
+        name: "definition",
+        run: definition::run,
+        seeds: definition::seeds,
+        corpus: include_str!("../corpus/definition.txt"),
+    },
+    Target {
+        name: "expression",
+        run: expression::run,
+        seeds: expression::seeds,
+        corpus: include_str!("../corpus/expression.txt"),
     },
 ];
 

@@ -97,10 +97,20 @@ fn a_damaged_snapshot_is_refused() {
 }
 
 #[test]
+fn any_text_is_a_definition_or_has_faults() {
+    fuzz("definition", 3_000);
+}
+
+#[test]
+fn any_text_is_an_expression_or_refused() {
+    fuzz("expression", 10_000);
+}
+
+#[test]
 fn every_target_is_fuzzed_here() {
-    // The five above, by name.
+    // The seven above, by name.
     assert_eq!(
         TARGETS.map(|target| target.name),
-        ["record", "header", "log", "forged", "snapshot"]
+        ["record", "header", "log", "forged", "snapshot", "definition", "expression"]
     );
 }

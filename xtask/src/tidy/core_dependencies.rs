@@ -6,7 +6,8 @@ use super::tree::Tree;
 use super::{Outcome, Problem};
 
 const MANIFEST: &str = "crates/core/Cargo.toml";
-const ALLOWED: [&str; 5] = ["blake3", "foldhash", "hashbrown", "roaring", "smallvec"];
+const ALLOWED: [&str; 6] =
+    ["blake3", "foldhash", "hashbrown", "roaring", "smallvec", "tenure-flow"];
 
 pub(super) fn check(tree: &Tree) -> Outcome {
     let Some(text) = tree.text(MANIFEST) else {

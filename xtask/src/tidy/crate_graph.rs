@@ -4,19 +4,30 @@ use super::manifest::{dependencies, package_name};
 use super::tree::Tree;
 use super::{Outcome, Problem};
 
-/// Core and wal do not know each other; the coordinator is where they meet. The server decides
+/// Flow is what a workflow is, and knows nobody. Core and wal do not know each other; the coordinator is where they meet. The server decides
 /// nothing, so it sees core only for the types of commands and replies. The SDK is on the other
 /// side of the wire, and both sides know proto. Nothing depends on sim.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("tenure-core", &[]),
+    ("tenure-flow", &[]),
+    ("tenure-core", &["tenure-flow"]),
     ("tenure-wal", &[]),
     ("tenure-coordinator", &["tenure-core", "tenure-wal"]),
     ("tenure-proto", &[]),
     ("tenure-server", &["tenure-core", "tenure-coordinator", "tenure-proto"]),
     ("tenure-sdk", &["tenure-proto"]),
-    ("tenure-cli", &["tenure-core", "tenure-wal", "tenure-server", "tenure-sdk", "tenure-proto"]),
+    (
+        "tenure-cli",
+        &[
+            "tenure-core",
+            "tenure-flow",
+            "tenure-wal",
+            "tenure-server",
+            "tenure-sdk",
+            "tenure-proto",
+        ],
+    ),
     ("tenure-sim", &["tenure-core", "tenure-wal", "tenure-coordinator"]),
-    ("tenure-fuzz", &["tenure-core", "tenure-wal"]),
+    ("tenure-fuzz", &["tenure-core", "tenure-flow", "tenure-wal"]),
     ("fuzz-guided", &["tenure-fuzz"]),
     ("xtask", &[]),
     ("proto-gen", &[]),

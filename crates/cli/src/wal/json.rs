@@ -1,5 +1,8 @@
 //! Records as JSON: every field of every event, under the name that it has in the log's format.
 
+use std::fmt;
+
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tenure_core::event::{
     About, CancelRequested, Created, DeadlinePassed, Event, Expired, Granted, LeaseExtended,
@@ -15,23 +18,25 @@ use tenure_core::time::Clock;
 use super::time::{moment, moment_or_null};
 use crate::base64::base64;
 
+/// Levels of a payload that are shown as JSON: what most readers take.
+const PAYLOAD_DEPTH_MAX: usize = 127;
+
 /// A record as one object: number, time, name of the event, then what is in it.
-pub(super) fn record(record: &Record<'_>) -> Value {
+pub(super) fn record(record: &Record<'_>) -> impl fmt::Display {
     Object::default()
         .with("lsn", record.lsn.0)
         .with("at", moment(record.at))
         .with("event", record.event.name())
-        .and(event(&record.event))
-        .into()
+        .and(&event(&record.event))
 }
 
 fn event(event: &Event<'_>) -> Object {
-    let many = |name, items: Vec<Object>| Object::default().with(name, items);
+    let many = |name, items: Vec<Object>| Object::default().with_objects(name, &items);
     match event {
         Event::TaskCreated(event) => many("tasks", event.tasks.iter().map(created).collect()),
         Event::LeaseGranted(event) => Object::default()
             .with("worker", event.worker.as_str())
-            .and(many("grants", event.grants.iter().map(granted).collect())),
+            .and(&many("grants", event.grants.iter().map(granted).collect())),
         Event::LeaseExtended(item) => extended(item),
         Event::LeaseExpired(event) => many("leases", event.leases.iter().map(expired).collect()),
         Event::LeaseReleased(item) => released(item),
@@ -135,7 +140,7 @@ fn report(report: &Report<'_>) -> Object {
         Report::LeaseReleased(item) => released(item),
         Report::TaskCancelled(item) => reported_late(item),
     };
-    Object::default().with("event", report.name()).and(item)
+    Object::default().with("event", report.name()).and(&item)
 }
 
 fn cancel_requested(item: &CancelRequested<'_>) -> Object {
@@ -165,7 +170,7 @@ fn configured(item: &QueueConfigured<'_>) -> Object {
     let settings = Object::default()
         .with("paused", item.settings.paused)
         .with("retention_ms", item.settings.retention_ms);
-    Object::default().with("queue", item.queue.as_str()).with("settings", settings)
+    Object::default().with("queue", item.queue.as_str()).with_object("settings", &settings)
 }
 
 fn about(about: &About<'_>) -> Object {
@@ -202,18 +207,40 @@ fn backoff(backoff: &Backoff) -> Value {
     })
 }
 
-/// A JSON object in the making; its fields keep their order.
+/// A JSON object in the making, as text: its fields keep their order, and a payload its digits.
 #[derive(Default)]
-struct Object(Map<String, Value>);
+struct Object(String);
 
 impl Object {
-    fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.0.insert(name.to_owned(), value.into());
+    fn with(self, name: &str, value: impl Into<Value>) -> Self {
+        self.with_text(name, &value.into().to_string())
+    }
+
+    fn with_object(self, name: &str, object: &Object) -> Self {
+        self.with_text(name, &object.to_string())
+    }
+
+    fn with_objects(self, name: &str, objects: &[Object]) -> Self {
+        let objects: Vec<_> = objects.iter().map(Object::to_string).collect();
+        self.with_text(name, &format!("[{}]", objects.join(",")))
+    }
+
+    /// A field whose value is JSON already.
+    fn with_text(mut self, name: &str, json: &str) -> Self {
+        if !self.0.is_empty() {
+            self.0.push(',');
+        }
+        self.0.push_str(&Value::from(name).to_string());
+        self.0.push(':');
+        self.0.push_str(json);
         self
     }
 
-    fn and(mut self, other: Object) -> Self {
-        self.0.extend(other.0);
+    fn and(mut self, other: &Object) -> Self {
+        if !self.0.is_empty() && !other.0.is_empty() {
+            self.0.push(',');
+        }
+        self.0.push_str(&other.0);
         self
     }
 
@@ -227,17 +254,44 @@ impl Object {
     /// Bytes from outside: JSON text as what it says, anything else in base64 and under the other
     /// name, so that the two are never mistaken for each other.
     fn with_payload(self, name: &str, name_base64: &str, bytes: &[u8]) -> Self {
-        match serde_json::from_slice::<Value>(bytes) {
-            Ok(value) => self.with(name, value),
-            Err(_) => self.with(name_base64, base64(bytes)),
+        let raw = serde_json::from_slice::<&RawValue>(bytes).ok();
+        match raw.and_then(|raw| on_one_line(raw.get())) {
+            Some(json) => self.with_text(name, &json),
+            None => self.with(name_base64, base64(bytes)),
         }
     }
 }
 
-impl From<Object> for Value {
-    fn from(object: Object) -> Self {
-        Value::Object(object.0)
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{{}}}", self.0)
     }
+}
+
+/// JSON text without the space between its parts; nothing if it is so deep that a reader of the
+/// dump could stumble over it.
+fn on_one_line(json: &str) -> Option<String> {
+    let mut line = String::with_capacity(json.len());
+    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
+    for c in json.chars() {
+        if in_string {
+            in_string = is_escaped || c != '"';
+            is_escaped = c == '\\' && !is_escaped;
+        } else {
+            match c {
+                ' ' | '\t' | '\n' | '\r' => continue,
+                '"' => in_string = true,
+                '[' | '{' => depth += 1,
+                ']' | '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        if depth > PAYLOAD_DEPTH_MAX {
+            return None;
+        }
+        line.push(c);
+    }
+    Some(line)
 }
 
 fn hex(bytes: &[u8]) -> String {

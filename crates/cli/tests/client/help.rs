@@ -25,6 +25,8 @@ const VERBS: &[&[&str]] = &[
     &["worker", "http"],
     &["worker", "list"],
     &["bench"],
+    &["workflow"],
+    &["workflow", "check"],
     &["status"],
     &["completions"],
 ];

@@ -11,7 +11,7 @@ use tenure_core::time::Timestamp;
 use super::{
     About, Backoff, CancelRequested, Clock, Created, DeadlinePassed, Event, LeaseExtended, LeaseId,
     LeaseReleased, Object, QueueConfigured, Record, Report, StateName, TaskFailed, TaskRetried,
-    Text, Value, base64, record,
+    Text, base64, record,
 };
 
 #[test]
@@ -26,10 +26,12 @@ fn base64_is_as_rfc_4648_has_it() {
 fn a_payload_is_shown_as_it_was_given() {
     let shown = |bytes: &[u8]| {
         let object = Object::default().with_payload("payload", "payload_base64", bytes);
-        Value::from(object).to_string()
+        object.to_string()
     };
     let exact = r#"{"payload":{"z":1.10,"a":12345678901234567890123}}"#;
     assert_eq!(shown(br#"{"z": 1.10, "a": 12345678901234567890123}"#), exact);
+    let odd = r#"{"payload":{"k \\\" k":[1e400,-0.0],"k":1,"k":2}}"#;
+    assert_eq!(shown(b"{\"k \\\\\\\" k\":\n\t[1e400, -0.0] , \"k\":1,\r\n\"k\":2}"), odd);
     assert_eq!(shown(b"null"), r#"{"payload":null}"#);
     assert_eq!(shown(b"not json"), r#"{"payload_base64":"bm90IGpzb24="}"#);
     assert_eq!(shown(&[0xff]), r#"{"payload_base64":"/w=="}"#);

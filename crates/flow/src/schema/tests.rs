@@ -1,0 +1,118 @@
+//! Schemas that are none, values that do not fit, and what is there when nobody says.
+
+use super::*;
+
+fn json(text: &str) -> Value {
+    Value::from_json(text.as_bytes()).unwrap()
+}
+
+fn schema(text: &str) -> Schema {
+    Schema::compile(&json(text)).unwrap_or_else(|fault| panic!("{text}: {fault:?}"))
+}
+
+#[test]
+fn what_is_no_schema_is_refused_with_its_place() {
+    for (text, pointer) in [
+        ("3", ""),
+        (r#"{"type":"strange"}"#, "/type"),
+        (r#"{"properties":{"a":{"minimum":"x"}}}"#, "/properties/a/minimum"),
+        (r#"{"required":"a"}"#, "/required"),
+    ] {
+        let fault = Schema::compile(&json(text)).unwrap_err();
+        assert_eq!(fault.pointer, pointer, "{text} {}", fault.message);
+    }
+    for text in [
+        r#"{"pattern":"("}"#,
+        r#"{"pattern":"(?=a)b"}"#,
+        r##"{"$ref":"#/$defs/missing"}"##,
+        r#"{"$schema":"https://example.com/own"}"#,
+    ] {
+        assert!(Schema::compile(&json(text)).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn nothing_is_ever_fetched() {
+    for text in [
+        r#"{"properties":{"a":{"$ref":"https://example.com/a.json"}}}"#,
+        r#"{"properties":{"a":{"$ref":"file:///etc/passwd"}}}"#,
+        r#"{"properties":{"a":{"$ref":"other.json"}}}"#,
+    ] {
+        let fault = Schema::compile(&json(text)).unwrap_err();
+        assert_eq!(fault.pointer, "/properties/a/$ref");
+        assert!(fault.message.contains("nothing is fetched"), "{}", fault.message);
+    }
+    schema(r#"{"const":{"$ref":"https://example.com/a.json"}}"#);
+}
+
+#[test]
+fn a_complaint_names_the_place_and_not_the_value() {
+    let schema = schema(
+        r##"{"type":"object","required":["id"],
+            "properties":{"items":{"type":"array","items":{"$ref":"#/$defs/item"}}},
+            "$defs":{"item":{"type":"object","properties":{"n":{"type":"integer","maximum":9}}}}}"##,
+    );
+    assert_eq!(schema.check(&json(r#"{"id":1,"items":[{"n":3},{"n":9.0}]}"#)), Ok(()));
+    let complaints = schema.check(&json(r#"{"items":[{"n":3},{"n":10},{"n":"secret"}]}"#));
+    let shown: Vec<_> = complaints.unwrap_err().iter().map(ToString::to_string).collect();
+    assert!(shown.iter().any(|line| line.starts_with("/items/1/n: ")), "{shown:?}");
+    assert!(shown.iter().any(|line| line.starts_with("/items/2/n: ")), "{shown:?}");
+    assert!(shown.iter().any(|line| line.starts_with("/: ") && line.contains("id")), "{shown:?}");
+    assert!(!shown.iter().any(|line| line.contains("secret")), "{shown:?}");
+}
+
+#[test]
+fn complaints_are_few_and_short() {
+    let schema = schema(r#"{"items":{"type":"string"},"maxItems":1}"#);
+    let wrong = Value::list(vec![Value::Int(1); 100_000]);
+    assert_eq!(schema.check(&wrong).unwrap_err().len(), SCHEMA_COMPLAINTS_MAX);
+    let strict = self::schema(r#"{"additionalProperties":false}"#);
+    let long = Value::map(vec![("k".repeat(10_000).into(), Value::Null)]);
+    assert!(strict.check(&long).unwrap_err()[0].message.len() < 400);
+}
+
+#[test]
+fn equality_and_uniqueness_are_those_of_json() {
+    assert!(schema(r#"{"const":1}"#).check(&json("1.0")).is_ok());
+    assert!(schema(r#"{"enum":[{"a":[1,"x"]}]}"#).check(&json(r#"{"a":[1.0,"x"]}"#)).is_ok());
+    assert!(schema(r#"{"enum":[1,"1",null]}"#).check(&json("true")).is_err());
+    let unique = schema(r#"{"uniqueItems":true}"#);
+    assert!(unique.check(&json(r#"[1,2,"1",true,null,[1],{"a":1}]"#)).is_ok());
+    assert!(unique.check(&json(r#"[{"a":1,"b":2},3,{"b":2.0,"a":1}]"#)).is_err());
+    assert!(unique.check(&Value::list((0..100_000).map(Value::Int).collect())).is_ok());
+    assert!(schema(r#"{"type":"integer"}"#).check(&json("18446744073709551615")).is_ok());
+    assert!(schema(r#"{"type":"integer"}"#).check(&json("1.5")).is_err());
+    assert!(schema(r#"{"multipleOf":0.1}"#).check(&json("0.3")).is_ok());
+    assert!(schema(r#"{"propertyNames":{"maxLength":2}}"#).check(&json(r#"{"abc":1}"#)).is_err());
+    assert!(schema(r#"{"maxLength":2}"#).check(&json(r#""éé""#)).is_ok());
+}
+
+#[test]
+fn a_schema_that_turns_in_circles_ends() {
+    let tree = schema(r##"{"properties":{"next":{"$ref":"#"},"n":{"type":"integer"}}}"##);
+    assert!(tree.check(&json(r#"{"next":{"next":{"n":1}}}"#)).is_ok());
+    assert!(tree.check(&json(r#"{"next":{"next":{"n":"x"}}}"#)).is_err());
+    // No answer is wrong, as long as there is one.
+    let _ = schema(r##"{"$ref":"#"}"##).check(&json("1"));
+    let _ = schema(r##"{"allOf":[{"$ref":"#"}],"anyOf":[{"$ref":"#"}]}"##).check(&json("{}"));
+}
+
+#[test]
+fn defaults_fill_in_what_is_absent_on_every_level() {
+    let schema = schema(
+        r#"{"properties":{
+            "scores":{"default":[]},
+            "verdict":{"default":{"by":"nobody"},"properties":{"approved":{"default":false}}},
+            "deep":{"properties":{"er":{"properties":{"n":{"default":1}}},"none":{}}},
+            "plain":{"type":"string"}}}"#,
+    );
+    let filled = schema.with_defaults(&Value::empty_map());
+    let expected =
+        r#"{"deep":{"er":{"n":1}},"scores":[],"verdict":{"approved":false,"by":"nobody"}}"#;
+    assert_eq!(filled.to_json(), expected);
+    let given = json(r#"{"scores":[1],"verdict":{"approved":true},"deep":null}"#);
+    assert_eq!(
+        schema.with_defaults(&given).to_json(),
+        r#"{"deep":null,"scores":[1],"verdict":{"approved":true}}"#
+    );
+}
