@@ -12,12 +12,13 @@ use crate::problem::Problem;
 pub(crate) fn parse<'b, T: Deserialize<'b>>(body: &'b Bytes) -> Result<T, Problem> {
     let text: &[u8] = if body.iter().all(u8::is_ascii_whitespace) { b"{}" } else { body };
     check_depth(text)?;
+    let wrong = |error| Problem::invalid(format!("the body is not what is asked for: {error}"));
     // A list of all fields in their order would do for serde, and be a riddle to everybody else.
     if text.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        serde_json::from_slice::<&RawValue>(text).map_err(wrong)?;
         return Err(Problem::invalid("the body must be a JSON object, {…}"));
     }
-    serde_json::from_slice(text)
-        .map_err(|error| Problem::invalid(format!("the body is not what is asked for: {error}")))
+    serde_json::from_slice(text).map_err(wrong)
 }
 
 /// Reads a query string.

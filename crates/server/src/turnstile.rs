@@ -13,6 +13,9 @@ use crate::problem::Problem;
 /// However little a request has, it counts as so much.
 const UNIT_BYTES: u64 = 4 << 10;
 const UNITS: u32 = (NEW_WORK_BYTES_AT_ONCE / UNIT_BYTES) as u32;
+/// However much it has, it counts as no more: large ones must not go one by one, each waiting for
+/// the disk alone.
+const UNITS_EACH_MAX: u32 = UNITS / 8;
 
 /// The way in for new work.
 #[derive(Debug)]
@@ -37,7 +40,8 @@ impl Turnstile {
     }
 
     async fn enter_within(&self, bytes: u64, patience: Duration) -> Result<Turn<'_>, Problem> {
-        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(UNITS).clamp(1, UNITS);
+        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(UNITS_EACH_MAX);
+        let units = units.clamp(1, UNITS_EACH_MAX);
         if let Ok(turn) = self.units.try_acquire_many(units) {
             return Ok(Turn(turn));
         }
@@ -89,10 +93,19 @@ fn overloaded(why: &str) -> Problem {
 mod tests {
     use super::*;
 
+    /// Takes all that there is, in large pieces.
+    async fn fill(turnstile: &Turnstile) -> Vec<Turn<'_>> {
+        let mut turns = Vec::new();
+        for _ in 0..UNITS / UNITS_EACH_MAX {
+            turns.push(turnstile.enter_within(u64::MAX, Duration::ZERO).await.ok().unwrap());
+        }
+        turns
+    }
+
     #[tokio::test(start_paused = true)]
     async fn new_work_waits_for_its_turn_and_not_for_ever() {
         let turnstile = Turnstile::default();
-        let all = turnstile.enter(u64::MAX).await.ok().unwrap();
+        let all = fill(&turnstile).await;
         let refusal = turnstile.enter(1).await.err().unwrap();
         assert_eq!(refusal.code, "overloaded");
         assert_eq!(turnstile.waiting(), 0);
@@ -103,7 +116,7 @@ mod tests {
     #[tokio::test]
     async fn a_line_that_is_too_long_is_not_joined() {
         let turnstile = Turnstile::default();
-        let _all = turnstile.enter(u64::MAX).await.ok().unwrap();
+        let _all = fill(&turnstile).await;
         turnstile.waiting.store(NEW_WORK_WAITING_MAX, Ordering::Relaxed);
         assert!(turnstile.enter(1).await.err().unwrap().detail.contains("wait already"));
         assert_eq!(turnstile.waiting(), NEW_WORK_WAITING_MAX);

@@ -5,6 +5,7 @@ mod http;
 mod list;
 mod output;
 pub(crate) mod terms;
+mod verbatim;
 
 use clap::{Args, Subcommand};
 

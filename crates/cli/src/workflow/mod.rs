@@ -7,9 +7,13 @@ use clap::{Args, Subcommand};
 use crate::Format;
 use crate::failure::Failure;
 
+const EXAMPLES: &str = "\
+Examples:
+  tenure workflow check order.yaml";
+
 /// The verbs of workflows.
 #[derive(Debug, Args)]
-#[command(arg_required_else_help = true)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Workflow {
     #[command(subcommand)]
     verb: WorkflowVerb,

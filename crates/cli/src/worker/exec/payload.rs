@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use tenure_sdk::Failure;
 
+use crate::worker::verbatim;
+
 /// What to run, and with what.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Job {
@@ -29,8 +31,8 @@ pub(super) fn parse(payload: &[u8], accepts: Accepts) -> Result<Job, Failure> {
     read(payload, accepts).map_err(|sentence| Failure::new(sentence).code("invalid_payload").last())
 }
 
-fn read(payload: &[u8], accepts: Accepts) -> Result<Job, String> {
-    let payload = serde_json::from_slice(payload)
+fn read(bytes: &[u8], accepts: Accepts) -> Result<Job, String> {
+    let payload = serde_json::from_slice(bytes)
         .map_err(|error| format!("the payload is not JSON that can be read: {error}"))?;
     let Value::Object(payload) = payload else {
         return Err("the payload must be an object with `argv`, such as \
@@ -43,7 +45,7 @@ fn read(payload: &[u8], accepts: Accepts) -> Result<Job, String> {
         stdin: match payload.get("stdin") {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(text.clone().into_bytes()),
-            Some(json) => Some(json.to_string().into_bytes()),
+            Some(_) => verbatim::field(bytes, "stdin").map(String::into_bytes),
         },
         cwd: cwd(payload.get("cwd"))?,
     })

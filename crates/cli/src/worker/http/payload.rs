@@ -9,6 +9,8 @@ use hyper::{Method, Uri};
 use serde_json::Value;
 use tenure_sdk::Failure;
 
+use crate::worker::verbatim;
+
 /// Methods that a payload may name.
 const METHODS: [Method; 5] =
     [Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::GET];
@@ -89,7 +91,7 @@ fn read(bytes: &Bytes) -> Result<Call, String> {
     let body = match (payload.get("body"), &method) {
         (None, &Method::GET) => Bytes::new(),
         (Some(_), &Method::GET) => return Err("a GET has no `body`; leave it out".to_owned()),
-        (Some(body), _) => Bytes::from(body.to_string()),
+        (Some(_), _) => verbatim::field(bytes, "body").unwrap_or_default().into(),
         (None, _) => bytes.clone(),
     };
     let mut headers = headers(payload.get("headers"))?;

@@ -46,7 +46,7 @@ fn a_whole_payload_is_read() {
     let expected = Job {
         argv: vec!["wc".to_owned(), "-c".to_owned()],
         env: vec![("A".to_owned(), "1".to_owned())],
-        stdin: Some(br#"{"n":1.50}"#.to_vec()),
+        stdin: Some(br#"{"n": 1.50}"#.to_vec()),
         cwd: Some(PathBuf::from("/")),
     };
     assert_eq!(job, expected);
@@ -65,6 +65,6 @@ fn text_goes_to_stdin_as_it_is() {
         read(payload.as_bytes(), Accepts::Argv).unwrap().stdin
     };
     assert_eq!(stdin(r#""a\n""#), Some(b"a\n".to_vec()));
-    assert_eq!(stdin("[1, 2]"), Some(b"[1,2]".to_vec()));
+    assert_eq!(stdin("[1, 2]"), Some(b"[1, 2]".to_vec()));
     assert_eq!(stdin("null"), None);
 }
