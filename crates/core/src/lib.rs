@@ -29,6 +29,7 @@ pub mod state;
 pub mod terms;
 pub mod time;
 pub mod transition;
+mod workflow;
 
 pub use apply::apply;
 pub use decide::{Verdict, decide};

@@ -1,7 +1,27 @@
 //! What happened. An event holds all that `apply` needs and all that an observer is told; nothing
 //! about it is worked out again on replay.
 
+mod decision;
 mod items;
+mod json;
+mod names;
+mod run;
+
+pub use decision::{
+    ActivateFanInToken, ApplyNodeOutput, BranchValue, CancelTokens, CreateFanInToken, CreateTokens,
+    Decision, Dispatched, DropBranches, FinishRun, LoopCount, MarkForDispatch, MergeBranches,
+    MergeInto, NewToken, OpenGroup, RunBegun, SetContext, SetTimer, SettleBranch, Spawned,
+    StartChild, Step, Stopped, StoppedTasks, TakeSignal, TokenUpdate, UpdateTokenStates, Write,
+};
+pub use json::{Json, Unwritten};
+pub use names::{
+    BranchOutcome, GroupState, MergeConflict, MergeMissing, MergeMode, MergeStrategy, RunState,
+    TimerKind, TokenState,
+};
+pub use run::{
+    DispatchContinued, JoinTimedOut, RunCancelRequested, RunDeadlinePassed, RunLink, RunStarted,
+    SignalReceived, TokenDue, WorkflowRegistered,
+};
 
 pub use items::{
     About, CancelRequested, Created, DeadlinePassed, Expired, ExpiryCause, Granted, IdsSkipped,
@@ -48,6 +68,16 @@ one_of! {
         17 => TasksPurged(TasksPurged),
         /// The counters jumped ahead, past every id that a lost tail may have given out.
         18 => IdsSkipped(IdsSkipped),
+        /// A workflow's definition, in a new version.
+        19 => WorkflowRegistered(WorkflowRegistered<'a>),
+        /// A run began.
+        20 => RunStarted(RunStarted<'a>),
+        /// News from outside for a run.
+        21 => SignalReceived(SignalReceived<'a>),
+        /// A client wanted a run to stop.
+        22 => RunCancelRequested(RunCancelRequested<'a>),
+        /// More branches of wide groups began.
+        23 => DispatchContinued(DispatchContinued<'a>),
     }
 }
 
