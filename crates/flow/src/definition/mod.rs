@@ -2,14 +2,31 @@
 //! expressions and schemas are compiled, defaults are filled in, the outgoing transitions of each
 //! node are in the order in which they are tried.
 
+mod compile;
+mod fields;
+mod graph;
+mod group;
+mod join;
+mod kinds;
+mod name;
+mod node;
+mod roots;
+mod synchronization;
+mod transition;
+
 use std::fmt;
 use std::sync::Arc;
 
+pub use kinds::*;
+pub use synchronization::*;
+
 use crate::expression::Expression;
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultCode, Place};
+use crate::limits::DEFINITION_BYTES_MAX;
 use crate::mapping::Mapping;
 use crate::schema::Schema;
-use crate::value::{Path, Value};
+use crate::value::{Duplicates, Value};
+use crate::yaml;
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
@@ -153,156 +170,6 @@ pub enum OnArtifactConflict {
     Fail,
 }
 
-/// A place where a token can stand.
-#[derive(Clone, Debug)]
-pub struct Node {
-    /// Its `ref`.
-    pub name: Arc<str>,
-    /// What is done there.
-    pub kind: NodeKind,
-    /// The payload, by name; without it the payload is `{}`. Targets are paths in the payload.
-    pub input_mapping: Option<Mapping>,
-    /// What the result changes. Targets begin with `context` or are `branch.output`.
-    pub output_mapping: Mapping,
-    /// What the result must satisfy.
-    pub output_schema: Option<Schema>,
-    /// From dispatch to the end, retries included.
-    pub timeout_ms: Option<u64>,
-    /// Transitions to try after a success: by (priority, definition order).
-    pub on_success: Vec<TransitionIndex>,
-    /// Transitions to try after an error: by (priority, definition order).
-    pub on_error: Vec<TransitionIndex>,
-    /// Does any expression name `outputs.<node>._branches`? Only then is it kept past the join.
-    pub keeps_branches: bool,
-}
-
-/// What is done at a node.
-#[derive(Clone, Debug)]
-pub enum NodeKind {
-    /// A task for a worker.
-    Task(TaskNode),
-    /// Nothing; the token goes on at once.
-    Pass,
-    /// Another workflow.
-    Workflow(WorkflowNode),
-    /// A wait for news from outside.
-    Signal(SignalNode),
-    /// A wait for a moment.
-    Timer(TimerNode),
-}
-
-/// The terms of a node's task.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TaskNode {
-    /// Where it waits.
-    pub queue: Arc<str>,
-    /// How urgent it is, -100 … 100.
-    pub priority: i8,
-    /// How long a lease lasts, if the definition says.
-    pub lease_ms: Option<u32>,
-    /// In the order of their keys, each key once.
-    pub tags: Vec<(Arc<str>, Arc<str>)>,
-    /// When it is tried again.
-    pub retry: Retry,
-}
-
-/// When a task is tried again. What is not said is the task's own default.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Retry {
-    /// How many failures end it.
-    pub max_attempts: Option<u16>,
-    /// How long it waits in between.
-    pub backoff: Option<Backoff>,
-    /// Which failures are tried again.
-    pub retry_on: RetryOn,
-}
-
-/// Which failures are tried again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum RetryOn {
-    /// All of them: `*`.
-    #[default]
-    Any,
-    /// Those with one of these codes; any other is final. May be empty.
-    Codes(Vec<Arc<str>>),
-}
-
-impl RetryOn {
-    /// Is a failure with this code tried again?
-    #[must_use]
-    pub fn allows(&self, code: &str) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Codes(codes) => codes.iter().any(|known| &**known == code),
-        }
-    }
-}
-
-/// How long a task waits after a failure; what is not said is the task's own default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backoff {
-    /// How the wait grows.
-    pub kind: Option<BackoffKind>,
-    /// The first wait.
-    pub initial_ms: Option<u64>,
-    /// The longest wait.
-    pub max_ms: Option<u64>,
-    /// How far the wait may stray to either side, in thousandths of itself.
-    pub jitter_permille: Option<u16>,
-}
-
-/// How the wait grows from one failure to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BackoffKind {
-    /// Always the same.
-    Fixed,
-    /// By the first wait each time.
-    Linear,
-    /// Twice as long each time.
-    Exponential,
-}
-
-/// Another workflow, run as a child.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkflowNode {
-    /// Its name.
-    pub workflow: Arc<str>,
-    /// Its version; the newest at dispatch if the definition does not say.
-    pub version: Option<u32>,
-    /// What its failure means.
-    pub on_failure: OnFailure,
-}
-
-/// What the failure of a child means to its node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnFailure {
-    /// The node fails.
-    #[default]
-    Propagate,
-    /// The node's output is `{error}`.
-    Catch,
-}
-
-/// A wait for news from outside.
-#[derive(Clone, Debug)]
-pub struct SignalNode {
-    /// The signal's name.
-    pub signal: Arc<str>,
-    /// What tells this wait from others for the same name.
-    pub correlation: Option<Expression>,
-    /// What the payload must satisfy.
-    pub schema: Option<Schema>,
-}
-
-/// A wait for a moment.
-#[derive(Clone, Debug)]
-pub enum TimerNode {
-    /// So many milliseconds after the token starts.
-    Delay(u64),
-    /// Until this moment: see [`crate::expression::moment_ms`].
-    Until(Expression),
-}
-
 /// A way from one node to another.
 #[derive(Clone, Debug)]
 pub struct Transition {
@@ -423,169 +290,37 @@ pub struct Join {
     pub synchronization: Synchronization,
 }
 
-/// How branches meet.
-#[derive(Clone, Debug)]
-pub struct Synchronization {
-    /// How many must arrive.
-    pub wait_for: WaitFor,
-    /// How many are enough for `all`, and for a timeout that proceeds.
-    pub min_success: Option<u32>,
-    /// Is a join that became unreachable over at once, and not only when no branch is open?
-    pub fail_fast: bool,
-    /// What happens if too few can arrive.
-    pub on_unreachable: OnUnreachable,
-    /// What becomes of those that are late.
-    pub on_late: OnLate,
-    /// How long it waits.
-    pub timeout: Option<JoinTimeout>,
-    /// Where the run goes on after the join failed, with `error` bound.
-    pub else_to: Option<NodeIndex>,
-    /// What is put together. Empty if nothing is said of it.
-    pub merge: Vec<Merge>,
-}
-
-/// How many branches must arrive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WaitFor {
-    /// All that do not end on the way.
-    #[default]
-    All,
-    /// The first.
-    Any,
-    /// So many.
-    Count(u32),
-    /// So many percent, 1 … 100, rounded up.
-    Percent(u32),
-}
-
-/// What happens if too few branches can arrive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnUnreachable {
-    /// `JOIN_UNREACHABLE`.
-    #[default]
-    Fail,
-    /// It fires with what arrived, even with none.
-    Proceed,
-}
-
-/// What becomes of branches that are late.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnLate {
-    /// They end in the same record.
-    #[default]
-    Cancel,
-    /// They run on, and nobody waits for them.
-    Abandon,
-}
-
-/// How long a join waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JoinTimeout {
-    /// So long.
-    pub timeout_ms: u64,
-    /// Since when.
-    pub from: TimeoutFrom,
-    /// What happens then.
-    pub on_timeout: OnJoinTimeout,
-}
-
-/// Since when a join's time runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TimeoutFrom {
-    /// The first branch that settled as arrived.
-    #[default]
-    FirstArrival,
-    /// The fan-out.
-    FanOut,
-}
-
-/// What happens when a join's time is over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnJoinTimeout {
-    /// `JOIN_TIMEOUT`.
-    #[default]
-    Fail,
-    /// It fires if `min_success` (default 1) arrived.
-    ProceedWithAvailable,
-}
-
-/// One value per branch, put together.
-#[derive(Clone, Debug)]
-pub struct Merge {
-    /// The value of a branch, evaluated in its scope.
-    pub source: Expression,
-    /// Where the result goes; begins with `context`.
-    pub target: Path,
-    /// How they are put together.
-    pub strategy: Strategy,
-    /// Whether what is there stays.
-    pub mode: MergeMode,
-    /// What a branch without a value gives.
-    pub missing: Missing,
-    /// What counts if two branches differ; for `deep_merge`.
-    pub on_conflict: OnMergeConflict,
-    /// Does every settled branch give `{ok, index, key, value | error}`?
-    pub include_failed: bool,
-}
-
-/// How the values of branches are put together, always by branch index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strategy {
-    /// A list, flattened one level if every value is a list.
-    Append,
-    /// A list, never flattened.
-    Collect,
-    /// Objects, one level; the higher index wins.
-    Merge,
-    /// Objects, all levels.
-    DeepMerge,
-    /// An object by foreach key, else by index.
-    Keyed,
-    /// The value of the highest arrived index.
-    LastWins,
-    /// The value of the first to arrive.
-    FirstArrival,
-}
-
-/// Whether what is at the target stays.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MergeMode {
-    /// It goes.
-    #[default]
-    Replace,
-    /// It stays, and the result is added to it.
-    Extend,
-}
-
-/// What a branch without a value gives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Missing {
-    /// `null`.
-    #[default]
-    Null,
-    /// Nothing.
-    Skip,
-    /// An error.
-    Error,
-}
-
-/// What counts if two branches differ in a deep merge.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnMergeConflict {
-    /// The higher index.
-    #[default]
-    Last,
-    /// The lower index.
-    First,
-    /// It is an error.
-    Error,
-}
-
 impl Definition {
-    /// Checks and compiles a definition. All faults are reported at once, in the order of their
-    /// pointers' first appearance in the checks.
+    /// Checks and compiles a definition. All faults are reported at once.
     pub fn compile(source: &Value) -> Result<Self, Vec<Fault>> {
         compile::compile(source)
+    }
+
+    /// Reads a definition from YAML text; faults say where in it.
+    pub fn from_yaml(text: &str) -> Result<Self, Vec<Fault>> {
+        let (source, places) = yaml::parse_placed(text).map_err(|fault| vec![fault])?;
+        Self::compile(&source).map_err(|mut faults| {
+            for fault in &mut faults {
+                fault.place = places.find(&fault.pointer);
+            }
+            faults
+        })
+    }
+
+    /// Reads a definition from JSON text. An object with a key twice is a fault.
+    pub fn from_json(text: &[u8]) -> Result<Self, Vec<Fault>> {
+        if text.len() > DEFINITION_BYTES_MAX {
+            let len = text.len();
+            let message =
+                format!("the text has {len} bytes; at most {DEFINITION_BYTES_MAX} are allowed");
+            return Err(vec![Fault::new("", FaultCode::Syntax, message)]);
+        }
+        let source = Value::from_json_with(text, Duplicates::Refused).map_err(|fault| {
+            let place = Place { line: fault.line, column: fault.column };
+            let message = format!("this is no JSON: {}", fault.message);
+            vec![Fault { place: Some(place), ..Fault::new("", FaultCode::Syntax, message) }]
+        })?;
+        Self::compile(&source)
     }
 
     /// The node at that place.
@@ -613,4 +348,10 @@ impl Definition {
     }
 }
 
-mod compile;
+/// A name as a JSON pointer has it.
+pub(crate) fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests;

@@ -47,7 +47,7 @@ pub(super) fn plain_path(text: &str) -> Option<Tree> {
     is_plain.then(|| Tree::Path(StaticPath::of(segments)))
 }
 
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -221,12 +221,12 @@ impl Lower {
         };
         let variable: Arc<str> = variable.as_str().into();
         let range = self.tree(target)?;
-        self.variables.push(Arc::clone(&variable));
+        self.variables.push(variable);
         let filter = filter.map(|tree| self.tree(tree)).transpose();
         let body = body.map(|tree| self.tree(tree)).transpose();
         self.variables.pop();
         let (filter, body) = (filter?, body?);
-        Ok(Tree::Macro(Box::new(MacroTree { kind, range, variable, filter, body })))
+        Ok(Tree::Macro(Box::new(MacroTree { kind, range, filter, body })))
     }
 }
 

@@ -24,6 +24,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use error::{EvaluationError, EvaluationErrorKind};
+pub(crate) use lower::is_name;
 pub use moment::moment_ms;
 pub use reads::Reads;
 

@@ -77,7 +77,6 @@ pub(super) enum Macro {
 pub(super) struct MacroTree {
     pub(super) kind: Macro,
     pub(super) range: Tree,
-    pub(super) variable: Arc<str>,
     /// Which elements count: of `filter`, and of `map` with three arguments.
     pub(super) filter: Option<Tree>,
     /// What is asked or made of each element; nothing for `filter`.
@@ -95,6 +94,15 @@ pub(crate) struct Name {
     pub(crate) is_open: bool,
 }
 
+impl Name {
+    /// What follows an element that the text does not name is not known.
+    fn push(&mut self, field: &Arc<str>) {
+        if !self.is_open {
+            self.fields.push(Arc::clone(field));
+        }
+    }
+}
+
 impl Tree {
     /// Every use of a root, in the order of the text.
     pub(super) fn names(&self) -> Vec<Name> {
@@ -106,11 +114,7 @@ impl Tree {
     fn collect(&self, names: &mut Vec<Name>) {
         if let Some(name) = self.name() {
             names.push(name);
-            // What stands in an open index is an expression of its own.
-            if let Tree::Index(pair) = self {
-                pair[1].collect(names);
-            }
-            return;
+            return self.collect_indexes(names);
         }
         match self {
             Tree::Literal(_) | Tree::Path(_) | Tree::Local { .. } => {}
@@ -139,6 +143,21 @@ impl Tree {
         }
     }
 
+    /// What stands in the brackets of a name is an expression of its own.
+    fn collect_indexes(&self, names: &mut Vec<Name>) {
+        let mut tree = self;
+        loop {
+            tree = match tree {
+                Tree::Select(of, _) | Tree::Has(of, _) => of,
+                Tree::Index(pair) => {
+                    pair[1].collect(names);
+                    &pair[0]
+                }
+                _ => return,
+            }
+        }
+    }
+
     /// The root and fields that this part spells: by dots, by strings in brackets, or in `has`.
     fn name(&self) -> Option<Name> {
         match self {
@@ -148,13 +167,13 @@ impl Tree {
             }
             Tree::Select(of, field) | Tree::Has(of, field) => {
                 let mut name = of.name()?;
-                name.fields.push(Arc::clone(field));
+                name.push(field);
                 Some(name)
             }
             Tree::Index(pair) => {
                 let mut name = pair[0].name()?;
                 match &pair[1] {
-                    Tree::Literal(Value::Text(field)) => name.fields.push(Arc::clone(field)),
+                    Tree::Literal(Value::Text(field)) => name.push(field),
                     _ => name.is_open = true,
                 }
                 Some(name)

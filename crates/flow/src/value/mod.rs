@@ -5,6 +5,7 @@ mod json;
 mod number;
 mod path;
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
@@ -121,6 +122,38 @@ impl Value {
             Self::Text(_) => "a string",
             Self::List(_) => "a list",
             Self::Map(_) => "an object",
+        }
+    }
+
+    /// Some order of all values in which equal ones stand side by side: for sorting.
+    #[must_use]
+    pub fn total_order(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            (Self::Bool(a), Self::Bool(b)) => a.cmp(b),
+            (Self::List(a), Self::List(b)) => {
+                let pairs = a.as_slice().iter().zip(b.as_slice());
+                let first = pairs.map(|(a, b)| a.total_order(b)).find(|order| order.is_ne());
+                first.unwrap_or_else(|| a.len().cmp(&b.len()))
+            }
+            (Self::Map(a), Self::Map(b)) => {
+                let pairs = a.entries().iter().zip(b.entries());
+                let orders = pairs.map(|(a, b)| a.0.cmp(&b.0).then_with(|| a.1.total_order(&b.1)));
+                let first = orders.into_iter().find(|order| order.is_ne());
+                first.unwrap_or_else(|| a.len().cmp(&b.len()))
+            }
+            (a, b) => number::compare(a, b).unwrap_or_else(|| a.rank().cmp(&b.rank())),
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Null => 0,
+            Self::Bool(_) => 1,
+            Self::Int(_) | Self::Uint(_) | Self::Float(_) => 2,
+            Self::Text(_) => 3,
+            Self::List(_) => 4,
+            Self::Map(_) => 5,
         }
     }
 
@@ -321,7 +354,7 @@ impl PartialEq for Value {
             (Self::Text(a), Self::Text(b)) => a == b,
             (Self::List(a), Self::List(b)) => a == b,
             (Self::Map(a), Self::Map(b)) => a == b,
-            (a, b) => number::compare(a, b).is_some_and(std::cmp::Ordering::is_eq),
+            (a, b) => number::compare(a, b).is_some_and(Ordering::is_eq),
         }
     }
 }
