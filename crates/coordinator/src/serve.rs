@@ -311,6 +311,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             Reply::Swept(swept) => Answer::Swept(swept),
             Reply::Queue(settings) => Answer::Settings(settings),
             Reply::Skipped(next) => Answer::Skipped(next),
+            Reply::Registered(registered) => Answer::Registered(registered),
+            Reply::Started(started) => Answer::Started(started),
+            Reply::Run(run_id, state) => Answer::RunState(run_id, state),
+            Reply::Signaled(signaled) => Answer::Signaled(signaled),
         })
     }
 
@@ -355,6 +359,11 @@ fn ended(event: &Event<'_>) -> Vec<TaskId> {
         | Event::TaskRetried(_)
         | Event::QueueConfigured(_)
         | Event::TasksPurged(_)
-        | Event::IdsSkipped(_) => Vec::new(),
+        | Event::IdsSkipped(_)
+        | Event::WorkflowRegistered(_)
+        | Event::RunStarted(_)
+        | Event::SignalReceived(_)
+        | Event::RunCancelRequested(_)
+        | Event::DispatchContinued(_) => Vec::new(),
     }
 }

@@ -16,6 +16,7 @@ pub mod codec;
 pub mod command;
 mod decide;
 pub mod event;
+pub mod history;
 pub mod id;
 pub mod invariant;
 pub mod limits;
