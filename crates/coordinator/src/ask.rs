@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use tenure_core::Rejection;
 use tenure_core::command::{
-    Command, Extended, LeaseTasks, NewTask, Reported, Retention, SubmitOutcome, Submitted, Swept,
+    Command, Extended, LeaseTasks, NewTask, Registered, Reported, Retention, Signaled, Started,
+    SubmitOutcome, Submitted, Swept,
 };
-use tenure_core::event::{IdsSkipped, QueueSettings};
-use tenure_core::id::{Lsn, TaskId};
+use tenure_core::event::{IdsSkipped, QueueSettings, RunState};
+use tenure_core::id::{Lsn, RunId, TaskId};
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::state::{Facts, QueueView, StateName};
 
@@ -108,6 +109,14 @@ pub enum Answer {
     Settings(QueueSettings),
     /// The ids that come next.
     Skipped(IdsSkipped),
+    /// A workflow's version, and whether it is new.
+    Registered(Registered),
+    /// A run, and whether it is new.
+    Started(Started),
+    /// A run's state after a cancel.
+    RunState(RunId, RunState),
+    /// What became of a signal.
+    Signaled(Signaled),
     /// A task.
     Task(Box<TaskInfo>),
     /// Tasks.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_core::command::{
     Command, LeaseRef, LeaseTasks, Leased, NewTask, Reply, ReportTasks, SubmitTasks, Submitted,
 };
-use tenure_core::event::{Event, Record, Report};
+use tenure_core::event::{Event, Record, Report, Step};
 use tenure_core::id::TaskId;
 use tenure_core::limits::{BATCH_ITEMS_MAX, LIST_ITEMS_MAX};
 use tenure_core::name::WorkerName;
@@ -332,8 +332,21 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     }
 }
 
-/// The tasks that an event ended.
+/// The tasks that an event ended, those that ended with their runs' tokens included.
 fn ended(event: &Event<'_>) -> Vec<TaskId> {
+    let mut ended = ended_alone(event);
+    event.each_cascade(|cascade| {
+        for decision in cascade {
+            if let Step::CancelTokens(step) = &decision.step {
+                let tasks = step.tasks.iter().flat_map(|tasks| &tasks.tasks);
+                ended.extend(tasks.map(|task| task.task_id));
+            }
+        }
+    });
+    ended
+}
+
+fn ended_alone(event: &Event<'_>) -> Vec<TaskId> {
     let by_report = |report: &Report<'_>| match report {
         Report::TaskCompleted(item) => Some(item.about.task_id),
         Report::TaskFailed(item) => item.to.is_terminal().then_some(item.about.task_id),

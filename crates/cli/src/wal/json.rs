@@ -6,6 +6,7 @@ use tenure_core::event::{
     LeaseReleased, QueueConfigured, Record, Report, TaskCancelled, TaskCompleted, TaskFailed,
     TaskRetried,
 };
+use tenure_core::history;
 use tenure_core::id::LeaseId;
 use tenure_core::name::Text;
 use tenure_core::state::StateName;
@@ -21,6 +22,7 @@ pub(super) fn record(record: &Record<'_>) -> Value {
         .with("at", moment(record.at))
         .with("event", record.event.name())
         .and(event(&record.event))
+        .and(decisions(&record.event))
         .into()
 }
 
@@ -46,12 +48,45 @@ fn event(event: &Event<'_>) -> Object {
         Event::QueueConfigured(item) => configured(item),
         Event::IdsSkipped(item) => Object::default()
             .with("next_task_id", item.next_task_id.0)
-            .with("next_lease_id", item.next_lease_id.0),
+            .with("next_lease_id", item.next_lease_id.0)
+            .with("next_run_id", item.next_run_id.0),
         Event::TasksPurged(event) => {
             let tasks: Vec<_> = event.tasks.iter().map(|task| task.0).collect();
-            Object::default().with("tasks", tasks)
+            let runs: Vec<_> = event.runs.iter().map(|run| run.0).collect();
+            Object::default().with("tasks", tasks).with("runs", runs)
         }
+        Event::WorkflowRegistered(item) => Object::default()
+            .with("name", item.name.as_str())
+            .with("version", item.version)
+            .with("definition", value(&item.definition.0)),
+        Event::RunStarted(event) => Object::default().with("run", value(&history::begun(&event.run))),
+        Event::SignalReceived(item) => Object::default()
+            .with("run_id", item.run_id.0)
+            .with("name", item.name.as_str())
+            .with("correlation", item.correlation.as_str())
+            .with("signal_id", item.signal_id.as_ref().map(Text::as_str))
+            .with("payload", value(&item.payload.0))
+            .with("token", item.token.0),
+        Event::RunCancelRequested(event) => Object::default().with("run_id", event.run_id.0),
+        Event::DispatchContinued(_) => Object::default(),
     }
+}
+
+/// What was decided about runs, in order; absent if nothing was.
+fn decisions(event: &Event<'_>) -> Object {
+    let mut decisions = Vec::new();
+    event.each_cascade(|cascade| {
+        decisions.extend(cascade.iter().map(|decision| value(&history::shown(decision))));
+    });
+    match decisions.is_empty() {
+        true => Object::default(),
+        false => Object::default().with("decisions", decisions),
+    }
+}
+
+/// A value of a run as this writer's value: both are JSON.
+fn value(value: &tenure_flow::Value) -> Value {
+    serde_json::from_str(&value.to_json()).unwrap_or(Value::Null)
 }
 
 fn created(item: &Created<'_>) -> Object {
@@ -64,7 +99,7 @@ fn created(item: &Created<'_>) -> Object {
         .with("task_id", item.task_id.0)
         .with("queue", item.queue.as_str())
         .with("priority", item.priority.get())
-        .with_payload("payload", "payload_base64", item.payload)
+        .with_payload("payload", "payload_base64", &item.payload)
         .with("not_before", moment_or_null(item.not_before))
         .with("clock", clock(item.clock))
         .with("lease_ms", item.lease_ms)

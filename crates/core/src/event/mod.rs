@@ -91,3 +91,46 @@ pub struct Record<'a> {
     /// What happened.
     pub event: Event<'a>,
 }
+
+impl<'a> Event<'a> {
+    /// Hands every cascade that is not empty to `take`, in order.
+    pub fn each_cascade(&self, mut take: impl FnMut(&[Decision<'a>])) {
+        let mut take = |cascade: &Vec<Decision<'a>>| {
+            if !cascade.is_empty() {
+                take(cascade);
+            }
+        };
+        match self {
+            Event::LeaseExpired(event) => event.leases.iter().for_each(|it| take(&it.cascade)),
+            Event::LeaseReleased(item) => take(&item.cascade),
+            Event::TaskCompleted(item) => take(&item.cascade),
+            Event::TaskFailed(item) => take(&item.cascade),
+            Event::CancelRequested(item) => take(&item.cascade),
+            Event::ReportsApplied(event) => event.reports.iter().for_each(|report| match report {
+                Report::TaskCompleted(item) => take(&item.cascade),
+                Report::TaskFailed(item) => take(&item.cascade),
+                Report::LeaseReleased(item) => take(&item.cascade),
+                Report::LeaseExtended(_) | Report::TaskCancelled(_) => {}
+            }),
+            Event::TimerFired(event) => {
+                event.deadlines.iter().for_each(|item| take(&item.cascade));
+                event.runs.iter().for_each(|item| take(&item.cascade));
+                event.joins.iter().for_each(|item| take(&item.cascade));
+                event.nodes.iter().chain(&event.timers).for_each(|item| take(&item.cascade));
+            }
+            Event::RunStarted(event) => take(&event.cascade),
+            Event::SignalReceived(item) => take(&item.cascade),
+            Event::RunCancelRequested(event) => take(&event.cascade),
+            Event::DispatchContinued(event) => take(&event.cascade),
+            Event::TaskCreated(_)
+            | Event::LeaseGranted(_)
+            | Event::LeaseExtended(_)
+            | Event::TaskCancelled(_)
+            | Event::TaskRetried(_)
+            | Event::QueueConfigured(_)
+            | Event::TasksPurged(_)
+            | Event::IdsSkipped(_)
+            | Event::WorkflowRegistered(_) => {}
+        }
+    }
+}

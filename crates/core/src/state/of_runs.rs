@@ -59,7 +59,6 @@ impl Runs for State {
         }
         if stored.head.state.is_terminal() {
             stored.kept = Arc::default();
-            stored.signal_ids = Arc::default();
         }
         if let Some(indexes) = &mut self.indexes {
             indexes.runs.moved(id, before, after);

@@ -42,6 +42,10 @@ pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
         }
         Answer::Submitted(_)
         | Answer::Skipped(_)
+        | Answer::Registered(_)
+        | Answer::Started(_)
+        | Answer::RunState(..)
+        | Answer::Signaled(_)
         | Answer::Taken(..)
         | Answer::Leased(_)
         | Answer::Extended(_)

@@ -4,7 +4,7 @@ use tenure_core::event::{
     IdsSkipped, QueueSettings, ReportsApplied, SubmitHash, Tag, TaskCreated, TasksPurged,
     TimerFired,
 };
-use tenure_core::id::{Lsn, TaskId};
+use tenure_core::id::{Lsn, RunId, TaskId};
 use tenure_core::terms::Priority;
 use tenure_core::time::Timestamp;
 
@@ -154,7 +154,7 @@ fn what_operators_and_time_do_is_shown() {
         ..DeadlinePassed::default()
     };
     assert_eq!(
-        shown(Event::TimerFired(TimerFired { deadlines: vec![passed] })),
+        shown(Event::TimerFired(TimerFired { deadlines: vec![passed], ..TimerFired::default() })),
         format!(
             r#""deadlines":[{{{ABOUT},"from":"WAITING",{no_lease},"deadline_at":"1970-01-01T00:00:00.001Z"}}]}}"#
         )
@@ -164,8 +164,12 @@ fn what_operators_and_time_do_is_shown() {
         shown(Event::QueueConfigured(QueueConfigured { queue: Text::Borrowed("mail"), settings })),
         r#""queue":"mail","settings":{"paused":true,"retention_ms":null}}"#
     );
-    let next = IdsSkipped { next_task_id: TaskId(7), next_lease_id: LeaseId(9) };
-    assert_eq!(shown(Event::IdsSkipped(next)), r#""next_task_id":7,"next_lease_id":9}"#);
+    let (next_task_id, next_lease_id) = (TaskId(7), LeaseId(9));
+    let next = IdsSkipped { next_task_id, next_lease_id, next_run_id: RunId(3) };
+    assert_eq!(
+        shown(Event::IdsSkipped(next)),
+        r#""next_task_id":7,"next_lease_id":9,"next_run_id":3}"#
+    );
     let tasks = vec![TaskId(3), TaskId(1)];
-    assert_eq!(shown(Event::TasksPurged(TasksPurged { tasks })), r#""tasks":[3,1]}"#);
+    assert_eq!(shown(Event::TasksPurged(TasksPurged { tasks, runs: Vec::new() })), r#""tasks":[3,1],"runs":[]}"#);
 }
