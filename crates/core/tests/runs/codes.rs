@@ -115,7 +115,7 @@ context_schema: {{type: object, properties: {{r: {{type: array}}}}}}
 initial_node: a
 nodes:
   - {{ref: a, kind: pass}}
-  - {{ref: b, kind: pass, input_mapping: {{v: branch.index}}}}
+  - {{ref: b, kind: pass, output_mapping: {{branch.output: \"{{'v': branch.index}}\"}}}}
   - {{ref: c, kind: pass}}
 transitions:
   - {{ref: t, from: a, to: b, spawn_count: {{from: input.n}}}}

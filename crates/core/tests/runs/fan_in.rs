@@ -41,7 +41,7 @@ fn workflow(case: Case) -> String {
         strategy => format!(", merge: [{{target: context.r, strategy: {strategy}}}]"),
     };
     let proceeds = if case.proceeds { ", on_unreachable: proceed" } else { "" };
-    let (wait, branches) = (WAITS[case.wait], case.branches);
+    let wait = WAITS[case.wait];
     format!(
         "workflow: w
 initial_node: begin
@@ -50,7 +50,7 @@ nodes:
   - {{ref: work, kind: task, task: {{queue: q}}}}
   - {{ref: done, kind: pass}}
 transitions:
-  - {{ref: fan, from: begin, to: work, spawn_count: {branches}}}
+  - {{ref: fan, from: begin, to: work, spawn_count: {{from: input.n}}}}
   - {{from: work, to: done, synchronization: {{joins_transition: fan, wait_for: {wait}{proceeds}{merge}}}}}
 "
     )
@@ -121,7 +121,7 @@ fn check(case: Case, order: &[usize]) {
     let expected = model(case, order);
     let mut world = World::new();
     world.register(&workflow(case));
-    let run = world.start("w", "{}");
+    let run = world.start("w", &format!("{{\"n\":{}}}", case.branches));
     let leases = world.lease(5);
     let about = || format!("{case:?} {order:?}");
     for (nth, branch) in order.iter().enumerate() {
@@ -218,7 +218,7 @@ fn siblings_that_report_in_one_request_are_decided_one_after_the_other() {
         for order in orders(3) {
             let mut world = World::new();
             world.register(&workflow(case));
-            let run = world.start("w", "{}");
+            let run = world.start("w", "{\"n\":3}");
             let leases = world.lease(5);
             let mut reports = ReportTasks::default();
             // Results go before failures, whatever the order in the request.
