@@ -110,7 +110,7 @@ pub enum Answer {
     /// The ids that come next.
     Skipped(IdsSkipped),
     /// A workflow's version, and whether it is new.
-    Registered(Registered),
+    WorkflowVersion(Registered),
     /// A run, and whether it is new.
     Started(Started),
     /// A run's state after a cancel.

@@ -87,7 +87,7 @@ fn weight(outcome: &Outcome) -> usize {
         | Answer::Swept(_)
         | Answer::Settings(_)
         | Answer::Skipped(_)
-        | Answer::Registered(_)
+        | Answer::WorkflowVersion(_)
         | Answer::Started(_)
         | Answer::RunState(..)
         | Answer::Signaled(_)

@@ -311,7 +311,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             Reply::Swept(swept) => Answer::Swept(swept),
             Reply::Queue(settings) => Answer::Settings(settings),
             Reply::Skipped(next) => Answer::Skipped(next),
-            Reply::Registered(registered) => Answer::Registered(registered),
+            Reply::Registered(registered) => Answer::WorkflowVersion(registered),
             Reply::Started(started) => Answer::Started(started),
             Reply::Run(run_id, state) => Answer::RunState(run_id, state),
             Reply::Signaled(signaled) => Answer::Signaled(signaled),

@@ -179,9 +179,7 @@ fn check_step(before: Option<&Task>, after: &Task) -> Result<(), Violation> {
         // A run may need a task no more in the very record in which it made it.
         let begins = after.name() == StateName::Waiting
             || (after.in_run && after.name() == StateName::Canceled);
-        return hold(Law::OnlyLegalSteps, begins, || {
-            format!("it begins as {}", after.name())
-        });
+        return hold(Law::OnlyLegalSteps, begins, || format!("it begins as {}", after.name()));
     };
     let (from, to) = (before.name(), after.name());
     // Several items of one record may touch a task: a lease that was released can be reported

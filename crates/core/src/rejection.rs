@@ -154,9 +154,7 @@ impl Rejection {
             | Rejection::TaskOfRun { .. } => "conflict",
             Rejection::SignalsFull { .. } => "overloaded",
             Rejection::InputInvalid { .. } => "invalid_request",
-            Rejection::TooManyVersions { .. } | Rejection::TooManyWorkflows => {
-                "too_many_workflows"
-            }
+            Rejection::TooManyVersions { .. } | Rejection::TooManyWorkflows => "too_many_workflows",
             Rejection::TooManyQueues { .. } => "too_many_queues",
             Rejection::IdsExhausted { .. } => "ids_exhausted",
             Rejection::BatchTooLarge { .. } | Rejection::RecordTooLarge { .. } => {

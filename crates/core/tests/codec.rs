@@ -299,10 +299,9 @@ fn record() -> impl Strategy<Value = oracle::Record> {
             .prop_map(|reports| Wire::ReportsApplied(oracle::ReportsApplied { reports })),
         cancel_requested().prop_map(Wire::CancelRequested),
         retried,
-        vec(deadline(), 0..4)
-            .prop_map(|deadlines| {
-                Wire::TimerFired(oracle::TimerFired { deadlines, ..Default::default() })
-            }),
+        vec(deadline(), 0..4).prop_map(|deadlines| {
+            Wire::TimerFired(oracle::TimerFired { deadlines, ..Default::default() })
+        }),
         configured,
         (vec(number(), 0..50), vec(number(), 0..5))
             .prop_map(|(tasks, runs)| Wire::TasksPurged(oracle::TasksPurged { tasks, runs })),

@@ -8,6 +8,8 @@
 mod codes;
 #[path = "runs/fan_in.rs"]
 mod fan_in;
+#[path = "runs/laws.rs"]
+mod laws;
 #[path = "runs/random.rs"]
 mod random;
 #[path = "runs/rows.rs"]

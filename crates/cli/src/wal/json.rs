@@ -59,7 +59,9 @@ fn event(event: &Event<'_>) -> Object {
             .with("name", item.name.as_str())
             .with("version", item.version)
             .with("definition", value(&item.definition.0)),
-        Event::RunStarted(event) => Object::default().with("run", value(&history::begun(&event.run))),
+        Event::RunStarted(event) => {
+            Object::default().with("run", value(&history::begun(&event.run)))
+        }
         Event::SignalReceived(item) => Object::default()
             .with("run_id", item.run_id.0)
             .with("name", item.name.as_str())

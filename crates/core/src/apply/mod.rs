@@ -7,9 +7,7 @@ pub(crate) mod run;
 pub(crate) mod task;
 
 use self::run::Cause;
-use crate::event::{
-    Event, LeaseReleased, Record, Report, TaskCompleted, TaskFailed, TimerFired,
-};
+use crate::event::{Event, LeaseReleased, Record, Report, TaskCompleted, TaskFailed, TimerFired};
 use crate::id::Lsn;
 use crate::state::{Ledger, Runs, State};
 use crate::time::Timestamp;

@@ -74,11 +74,8 @@ pub(crate) fn begun(to: &mut impl Runs, stamp: Stamp, item: &RunBegun<'_>) {
         tags: tags.map(|tag| (tag.key.to_shared(), tag.value.to_shared())).collect(),
         ..RareRun::default()
     };
-    let root = Scope {
-        context: item.context.0.clone(),
-        outputs: Value::empty_map(),
-        ..Scope::default()
-    };
+    let root =
+        Scope { context: item.context.0.clone(), outputs: Value::empty_map(), ..Scope::default() };
     to.begin(
         item.run_id,
         Run {
@@ -115,12 +112,7 @@ pub(crate) fn cascade(
 }
 
 /// Applies one decision.
-pub(crate) fn decide(
-    to: &mut impl Runs,
-    stamp: Stamp,
-    decision: &Decision<'_>,
-    cause: Cause<'_>,
-) {
+pub(crate) fn decide(to: &mut impl Runs, stamp: Stamp, decision: &Decision<'_>, cause: Cause<'_>) {
     let run = decision.run_id;
     match &decision.step {
         Step::CreateTokens(step) => step.tokens.iter().for_each(|new| create_token(to, run, new)),
@@ -465,9 +457,10 @@ fn merge(to: &mut impl Runs, run: RunId, step: &MergeBranches<'_>) {
     if step.merges.is_empty() {
         return;
     }
-    let context = step.context.0.clone().unwrap_or_else(|| {
-        merged(to, run, step).expect("a merge that was decided can be done")
-    });
+    let context =
+        step.context.0.clone().unwrap_or_else(|| {
+            merged(to, run, step).expect("a merge that was decided can be done")
+        });
     to.change_scope(run, at, |scope| {
         scope.context = context;
         for into in &step.merges {

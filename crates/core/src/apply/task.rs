@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{Stamp, lease};
 use crate::event::{
-    CancelRequested, Created, DeadlinePassed, Stopped, TaskCancelled, TaskCompleted, TaskFailed, TaskRetried,
+    CancelRequested, Created, DeadlinePassed, Stopped, TaskCancelled, TaskCompleted, TaskFailed,
+    TaskRetried,
 };
 use crate::id::{LeaseId, TaskId};
 use crate::limits::FAILURES_KEPT_MAX;

@@ -24,9 +24,9 @@ use std::sync::Arc;
 
 use self::law::{broken, hold};
 use self::names::{NameRef, Names};
+use self::run::Runs;
 use self::table::{Row, Table};
 use crate::codec;
-use self::run::Runs;
 use crate::event::{About, Event, IdsSkipped, Record, Report, TimerFired};
 use crate::id::{ID_MAX, LeaseId, Lsn, RunId, TaskId};
 use crate::time::Timestamp;
@@ -206,8 +206,8 @@ impl Audit {
 
     fn ids_skipped(&mut self, item: &IdsSkipped) -> Result<(), Violation> {
         let IdsSkipped { next_task_id, next_lease_id, next_run_id } = *item;
-        let runs_ahead = next_run_id == RunId::NONE
-            || (next_run_id > self.runs.next && next_run_id.0 <= ID_MAX);
+        let runs_ahead =
+            next_run_id == RunId::NONE || (next_run_id > self.runs.next && next_run_id.0 <= ID_MAX);
         let ahead = next_task_id > self.next_task && next_lease_id > self.next_lease;
         let in_range = next_task_id.0 <= ID_MAX && next_lease_id.0 <= ID_MAX;
         hold(Law::IdsOnlyGrow, ahead && in_range && runs_ahead, || {

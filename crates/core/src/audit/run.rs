@@ -53,7 +53,11 @@ impl Audit {
         let right = *version;
         hold(Law::RunsGrowInOrder, item.version == right, || {
             let name = item.name.as_str();
-            format!("workflow {name:?} is registered as version {} after {}", item.version, right - 1)
+            format!(
+                "workflow {name:?} is registered as version {} after {}",
+                item.version,
+                right - 1
+            )
         })
     }
 
@@ -66,7 +70,10 @@ impl Audit {
         let is_known = item.version > 0 && versions.is_some_and(|known| item.version <= known);
         hold(Law::RunsGrowInOrder, is_known, || {
             let name = item.workflow.as_str();
-            format!("run {id} is of workflow {name:?}, version {}, which is not known", item.version)
+            format!(
+                "run {id} is of workflow {name:?}, version {}, which is not known",
+                item.version
+            )
         })?;
         self.runs.next = id.next();
         self.runs.runs.insert(id, Row { last_lsn: self.lsn, ..Row::default() });
@@ -87,7 +94,10 @@ impl Audit {
     pub(super) fn run_purged(&mut self, id: RunId) -> Result<(), Violation> {
         let run = self.runs.runs.remove(&id).filter(|run| run.is_over);
         let Some(run) = run else {
-            return Err(broken(Law::OnlyTheEndedIsPurged, format!("run {id} is purged and not over")));
+            return Err(broken(
+                Law::OnlyTheEndedIsPurged,
+                format!("run {id} is purged and not over"),
+            ));
         };
         run.tasks.iter().try_for_each(|task| self.purged(*task))
     }
@@ -99,7 +109,9 @@ impl Audit {
     fn live_run(&mut self, id: RunId) -> Result<&mut Row, Violation> {
         match self.runs.runs.get_mut(&id) {
             Some(run) if !run.is_over => Ok(run),
-            Some(_) => Err(broken(Law::TheEndedStaysEnded, format!("run {id} is over and changes"))),
+            Some(_) => {
+                Err(broken(Law::TheEndedStaysEnded, format!("run {id} is over and changes")))
+            }
             None => Err(broken(Law::RunsGrowInOrder, format!("run {id} never began"))),
         }
     }
@@ -120,7 +132,12 @@ impl Audit {
                 hold(Law::RunsGrowInOrder, step.group.0 as usize == run.groups.len() + 1, || {
                     format!("group {} of run {id} opens out of order", step.group)
                 })?;
-                run.groups.push(GroupRow { total, settled: 0, is_open: true, fan_in: TokenId::NONE });
+                run.groups.push(GroupRow {
+                    total,
+                    settled: 0,
+                    is_open: true,
+                    fan_in: TokenId::NONE,
+                });
                 Ok(())
             }
             Step::CreateFanInToken(step) => {
@@ -206,7 +223,10 @@ impl Audit {
             && row.state == item.from;
         hold(Law::ItemsKnowTheirTask, knows, || format!("task {id} is not as its run says"))?;
         hold(Law::HistoryIsAChain, item.previous == row.last_lsn, || {
-            format!("task {id} was last changed by LSN {}, and is said to be by {}", row.last_lsn, item.previous)
+            format!(
+                "task {id} was last changed by LSN {}, and is said to be by {}",
+                row.last_lsn, item.previous
+            )
         })?;
         hold(Law::CountersFollowFacts, item.attempt == row.attempt, || {
             format!("task {id} is at attempt {}, and should be at {}", item.attempt, row.attempt)
@@ -235,7 +255,10 @@ impl Audit {
 
 fn chain(id: RunId, run: &Row, previous: Lsn) -> Result<(), Violation> {
     hold(Law::HistoryIsAChain, previous == run.last_lsn, || {
-        format!("run {id} was last changed by LSN {}, and is said to be by {previous}", run.last_lsn)
+        format!(
+            "run {id} was last changed by LSN {}, and is said to be by {previous}",
+            run.last_lsn
+        )
     })
 }
 
@@ -257,7 +280,9 @@ fn is_live(id: RunId, run: &Row, token: TokenId) -> Result<(), Violation> {
 fn group(id: RunId, run: &mut Row, group: GroupId) -> Result<&mut GroupRow, Violation> {
     let place = (group.0 as usize).checked_sub(1);
     let found = place.and_then(|place| run.groups.get_mut(place));
-    found.ok_or_else(|| broken(Law::RunsGrowInOrder, format!("group {group} of run {id} never opened")))
+    found.ok_or_else(|| {
+        broken(Law::RunsGrowInOrder, format!("group {group} of run {id} never opened"))
+    })
 }
 
 fn settle(id: RunId, run: &mut Row, step: &SettleBranch) -> Result<(), Violation> {

@@ -59,11 +59,7 @@ pub fn may_stop_a_task(bytes: &[u8]) -> bool {
     let stops = |tag| {
         matches!(
             tag,
-            LEASE_EXPIRED
-                | CANCEL_REQUESTED
-                | TIMER_FIRED
-                | SIGNAL_RECEIVED
-                | RUN_CANCEL_REQUESTED
+            LEASE_EXPIRED | CANCEL_REQUESTED | TIMER_FIRED | SIGNAL_RECEIVED | RUN_CANCEL_REQUESTED
         )
     };
     match event {

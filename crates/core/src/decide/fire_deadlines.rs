@@ -123,8 +123,7 @@ impl Sweep<'_, '_> {
         for &(deadline_at, run_id, group) in state.live().runs.joins.range(..=last) {
             let is_open = Runs::group(self.draft, run_id, group)
                 .is_some_and(|group| group.state == GroupState::Open);
-            let is_live =
-                Runs::run(self.draft, run_id).is_some_and(|run| !run.state.is_terminal());
+            let is_live = Runs::run(self.draft, run_id).is_some_and(|run| !run.state.is_terminal());
             if !is_open || !is_live {
                 continue;
             }

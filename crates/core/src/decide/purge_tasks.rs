@@ -3,8 +3,8 @@
 use super::Verdict;
 use crate::command::{Reply, Rest, Retention, Swept};
 use crate::event::{Event, TasksPurged};
-use crate::limits::DUE_ITEMS_MAX;
 use crate::id::RunId;
+use crate::limits::DUE_ITEMS_MAX;
 use crate::state::{Draft, Ledger, Runs};
 use crate::time::Now;
 

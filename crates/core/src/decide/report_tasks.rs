@@ -74,10 +74,7 @@ fn bytes_of(report: &Report<'_>) -> usize {
         }
         Report::TaskFailed(item) => {
             let why = item.code.as_str().len() + item.reason.as_str().len();
-            about(&item.about)
-                + item.worker.as_str().len()
-                + why
-                + workflow::bytes(&item.cascade)
+            about(&item.about) + item.worker.as_str().len() + why + workflow::bytes(&item.cascade)
         }
         Report::LeaseReleased(item) => {
             let cascade = workflow::bytes(&item.cascade);

@@ -12,8 +12,7 @@ pub(super) fn decide(draft: &mut Draft<'_>) -> Result<Verdict<'static>, Rejectio
     let (next_task_id, next_lease_id) = (draft.next_task_id(), draft.next_lease_id());
     let ahead = |id: u64| id.checked_add(ID_JUMP).filter(|id| *id <= ID_MAX);
     let run = ahead(draft.next_run_id().0);
-    let (Some(task), Some(lease), Some(run)) =
-        (ahead(next_task_id.0), ahead(next_lease_id.0), run)
+    let (Some(task), Some(lease), Some(run)) = (ahead(next_task_id.0), ahead(next_lease_id.0), run)
     else {
         return Err(Rejection::IdsExhausted { next_task_id, next_lease_id });
     };

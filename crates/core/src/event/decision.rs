@@ -7,8 +7,8 @@ use super::names::{
     BranchOutcome, GroupState, MergeConflict, MergeMissing, MergeMode, MergeStrategy, RunState,
     TimerKind, TokenState,
 };
-use crate::codec::{Malformed, Message, Reader, Wire, message, one_of};
 use crate::codec::Field;
+use crate::codec::{Malformed, Message, Reader, Wire, message, one_of};
 use crate::id::{GroupId, LeaseId, Lsn, RunId, TaskId, TokenId};
 use crate::name::Text;
 use crate::state::StateName;

@@ -15,9 +15,10 @@ pub(super) fn check_runs(facts: &Facts) -> Result<(), Violation> {
         let checked = hold(Law::IdsComeFromCounters, id < facts.next_run_id, || {
             "it was never given".to_owned()
         });
-        checked
-            .and_then(|()| check_run(facts, id, stored))
-            .map_err(|broken| Violation { found: format!("run {id}: {}", broken.found), ..broken })?;
+        checked.and_then(|()| check_run(facts, id, stored)).map_err(|broken| Violation {
+            found: format!("run {id}: {}", broken.found),
+            ..broken
+        })?;
     }
     for task in facts.tasks() {
         let cold = facts.tasks.get(task.id.0).and_then(|slot| facts.cold_of(slot));
@@ -87,9 +88,8 @@ fn check_token(
     if token.state.is_terminal() {
         return Ok(());
     }
-    let is_live_task = |task: TaskId| {
-        facts.task(task).is_some_and(|task| !task.state().is_terminal())
-    };
+    let is_live_task =
+        |task: TaskId| facts.task(task).is_some_and(|task| !task.state().is_terminal());
     let wakes = match (token.state, &token.work) {
         (TokenState::Dispatched, Work::Task(task)) => is_live_task(*task),
         (TokenState::WaitingForWorkflow, Work::Child(child)) => {
@@ -121,7 +121,7 @@ fn check_group(stored: &StoredRun, id: GroupId, group: &Group) -> Result<(), Vio
     hold(Law::TheEndedStaysEnded, is_live || group.state != GroupState::Open, || {
         format!("group {id} is open and its run is over")
     })?;
-    if group.state != GroupState::Open && group.running == 0 {
+    if group.state != GroupState::Open && group.open() == 0 {
         return Ok(());
     }
     let branches = stored.stored_group(id).map(|stored| &stored.branches);

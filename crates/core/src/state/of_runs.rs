@@ -130,7 +130,8 @@ impl Runs for State {
 
     fn drop_branches(&mut self, run: RunId, group: GroupId) {
         let group = self.run_mut(run).group_mut(group).expect("a group that is dropped exists");
-        if group.head.state != GroupState::Open && group.head.running == 0 {
+        // Those that have not begun will need their places.
+        if group.head.state != GroupState::Open && group.head.open() == 0 {
             group.branches = Chunks::default();
             return;
         }

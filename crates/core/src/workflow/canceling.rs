@@ -136,8 +136,7 @@ impl Cascade<'_, '_> {
             rows.push((group.started, group.unstarted()));
         }
         for (index, count) in rows {
-            let step =
-                SettleBranch { group: id, index, count, outcome, ..SettleBranch::default() };
+            let step = SettleBranch { group: id, index, count, outcome, ..SettleBranch::default() };
             self.emit(run, Step::SettleBranch(step));
         }
     }
@@ -174,5 +173,4 @@ impl Cascade<'_, '_> {
         };
         Some((self.draft.queue_name(task.queue), stopped))
     }
-
 }

@@ -87,10 +87,8 @@ impl Cascade<'_, '_> {
         let known = head.error.as_ref().and_then(Value::as_map);
         let text = |name: &str| known.and_then(|map| map.get(name)?.as_text());
         let workflow = Value::Text(Arc::clone(&head.workflow.name));
-        let details = Value::map(vec![
-            ("run".into(), Value::uint(child.0)),
-            ("workflow".into(), workflow),
-        ]);
+        let details =
+            Value::map(vec![("run".into(), Value::uint(child.0)), ("workflow".into(), workflow)]);
         let fault = Fault {
             details,
             ..Fault::new(text("code").unwrap_or(code), text("message").unwrap_or(message))

@@ -79,8 +79,8 @@ impl Cascade<'_, '_> {
         let mut place = Place::new(self.draft, at.run, scope);
         (place.result, place.error) = (Some(output), error.as_deref());
         let written = node.output_mapping.evaluate(&place, &mut Reads::unnoted());
-        let written =
-            written.map_err(|error| Fault::new("MAPPING_ERROR", format!("output_mapping, {error}")))?;
+        let written = written
+            .map_err(|error| Fault::new("MAPPING_ERROR", format!("output_mapping, {error}")))?;
         let held = self.draft.scope(at.run, scope).expect("a live token has a scope");
         let (mut context, outputs) = (held.context.clone(), held.outputs.bytes());
         let mut bytes = 0;
@@ -130,7 +130,9 @@ pub(super) fn fits(bytes: usize) -> Result<(), Fault> {
         true => Ok(()),
         false => Err(Fault::new(
             "LIMIT_CONTEXT",
-            format!("context and outputs would take {bytes} bytes; at most {CONTEXT_BYTES_MAX} are allowed"),
+            format!(
+                "context and outputs would take {bytes} bytes; at most {CONTEXT_BYTES_MAX} are allowed"
+            ),
         )),
     }
 }

@@ -85,8 +85,8 @@ impl Cascade<'_, '_> {
         let mut place = Place::new(self.draft, at.run, token.scope);
         place.error = token.error.as_deref();
         let value = mapping.object(&place, &mut Reads::unnoted());
-        let value =
-            value.map_err(|error| Fault::new("MAPPING_ERROR", format!("input_mapping, {error}")))?;
+        let value = value
+            .map_err(|error| Fault::new("MAPPING_ERROR", format!("input_mapping, {error}")))?;
         conditions::check_depth(&value, "the mapped input")?;
         Ok(value)
     }
@@ -221,11 +221,15 @@ impl Cascade<'_, '_> {
         };
         let workflow = Arc::clone(found.ok_or_else(|| {
             let name = &rule.workflow;
-            Fault::new("WORKFLOW_NOT_FOUND", format!("there is no workflow `{name}` to run; put it first"))
+            Fault::new(
+                "WORKFLOW_NOT_FOUND",
+                format!("there is no workflow `{name}` to run; put it first"),
+            )
         })?);
         let depth = self.run(at.run).depth + 1;
         if depth > CHILD_DEPTH_MAX {
-            let message = format!("runs would stand in each other more than {CHILD_DEPTH_MAX} deep");
+            let message =
+                format!("runs would stand in each other more than {CHILD_DEPTH_MAX} deep");
             return Err(Fault::new("LIMIT_DEPTH", message));
         }
         let input = self.input(at, node)?;

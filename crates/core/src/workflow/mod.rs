@@ -26,8 +26,8 @@
 //! | `failing`, `canceling` | what does a failure take with it? |
 //! | `completion` | is the run over, and what came out? |
 
-mod cascade;
 mod canceling;
+mod cascade;
 mod completion;
 mod conditions;
 mod context;

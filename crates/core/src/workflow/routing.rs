@@ -35,9 +35,9 @@ impl Cascade<'_, '_> {
         let definition = self.definition(at.run);
         let node = &definition.nodes[self.token(at).node as usize];
         let bound = self.token(at).error.clone();
-        let found = self.take_step(at).and_then(|()| {
-            self.find(at, &definition, &node.on_success, bound.as_deref())
-        });
+        let found = self
+            .take_step(at)
+            .and_then(|()| self.find(at, &definition, &node.on_success, bound.as_deref()));
         let planned = found.and_then(|found| match found {
             Found::Matches(matches) => self.plan(at, &definition, &matches, None).map(Some),
             Found::End => Ok(None),
@@ -61,14 +61,12 @@ impl Cascade<'_, '_> {
         let node = &definition.nodes[self.token(at).node as usize];
         let found = match node.on_error.is_empty() {
             true => Ok(Found::End),
-            false => self.take_step(at).and_then(|()| {
-                self.find(at, &definition, &node.on_error, Some(&error))
-            }),
+            false => self
+                .take_step(at)
+                .and_then(|()| self.find(at, &definition, &node.on_error, Some(&error))),
         };
         let planned = found.and_then(|found| match found {
-            Found::Matches(matches) => {
-                self.plan(at, &definition, &matches, Some(&error)).map(Some)
-            }
+            Found::Matches(matches) => self.plan(at, &definition, &matches, Some(&error)).map(Some),
             Found::End | Found::Nothing(_) => Ok(None),
         });
         match planned {

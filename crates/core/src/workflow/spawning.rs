@@ -60,8 +60,7 @@ impl Cascade<'_, '_> {
         matches: &[Match],
         error: Option<&Value>,
     ) -> Result<Plan, Fault> {
-        let mut plan =
-            Plan { arrives: Vec::new(), spawns: Vec::new(), error: error.cloned() };
+        let mut plan = Plan { arrives: Vec::new(), spawns: Vec::new(), error: error.cloned() };
         for found in matches {
             let transition = definition.transition(found.transition);
             if let Some(joined) = transition.joins {
@@ -123,7 +122,10 @@ impl Cascade<'_, '_> {
         }
         if spawned.count == 0 && on_empty == OnEmpty::Fail {
             let name = &definition.group(fan_out.group).name;
-            return Err(Fault::new("EMPTY_FOREACH", format!("`{name}` has nothing to branch over")));
+            return Err(Fault::new(
+                "EMPTY_FOREACH",
+                format!("`{name}` has nothing to branch over"),
+            ));
         }
         Ok(Branches { spawned, concurrency, joins_empty: on_empty == OnEmpty::Join })
     }
@@ -150,10 +152,15 @@ impl Cascade<'_, '_> {
         }
         if tokens > limits.max_tokens {
             let most = limits.max_tokens;
-            return Err(Fault::new("LIMIT_TOKENS", format!("the run would make more than {most} tokens")));
+            return Err(Fault::new(
+                "LIMIT_TOKENS",
+                format!("the run would make more than {most} tokens"),
+            ));
         }
         if !self.has_room_for(bytes) {
-            let message = format!("the list to branch over takes {bytes} bytes, which is too much for one record");
+            let message = format!(
+                "the list to branch over takes {bytes} bytes, which is too much for one record"
+            );
             return Err(Fault::new("LIMIT_RECORD", message));
         }
         Ok(())
@@ -294,9 +301,10 @@ struct Branches {
 
 impl Plan {
     fn group(&mut self, index: GroupIndex) -> &mut PlannedGroup {
-        let known = self.spawns.iter().position(
-            |planned| matches!(planned, Planned::Group(group) if group.group == index),
-        );
+        let known = self
+            .spawns
+            .iter()
+            .position(|planned| matches!(planned, Planned::Group(group) if group.group == index));
         let at = known.unwrap_or_else(|| {
             self.spawns.push(Planned::Group(PlannedGroup {
                 group: index,
@@ -338,16 +346,14 @@ fn too_wide(count: u64, most: u32) -> Fault {
     Fault::new("LIMIT_SPAWN", format!("{count} branches would begin; at most {most} are allowed"))
 }
 
-fn spawn_count(
-    expression: &tenure_flow::Expression,
-    place: &Place<'_, '_>,
-) -> Result<u32, Fault> {
+fn spawn_count(expression: &tenure_flow::Expression, place: &Place<'_, '_>) -> Result<u32, Fault> {
     let text = expression.text();
     let value = conditions::value(expression, place)
         .map_err(|error| Fault::new("SPAWN_INVALID", format!("`{text}`: {error}")))?;
     let count = value.as_int().filter(|count| *count >= 0);
     let count = count.ok_or_else(|| {
-        let message = format!("`{text}` is {}; it must be a whole number, at least 0", value.to_json());
+        let message =
+            format!("`{text}` is {}; it must be a whole number, at least 0", value.to_json());
         Fault::new("SPAWN_INVALID", message)
     })?;
     Ok(u32::try_from(count).unwrap_or(u32::MAX))
@@ -418,8 +424,9 @@ fn loops_after(
     transition: TransitionIndex,
 ) -> Vec<LoopCount> {
     let loops = parent.loops.as_deref().unwrap_or_default().iter();
-    let mut loops: Vec<_> =
-        loops.map(|(transition, count)| LoopCount { transition: *transition, count: *count }).collect();
+    let mut loops: Vec<_> = loops
+        .map(|(transition, count)| LoopCount { transition: *transition, count: *count })
+        .collect();
     if definition.transition(transition).loop_max.is_some() {
         let count = taken(parent, transition) + 1;
         loops.retain(|known| known.transition != transition.0);

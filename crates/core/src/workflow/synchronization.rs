@@ -343,7 +343,8 @@ fn unreachable_fault(join: &Synchronization, group: &Group) -> Fault {
     let need = need(join, group.total, group.ended);
     let failed = group.failed + group.canceled + group.timed_out;
     let (arrived, ended) = (group.arrived, group.ended);
-    let message = format!("{need} branches must arrive; {arrived} did, {failed} failed, {ended} ended");
+    let message =
+        format!("{need} branches must arrive; {arrived} did, {failed} failed, {ended} ended");
     let number = |count: u32| Value::Int(count.into());
     let details = Value::map(vec![
         ("need".into(), number(need)),

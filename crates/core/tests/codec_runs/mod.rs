@@ -64,7 +64,8 @@ fn new_token() -> impl Strategy<Value = NewToken> {
 }
 
 fn open_group() -> impl Strategy<Value = OpenGroup> {
-    let spawned = (small(), small(), small(), option::of(json()), text(), option::of(json()), text());
+    let spawned =
+        (small(), small(), small(), option::of(json()), text(), option::of(json()), text());
     let spawned = spawned.prop_map(|(transition, node, count, items, item_var, keys, why)| {
         Spawned { transition, node, count, items, item_var, keys, why }
     });
@@ -77,8 +78,12 @@ fn open_group() -> impl Strategy<Value = OpenGroup> {
 
 fn updates() -> impl Strategy<Value = UpdateTokenStates> {
     let update = (small(), 0..=9_i32, option::of(json()), vec(small(), 0..3));
-    let update = update
-        .prop_map(|(token, state, error, arrives)| TokenUpdate { token, state, error, arrives });
+    let update = update.prop_map(|(token, state, error, arrives)| TokenUpdate {
+        token,
+        state,
+        error,
+        arrives,
+    });
     vec(update, 0..4).prop_map(|tokens| UpdateTokenStates { tokens })
 }
 
@@ -200,21 +205,31 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn cascade() -> impl Strategy<Value = Vec<Decision>> {
-    let decision = (number(), number(), step())
-        .prop_map(|(run_id, previous, step)| Decision { run_id, previous, step: Some(step) });
+    let decision = (number(), number(), step()).prop_map(|(run_id, previous, step)| Decision {
+        run_id,
+        previous,
+        step: Some(step),
+    });
     vec(decision, 0..4)
 }
 
 fn timers() -> impl Strategy<Value = TimerFired> {
-    let run = (number(), number(), cascade())
-        .prop_map(|(run_id, deadline_at, cascade)| RunDeadlinePassed { run_id, deadline_at, cascade });
+    let run = (number(), number(), cascade()).prop_map(|(run_id, deadline_at, cascade)| {
+        RunDeadlinePassed { run_id, deadline_at, cascade }
+    });
     let join = (number(), small(), number(), cascade()).prop_map(
-        |(run_id, group, deadline_at, cascade)| JoinTimedOut { run_id, group, deadline_at, cascade },
+        |(run_id, group, deadline_at, cascade)| JoinTimedOut {
+            run_id,
+            group,
+            deadline_at,
+            cascade,
+        },
     );
-    let token = || {
-        (number(), small(), number(), cascade())
-            .prop_map(|(run_id, token, at, cascade)| TokenDue { run_id, token, at, cascade })
-    };
+    let token =
+        || {
+            (number(), small(), number(), cascade())
+                .prop_map(|(run_id, token, at, cascade)| TokenDue { run_id, token, at, cascade })
+        };
     (vec(run, 0..2), vec(join, 0..2), vec(token(), 0..2), vec(token(), 0..2)).prop_map(
         |(runs, joins, nodes, timers)| TimerFired {
             deadlines: Vec::new(),
@@ -227,7 +242,8 @@ fn timers() -> impl Strategy<Value = TimerFired> {
 }
 
 fn record() -> impl Strategy<Value = oracle::Record> {
-    let signal = (number(), text(), text(), option::of(text()), json(), small(), number(), cascade());
+    let signal =
+        (number(), text(), text(), option::of(text()), json(), small(), number(), cascade());
     let signal = signal.prop_map(
         |(run_id, name, correlation, signal_id, payload, token, previous, cascade)| {
             Event::SignalReceived(SignalReceived {

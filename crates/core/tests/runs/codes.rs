@@ -68,7 +68,10 @@ fn limits_say_which() {
     let limited = |limits: &str, rest: &str| format!("{rest}limits: {{{limits}}}\n");
     let wide = two(PASS, PASS, ", spawn_count: 5");
     let cases = [
-        ("LIMIT_SPAWN", limited("max_spawn: 4", &two(PASS, PASS, ", spawn_count: {from: input.n}"))),
+        (
+            "LIMIT_SPAWN",
+            limited("max_spawn: 4", &two(PASS, PASS, ", spawn_count: {from: input.n}")),
+        ),
         ("LIMIT_TOKENS", limited("max_tokens: 4", &wide)),
     ];
     for (code, yaml) in cases {
@@ -125,7 +128,10 @@ transitions:
     };
     let cases = [
         ("JOIN_UNREACHABLE", join(", wait_for: {m_of_n: 4}")),
-        ("MERGE_TYPE", join(", merge: [{source: branch.index, target: context.r, strategy: merge}]")),
+        (
+            "MERGE_TYPE",
+            join(", merge: [{source: branch.index, target: context.r, strategy: merge}]"),
+        ),
         ("MERGE_INVALID", join(", merge: [{target: context.r, strategy: keyed}]")),
         (
             "MERGE_CONFLICT",
@@ -133,7 +139,9 @@ transitions:
         ),
         (
             "MAPPING_ERROR",
-            join(", merge: [{source: branch.output.gone, target: context.r, strategy: append, missing: error}]"),
+            join(
+                ", merge: [{source: branch.output.gone, target: context.r, strategy: append, missing: error}]",
+            ),
         ),
     ];
     for (code, yaml) in cases {
@@ -159,7 +167,11 @@ transitions:
 
 #[test]
 fn a_task_that_ends_badly_says_how() {
-    let yaml = two("kind: task, task: {queue: q}, output_schema: {type: integer}, retry: {max_attempts: 1}", PASS, "");
+    let yaml = two(
+        "kind: task, task: {queue: q}, output_schema: {type: integer}, retry: {max_attempts: 1}",
+        PASS,
+        "",
+    );
     let mut world = World::new();
     world.register(&yaml);
     let run = world.start("w", "{}");
@@ -174,10 +186,12 @@ fn a_task_that_ends_badly_says_how() {
 
     let run = world.start("w", "{}");
     let lease = world.lease(1)[0];
-    world.play(&Command::FailTask(tenure_core::command::FailTask {
-        code: None,
-        ..super::world::fail(lease, "X")
-    })).unwrap();
+    world
+        .play(&Command::FailTask(tenure_core::command::FailTask {
+            code: None,
+            ..super::world::fail(lease, "X")
+        }))
+        .unwrap();
     assert_eq!(world.codes(run), ["TASK_FAILED"]);
 
     let run = world.start("w", "{}");
@@ -201,9 +215,17 @@ fn a_task_that_ends_badly_says_how() {
 fn time_says_whose_it_was() {
     let cases = [
         ("NODE_TIMEOUT", two("kind: task, task: {queue: q}, timeout_ms: 5", PASS, ""), "FAILED"),
-        ("SIGNAL_TIMEOUT", two("kind: signal, signal: {name: s}, timeout_ms: 5", PASS, ""), "FAILED"),
+        (
+            "SIGNAL_TIMEOUT",
+            two("kind: signal, signal: {name: s}, timeout_ms: 5", PASS, ""),
+            "FAILED",
+        ),
         ("RUN_TIMEOUT", format!("timeout_ms: 5\n{}", two(TASK, PASS, "")), "TIMED_OUT"),
-        ("RUN_TIMEOUT", format!("timeout_ms: 5\non_timeout: cancel\n{}", two(TASK, PASS, "")), "CANCELED"),
+        (
+            "RUN_TIMEOUT",
+            format!("timeout_ms: 5\non_timeout: cancel\n{}", two(TASK, PASS, "")),
+            "CANCELED",
+        ),
     ];
     for (code, yaml, state) in cases {
         let mut world = World::new();
@@ -219,15 +241,20 @@ fn time_says_whose_it_was() {
 #[test]
 fn what_cannot_begin_leaves_no_record() {
     let mut world = World::new();
-    world.register(&format!("input_schema: {{type: object, required: [n]}}\n{}", two(PASS, PASS, "")));
+    world.register(&format!(
+        "input_schema: {{type: object, required: [n]}}\n{}",
+        two(PASS, PASS, "")
+    ));
     let records = world.records;
-    let start = |input: &str| Command::StartRun(tenure_core::command::StartRun {
-        workflow: "w".into(),
-        version: None,
-        input: super::world::json(input),
-        key: None,
-        tags: Default::default(),
-    });
+    let start = |input: &str| {
+        Command::StartRun(tenure_core::command::StartRun {
+            workflow: "w".into(),
+            version: None,
+            input: super::world::json(input),
+            key: None,
+            tags: Default::default(),
+        })
+    };
     let refused = world.play(&start("{}")).unwrap_err();
     assert!(matches!(refused, Rejection::InputInvalid { .. }), "{refused}");
     assert_eq!((refused.code(), world.records), ("invalid_request", records));

@@ -7,16 +7,8 @@ use tenure_core::command::{Command, Reply, ReportTasks};
 use super::world::{World, complete, fail};
 
 const WAITS: [&str; 4] = ["all", "any", "{m_of_n: 2}", "{m_of_n: \"60%\"}"];
-const MERGES: [&str; 8] = [
-    "append",
-    "collect",
-    "merge",
-    "deep_merge",
-    "keyed",
-    "last_wins",
-    "first_arrival",
-    "none",
-];
+const MERGES: [&str; 8] =
+    ["append", "collect", "merge", "deep_merge", "keyed", "last_wins", "first_arrival", "none"];
 
 #[derive(Clone, Copy, Debug)]
 struct Case {
@@ -164,11 +156,13 @@ fn orders(branches: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for branch in 0..branches {
         let longer = |order: &Vec<usize>| {
-            (0..=order.len()).map(|at| {
-                let mut order = order.clone();
-                order.insert(at, branch);
-                order
-            }).collect::<Vec<_>>()
+            (0..=order.len())
+                .map(|at| {
+                    let mut order = order.clone();
+                    order.insert(at, branch);
+                    order
+                })
+                .collect::<Vec<_>>()
         };
         all = all.iter().flat_map(longer).collect();
     }

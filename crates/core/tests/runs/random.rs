@@ -63,7 +63,9 @@ impl Writer {
 
     fn piece(&mut self, dice: &mut Dice, depth: u32) -> Piece {
         match dice.below(if depth == 0 { 5 } else { 10 }) {
-            0 | 1 => self.single("kind: task, task: {queue: q}, retry: {max_attempts: 2, backoff: {initial_ms: 0}}"),
+            0 | 1 => self.single(
+                "kind: task, task: {queue: q}, retry: {max_attempts: 2, backoff: {initial_ms: 0}}",
+            ),
             2 => self.single("kind: pass"),
             3 => self.single("kind: signal, signal: {name: s}, timeout_ms: 50"),
             4 => self.single("kind: timer, timer: {delay_ms: 20}"),
@@ -81,7 +83,9 @@ impl Writer {
                 self.go(first, other.first, "");
                 Piece { first, last }
             }
-            8 if depth > 1 => self.single("kind: workflow, workflow: {name: child}, on_failure: catch"),
+            8 if depth > 1 => {
+                self.single("kind: workflow, workflow: {name: child}, on_failure: catch")
+            }
             _ => self.fan(dice, depth),
         }
     }
@@ -239,6 +243,16 @@ fn play(seed: u64) -> (usize, &'static str) {
     let live = world.state.facts().runs().filter(|run| run.finished_at().is_none()).count();
     assert_eq!(live, 0, "seed {seed}: a child outlives its parent");
     (world.records, state)
+}
+
+/// Seeds that once broke a law.
+const FOUND: [u64; 2] = [12, 619];
+
+#[test]
+fn what_once_broke_a_law_does_not_again() {
+    for seed in FOUND {
+        play(seed);
+    }
 }
 
 #[test]

@@ -112,7 +112,8 @@ output_mapping: {r: context.r}
 #[test]
 fn an_empty_list_runs_the_target_once_with_nothing() {
     let mut world = World::new();
-    let yaml = |on_empty: &str| format!(
+    let yaml = |on_empty: &str| {
+        format!(
         "workflow: w{on_empty}
 initial_node: a
 nodes:
@@ -124,7 +125,8 @@ transitions:
   - {{from: b, to: c, synchronization: {{joins_transition: t, merge: [{{target: context.r, strategy: append}}]}}}}
 output_mapping: {{r: context.r, ran: context.ran}}
 "
-    );
+    )
+    };
     world.register(&yaml("join"));
     world.register(&yaml("skip"));
     let run = world.start("wjoin", r#"{"list":[]}"#);
@@ -137,7 +139,9 @@ output_mapping: {{r: context.r, ran: context.ran}}
 #[test]
 fn a_child_that_waits_is_canceled_when_its_parents_join_fires() {
     let mut world = World::new();
-    world.register("workflow: child\ninitial_node: a\nnodes: [{ref: a, kind: task, task: {queue: q}}]\n");
+    world.register(
+        "workflow: child\ninitial_node: a\nnodes: [{ref: a, kind: task, task: {queue: q}}]\n",
+    );
     world.register(
         "workflow: w
 initial_node: a
@@ -179,7 +183,10 @@ output_mapping: {done: context.done}
     let run = world.start("w", "{}");
     let leases = world.lease(3);
     world.complete(leases[2], "1").unwrap();
-    assert_eq!((world.run_state(run), world.context(run)), ("RUNNING", r#"{"done":true}"#.to_owned()));
+    assert_eq!(
+        (world.run_state(run), world.context(run)),
+        ("RUNNING", r#"{"done":true}"#.to_owned())
+    );
     world.fail(leases[0], "BROKEN").unwrap();
     assert_eq!(world.run_state(run), "RUNNING");
     world.complete(leases[1], "1").unwrap();
@@ -190,7 +197,8 @@ output_mapping: {done: context.done}
 #[test]
 fn a_join_whose_time_is_over_proceeds_or_goes_elsewhere() {
     let mut world = World::new();
-    let yaml = |name: &str, rest: &str| format!(
+    let yaml = |name: &str, rest: &str| {
+        format!(
         "workflow: {name}
 initial_node: a
 nodes:
@@ -203,8 +211,12 @@ transitions:
   - {{from: b, to: c, synchronization: {{joins_transition: t, timeout_ms: 100, {rest}, else_to: d, merge: [{{target: context.r, strategy: append, include_failed: true}}]}}}}
 output_mapping: {{met: context.met, code: context.code, r: context.r}}
 "
-    );
-    world.register(&yaml("proceed", "timeout_from: first_arrival, on_timeout: proceed_with_available"));
+    )
+    };
+    world.register(&yaml(
+        "proceed",
+        "timeout_from: first_arrival, on_timeout: proceed_with_available",
+    ));
     world.register(&yaml("elsewhere", "timeout_from: fan_out"));
     let run = world.start("proceed", "{}");
     let leases = world.lease(3);
@@ -212,9 +224,11 @@ output_mapping: {{met: context.met, code: context.code, r: context.r}}
     assert_eq!(world.run_state(run), "RUNNING", "no branch has arrived, so no time runs");
     world.complete(leases[1], "1").unwrap();
     world.wait(100);
-    let ended = |index: u32| format!(
-        r#"{{"error":{{"code":"BRANCH_TIMED_OUT","message":"the join's time was over before it came"}},"index":{index},"key":null,"ok":false}}"#
-    );
+    let ended = |index: u32| {
+        format!(
+            r#"{{"error":{{"code":"BRANCH_TIMED_OUT","message":"the join's time was over before it came"}},"index":{index},"key":null,"ok":false}}"#
+        )
+    };
     let arrived = r#"{"index":1,"key":null,"ok":true,"value":1}"#;
     let expected = format!(r#"{{"met":true,"r":[{},{arrived},{}]}}"#, ended(0), ended(2));
     assert_eq!(world.output(run), expected);
@@ -248,7 +262,8 @@ output_mapping: {r: context.r}
         let leases = world.lease(5);
         most = most.max(leases.len());
         for lease in leases.into_iter().rev() {
-            let payload = String::from_utf8(world.state.task(lease.task_id).unwrap().payload().to_vec());
+            let payload =
+                String::from_utf8(world.state.task(lease.task_id).unwrap().payload().to_vec());
             let value = payload.unwrap().replace(r#"{"x":"#, "").replace('}', "");
             world.complete(lease, &value).unwrap();
         }
@@ -298,10 +313,13 @@ output_mapping: {r: context.r}
 #[test]
 fn finished_runs_are_purged_with_their_tasks() {
     let mut world = World::new();
-    world.register("workflow: w\ninitial_node: a\nnodes: [{ref: a, kind: task, task: {queue: q}}]\n");
+    world.register(
+        "workflow: w\ninitial_node: a\nnodes: [{ref: a, kind: task, task: {queue: q}}]\n",
+    );
     world.start("w", "{}");
     let lease = world.lease(1)[0];
-    let purge = Command::PurgeTasks(tenure_core::command::Retention { age_ms: 1_000, tasks_max: 100 });
+    let purge =
+        Command::PurgeTasks(tenure_core::command::Retention { age_ms: 1_000, tasks_max: 100 });
     world.complete(lease, "1").unwrap();
     world.play(&purge).unwrap();
     assert!(world.state.task(lease.task_id).is_some());

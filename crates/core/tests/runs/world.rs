@@ -24,8 +24,8 @@ pub(crate) struct World {
     audit: Audit,
     pub(crate) now: Timestamp,
     pub(crate) records: usize,
-    /// How long a record was at most.
-    pub(crate) longest: usize,
+    /// All records as they were written.
+    pub(crate) log: Vec<Vec<u8>>,
     checks: Checks,
 }
 
@@ -50,7 +50,7 @@ impl World {
             audit: Audit::new(),
             now: Timestamp(1_700_000_000_000),
             records: 0,
-            longest: 0,
+            log: Vec::new(),
             checks,
         }
     }
@@ -73,13 +73,13 @@ impl World {
         apply(&mut self.state, &record);
         apply(&mut self.replayed, &read);
         self.records += 1;
-        self.longest = self.longest.max(bytes.len());
         self.audit.read(&read, &bytes).unwrap();
         draft.check_against(&self.state).unwrap();
         if self.checks == Checks::All {
             invariant::check(&self.state).unwrap();
             assert_eq!(self.replayed.facts().hash(), self.state.facts().hash(), "{record:?}");
         }
+        self.log.push(bytes);
         Ok(reply)
     }
 
@@ -139,7 +139,12 @@ impl World {
         self.play(&Command::FailTask(fail(lease, code)))
     }
 
-    pub(crate) fn signal(&mut self, run_id: RunId, name: &str, payload: &str) -> Result<Reply, Rejection> {
+    pub(crate) fn signal(
+        &mut self,
+        run_id: RunId,
+        name: &str,
+        payload: &str,
+    ) -> Result<Reply, Rejection> {
         self.play(&Command::SignalRun(SignalRun {
             run_id,
             name: name.into(),
@@ -199,4 +204,3 @@ pub(crate) fn fail(lease: LeaseRef, code: &str) -> FailTask {
 pub(crate) fn json(text: &str) -> Value {
     Value::from_json(text.as_bytes()).unwrap()
 }
-

@@ -99,10 +99,13 @@ fn step(step: &Step<'_>) -> String {
         Step::UpdateTokenStates(step) => many(&step.tokens, update),
         Step::SettleBranch(step) => settle(step),
         Step::MarkForDispatch(step) => {
-            format!("MarkForDispatch {}", many(&step.tokens, |item| match &item.task {
-                Some(task) => format!("t{} task {}", item.token, task.task_id),
-                None => format!("t{} {}", item.token, item.state),
-            }))
+            format!(
+                "MarkForDispatch {}",
+                many(&step.tokens, |item| match &item.task {
+                    Some(task) => format!("t{} task {}", item.token, task.task_id),
+                    None => format!("t{} {}", item.token, item.state),
+                })
+            )
         }
         Step::ApplyNodeOutput(step) => {
             let output = step.output.as_ref().map(|output| format!(" {}", output.0.to_json()));
@@ -115,11 +118,15 @@ fn step(step: &Step<'_>) -> String {
             format!("SetContext {} {writes}", scope(step.group, step.index))
         }
         Step::MergeBranches(step) => {
-            let into = many(&step.merges, |into| {
-                format!("{} -> {}", into.strategy, into.target.as_str())
-            });
+            let into =
+                many(&step.merges, |into| format!("{} -> {}", into.strategy, into.target.as_str()));
             let promote = step.promote.map(|index| format!("promote {index}"));
-            format!("MergeBranches g{} of {} {into}{}", step.group, step.arrived, promote.unwrap_or_default())
+            format!(
+                "MergeBranches g{} of {} {into}{}",
+                step.group,
+                step.arrived,
+                promote.unwrap_or_default()
+            )
         }
         Step::DropBranches(step) => format!("DropBranches g{} {}", step.group, step.state),
         Step::CancelTokens(step) => {

@@ -20,8 +20,8 @@ use tenure_core::transition::{Transition, transitions};
 use tenure_core::{Draft, State, Verdict, apply, codec, decide, invariant};
 
 use super::command::{self, pair, run_id, task_id};
-use super::{print, run};
 use super::words::{self, Words, number, span};
+use super::{print, run};
 
 /// All stories begin at this moment; the times they show are counted from it.
 pub(crate) const EPOCH_MS: u64 = 1_700_000_000_000;

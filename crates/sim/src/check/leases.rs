@@ -176,7 +176,7 @@ pub(super) fn told(
         Answer::Reported(reports) => reported(book, ask, reports, now),
         Answer::Submitted(_)
         | Answer::Skipped(_)
-        | Answer::Registered(_)
+        | Answer::WorkflowVersion(_)
         | Answer::Started(_)
         | Answer::RunState(..)
         | Answer::Signaled(_)

@@ -42,7 +42,7 @@ pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
         }
         Answer::Submitted(_)
         | Answer::Skipped(_)
-        | Answer::Registered(_)
+        | Answer::WorkflowVersion(_)
         | Answer::Started(_)
         | Answer::RunState(..)
         | Answer::Signaled(_)

@@ -171,5 +171,8 @@ fn what_operators_and_time_do_is_shown() {
         r#""next_task_id":7,"next_lease_id":9,"next_run_id":3}"#
     );
     let tasks = vec![TaskId(3), TaskId(1)];
-    assert_eq!(shown(Event::TasksPurged(TasksPurged { tasks, runs: Vec::new() })), r#""tasks":[3,1],"runs":[]}"#);
+    assert_eq!(
+        shown(Event::TasksPurged(TasksPurged { tasks, runs: Vec::new() })),
+        r#""tasks":[3,1],"runs":[]}"#
+    );
 }

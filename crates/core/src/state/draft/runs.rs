@@ -64,9 +64,10 @@ impl Draft<'_> {
 
     /// The newest version of a workflow.
     pub(crate) fn newest_workflow(&self, name: &str) -> Option<&Arc<Workflow>> {
-        let drafted = self.runs.as_ref().and_then(|runs| {
-            runs.workflows.iter().rev().find(|workflow| &*workflow.name == name)
-        });
+        let drafted = self
+            .runs
+            .as_ref()
+            .and_then(|runs| runs.workflows.iter().rev().find(|workflow| &*workflow.name == name));
         drafted.or_else(|| self.state.facts.workflows.get(name)?.last())
     }
 
@@ -112,8 +113,7 @@ impl Draft<'_> {
         let stored = stored.into_iter().flatten().take_while(|(key, _)| is_inside(key));
         let drafted = self.drafted(run).map(|run| run.kept.as_slice()).unwrap_or_default();
         let drafted = drafted.iter().map(|(key, value)| (key, value));
-        let mut kept: Vec<_> =
-            stored.chain(drafted.filter(|(key, _)| is_inside(key))).collect();
+        let mut kept: Vec<_> = stored.chain(drafted.filter(|(key, _)| is_inside(key))).collect();
         kept.sort_by(|a, b| a.0.cmp(b.0));
         kept.into_iter().map(|(_, value)| value.clone()).collect()
     }
@@ -128,7 +128,8 @@ impl Draft<'_> {
                     false => return Err(format!("run {id} is in the draft only")),
                 }
             };
-            let (a, b) = (format!("{:?}", Bare(&drafted.head)), format!("{:?}", Bare(&stored.head)));
+            let (a, b) =
+                (format!("{:?}", Bare(&drafted.head)), format!("{:?}", Bare(&stored.head)));
             if a != b {
                 return Err(format!("the head of run {id} differs:\n{a}\n{b}"));
             }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use tenure_flow::value::Path;
 use tenure_flow::{Map, Value};
 
-use crate::event::{BranchOutcome, MergeConflict, MergeInto, MergeMissing, MergeMode, MergeStrategy};
+use crate::event::{
+    BranchOutcome, MergeConflict, MergeInto, MergeMissing, MergeMode, MergeStrategy,
+};
 
 /// The number of these rules in a record.
 pub(crate) const VERSION: u32 = 1;
@@ -52,9 +54,7 @@ pub(crate) fn merge(
         MergeStrategy::Append => append(into, &given, before)?,
         MergeStrategy::Collect => listed(into, values(&given), before)?,
         MergeStrategy::Merge => objects(into, &given, before, shallow)?,
-        MergeStrategy::DeepMerge => {
-            objects(into, &given, before, |a, b| deep(into, a, b, target))?
-        }
+        MergeStrategy::DeepMerge => objects(into, &given, before, |a, b| deep(into, a, b, target))?,
         MergeStrategy::Keyed => keyed(into, &given, before)?,
         MergeStrategy::LastWins => single(into, given.last(), before)?,
         MergeStrategy::FirstArrival => {
