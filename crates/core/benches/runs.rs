@@ -4,7 +4,7 @@
 //! `cargo bench -p tenure-core --bench runs`
 
 #![allow(clippy::disallowed_methods, reason = "a bench looks at the clock")]
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

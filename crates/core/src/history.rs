@@ -34,15 +34,12 @@ pub fn run_record(record: &Record<'_>, run: RunId) -> Option<RunRecord> {
             cause.get_or_insert_with(|| about.clone());
         }
     }
-    match &record.event {
-        Event::SignalReceived(item) if item.run_id == run => {
-            previous = item.previous;
-            cause.get_or_insert_with(|| signal(item));
-        }
-        Event::RunStarted(event) if event.run.run_id == run => {
-            cause.get_or_insert_with(|| object(vec![named("event", "RunStarted")]));
-        }
-        _ => {}
+    // One that is kept is part of the history too, though nothing was decided.
+    if let Event::SignalReceived(item) = &record.event
+        && item.run_id == run
+    {
+        previous = item.previous;
+        cause.get_or_insert_with(|| signal(item));
     }
     cause.map(|cause| RunRecord { cause, decisions, previous })
 }

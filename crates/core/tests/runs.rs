@@ -2,7 +2,7 @@
 //! random workers. After every record all laws are checked, and a second state that only reads the
 //! log must be the same.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 #[path = "runs/codes.rs"]
 mod codes;

@@ -166,7 +166,7 @@ impl<'d, 's> Cascade<'d, 's> {
     fn do_next(&mut self, task: Task) {
         match task {
             Task::Start(at) => self.start(at),
-            Task::Accept(at, value, source) => self.accept(at, value, source),
+            Task::Accept(at, value, source) => self.accept(at, &value, source),
             Task::Fail(at, error, state) => self.fail(at, error, state),
             Task::Settle(run, scope) => self.settle(run, scope),
             Task::CheckSynchronization(run, group) => self.check_synchronization(run, group),

@@ -18,7 +18,7 @@ use crate::state::Runs;
 
 impl Cascade<'_, '_> {
     /// A node gave its result.
-    pub(super) fn accept(&mut self, at: At, output: Value, source: Source) {
+    pub(super) fn accept(&mut self, at: At, output: &Value, source: Source) {
         if self.live_token(at).is_none() {
             return;
         }
@@ -41,11 +41,11 @@ impl Cascade<'_, '_> {
         at: At,
         definition: &Arc<Definition>,
         node: &Node,
-        output: Value,
+        output: &Value,
         source: Source,
     ) -> Result<(), Fault> {
         if let Some(schema) = &node.output_schema {
-            schema.check(&output).map_err(|complaints| {
+            schema.check(output).map_err(|complaints| {
                 Fault::new("OUTPUT_INVALID", sentence("the output", &complaints))
             })?;
         }
@@ -62,7 +62,7 @@ impl Cascade<'_, '_> {
             keep: node.keeps_branches,
         };
         self.emit(at.run, Step::ApplyNodeOutput(step));
-        self.map_output(at, definition, node, &output)
+        self.map_output(at, definition, node, output)
     }
 
     fn map_output(

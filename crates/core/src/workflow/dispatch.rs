@@ -207,10 +207,7 @@ impl Cascade<'_, '_> {
         let text = expression.text();
         let value = conditions::value(expression, &place)
             .map_err(|error| Fault::new("MAPPING_ERROR", format!("`{text}`: {error}")))?;
-        Ok(match &value {
-            Value::Text(text) => text.to_string(),
-            other => other.to_json(),
-        })
+        Ok(value.as_text().map_or_else(|| value.to_json(), str::to_owned))
     }
 
     fn start_child(&mut self, at: At, node: &Node, rule: &WorkflowNode) -> Result<(), Fault> {

@@ -399,10 +399,7 @@ fn list(
                 let message = format!("the key of item {index}, `{}`: {error}", key.text());
                 Fault::new("MAPPING_ERROR", message)
             })?;
-            let name: Arc<str> = match &value {
-                Value::Text(text) => Arc::clone(text),
-                other => other.to_json().into(),
-            };
+            let name: Arc<str> = value.as_text().map_or_else(|| value.to_json().into(), Arc::from);
             if !seen.insert(Arc::clone(&name)) {
                 let message = format!("item {index} has the key {name:?}, as one before it has");
                 return Err(Fault::new("DUPLICATE_KEY", message));

@@ -88,7 +88,7 @@ fn what_has_ended_and_changes_is_found() {
     let found = broken(|log| {
         let cascade = completed(log, 4);
         let finish = cascade.pop().unwrap();
-        cascade.insert(0, finish);
+        cascade.insert(1, finish);
     });
     assert_eq!(found, Some((Law::TheEndedStaysEnded, 5)));
     let found = broken(|log| {

@@ -12,6 +12,9 @@ use crate::state::facts::Facts;
 use crate::state::run::{Group, Run, StoredRun, Token, Work};
 use crate::time::Timestamp;
 
+/// A signal's name and its correlation.
+type SignalName = Arc<(Arc<str>, Arc<str>)>;
+
 /// Everything derived from runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RunIndexes {
@@ -24,7 +27,7 @@ pub(crate) struct RunIndexes {
     /// Moments that tokens wait for, by the wall clock.
     pub timers: BTreeSet<(Timestamp, RunId, TokenId)>,
     /// Tokens that wait for a signal, by name and correlation.
-    pub waits: BTreeSet<(RunId, Arc<(Arc<str>, Arc<str>)>, TokenId)>,
+    pub waits: BTreeSet<(RunId, SignalName, TokenId)>,
     /// Groups of which more branches may begin.
     pub dispatch: BTreeSet<(RunId, GroupId)>,
     /// Runs by workflow and key. A tree, because strangers choose the keys.
@@ -56,7 +59,7 @@ impl HeadPlace {
 pub(crate) struct TokenPlace {
     deadline: Option<Timestamp>,
     timer: Option<Timestamp>,
-    wait: Option<Arc<(Arc<str>, Arc<str>)>>,
+    wait: Option<SignalName>,
 }
 
 impl TokenPlace {
