@@ -287,13 +287,22 @@ fn weight_of(command: &Command) -> usize {
         | Command::ResumeQueue(_)
         | Command::ConfigureQueue(_)
         | Command::PurgeTasks(_)
+        | Command::CancelRun(_)
+        | Command::ContinueDispatch
         | Command::SkipIds => ITEM_BYTES,
+        Command::RegisterWorkflow(command) => ITEM_BYTES + command.definition.source.bytes(),
+        Command::StartRun(command) => ITEM_BYTES + command.input.bytes(),
+        Command::SignalRun(command) => ITEM_BYTES + command.payload.bytes(),
     }
 }
 
 fn kind_of(command: &Command) -> Kind {
     match command {
-        Command::SubmitTasks(_) | Command::RetryTask(_) => Kind::Submit,
+        Command::SubmitTasks(_)
+        | Command::RetryTask(_)
+        | Command::RegisterWorkflow(_)
+        | Command::StartRun(_)
+        | Command::SignalRun(_) => Kind::Submit,
         Command::Heartbeat(_)
         | Command::CompleteTask(_)
         | Command::FailTask(_)
@@ -308,6 +317,8 @@ fn kind_of(command: &Command) -> Kind {
         | Command::ResumeQueue(_)
         | Command::ConfigureQueue(_)
         | Command::PurgeTasks(Retention { .. })
+        | Command::CancelRun(_)
+        | Command::ContinueDispatch
         | Command::SkipIds => Kind::Other,
     }
 }

@@ -155,6 +155,11 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             | Command::ResumeQueue(_)
             | Command::ConfigureQueue(_)
             | Command::PurgeTasks(_)
+            | Command::RegisterWorkflow(_)
+            | Command::StartRun(_)
+            | Command::CancelRun(_)
+            | Command::SignalRun(_)
+            | Command::ContinueDispatch
             | Command::SkipIds => {}
         }
         self.run(command, now)
