@@ -43,7 +43,17 @@ fn event(event: &Event<'_>) -> Object {
         Event::CancelRequested(item) => cancel_requested(item),
         Event::TaskRetried(item) => retried(item),
         Event::TimerFired(event) => {
+            let due =
+                |run: u64, name, id: u32| Object::default().with("run_id", run).with(name, id);
+            let runs = event.runs.iter().map(|it| Object::default().with("run_id", it.run_id.0));
+            let joins = event.joins.iter().map(|it| due(it.run_id.0, "group", it.group.0));
+            let nodes = event.nodes.iter().map(|it| due(it.run_id.0, "token", it.token.0));
+            let timers = event.timers.iter().map(|it| due(it.run_id.0, "token", it.token.0));
             many("deadlines", event.deadlines.iter().map(deadline_passed).collect())
+                .and_some("runs", runs.collect())
+                .and_some("joins", joins.collect())
+                .and_some("nodes", nodes.collect())
+                .and_some("timers", timers.collect())
         }
         Event::QueueConfigured(item) => configured(item),
         Event::IdsSkipped(item) => Object::default()
@@ -246,6 +256,14 @@ impl Object {
     fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.insert(name.to_owned(), value.into());
         self
+    }
+
+    /// A list that only some records have.
+    fn and_some(self, name: &str, items: Vec<Object>) -> Self {
+        match items.is_empty() {
+            true => self,
+            false => self.with(name, items),
+        }
     }
 
     fn and(mut self, other: Object) -> Self {

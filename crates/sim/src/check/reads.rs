@@ -92,6 +92,15 @@ pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
         | Rejection::TooManyQueues { .. }
         | Rejection::BatchTooLarge { .. }
         | Rejection::RecordTooLarge { .. }
-        | Rejection::IdsExhausted { .. } => Ok(()),
+        | Rejection::IdsExhausted { .. }
+        | Rejection::RunNotFound { .. }
+        | Rejection::WorkflowNotFound { .. }
+        | Rejection::SignalUnknown { .. }
+        | Rejection::RunOver { .. }
+        | Rejection::TaskOfRun { .. }
+        | Rejection::SignalsFull { .. }
+        | Rejection::InputInvalid { .. }
+        | Rejection::TooManyVersions { .. }
+        | Rejection::TooManyWorkflows => Ok(()),
     }
 }

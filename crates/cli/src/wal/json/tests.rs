@@ -42,7 +42,8 @@ fn a_payload_is_shown_as_it_was_given() {
 fn about(task_id: u64) -> About<'static> {
     let queue = Text::Borrowed("mail");
     let priority = Priority::parse(-5).unwrap();
-    About { task_id: TaskId(task_id), queue, priority, attempt: 2, previous: Lsn(3) }
+    let (task_id, run_id) = (TaskId(task_id), RunId::NONE);
+    About { task_id, queue, priority, attempt: 2, previous: Lsn(3), run_id }
 }
 
 /// What follows number, time and name.
@@ -61,7 +62,7 @@ fn a_task_is_shown_with_all_its_terms() {
         task_id: TaskId(1),
         queue: Text::Borrowed("mail"),
         priority: Priority::parse(7).unwrap(),
-        payload: b"[]",
+        payload: b"[]".as_slice().into(),
         not_before: Timestamp(2_000),
         lease_ms: 50,
         max_attempts: 4,
@@ -72,6 +73,7 @@ fn a_task_is_shown_with_all_its_terms() {
         submit_hash: Some(SubmitHash([0xab; 16])),
         tags: vec![Tag { key: Text::Borrowed("a"), value: Text::Borrowed("\"b\"") }],
         deadline_at: Timestamp(61),
+        run: None,
         clock: Clock::Wall,
     };
     let expected = concat!(
@@ -88,8 +90,13 @@ fn a_task_is_shown_with_all_its_terms() {
 #[test]
 fn reports_are_shown_alone_as_in_a_batch() {
     let (lease_id, worker) = (LeaseId(4), Text::Borrowed("anna"));
-    let released =
-        LeaseReleased { about: about(1), lease_id, worker: worker.clone(), to: StateName::Waiting };
+    let released = LeaseReleased {
+        about: about(1),
+        lease_id,
+        worker: worker.clone(),
+        to: StateName::Waiting,
+        cascade: Vec::new(),
+    };
     let failed = TaskFailed {
         about: about(1),
         lease_id,
@@ -99,6 +106,7 @@ fn reports_are_shown_alone_as_in_a_batch() {
         not_before: Timestamp::ZERO,
         code: Text::Borrowed("smtp"),
         reason: Text::Borrowed("no\nroute"),
+        cascade: Vec::new(),
     };
     let extended = LeaseExtended { task_id: TaskId(2), lease_id, expires_at: Timestamp::MAX };
     let released_text = format!(r#"{ABOUT},"lease_id":4,"worker":"anna","to":"WAITING"}}"#);
