@@ -253,7 +253,7 @@ impl Cascade<'_, '_> {
         if step.merges.is_empty() {
             return Ok(step.promote.is_some().then_some(step));
         }
-        let context = apply::run::merged(self.draft, run, &step)
+        let context = apply::group::merged(self.draft, run, &step)
             .map_err(|broken| Fault::new(broken.code, broken.message))?;
         if context.is_too_deep() {
             return Err(Fault::new("MERGE_INVALID", "the context would be nested too deep"));
