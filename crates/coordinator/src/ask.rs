@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use tenure_core::Rejection;
 use tenure_core::command::{
-    Command, Extended, LeaseTasks, NewTask, Reported, Retention, SubmitOutcome, Submitted, Swept,
+    Command, Extended, LeaseTasks, NewTask, Registered, Reported, Retention, Signaled, Started,
+    SubmitOutcome, Submitted, Swept,
 };
-use tenure_core::event::{IdsSkipped, QueueSettings};
-use tenure_core::id::{Lsn, TaskId};
+use tenure_core::event::{IdsSkipped, QueueSettings, RunState};
+use tenure_core::id::{Lsn, RunId, TaskId};
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::state::{Facts, QueueView, StateName};
 
@@ -110,6 +111,14 @@ pub enum Answer {
     Settings(QueueSettings),
     /// The ids that come next.
     Skipped(IdsSkipped),
+    /// A workflow's version, and whether it is new.
+    WorkflowVersion(Registered),
+    /// A run, and whether it is new.
+    Started(Started),
+    /// A run's state after a cancel.
+    RunState(RunId, RunState),
+    /// What became of a signal.
+    Signaled(Signaled),
     /// A task.
     Task(Box<TaskInfo>),
     /// Why a task is not done yet.
@@ -282,13 +291,22 @@ fn weight_of(command: &Command) -> usize {
         | Command::ResumeQueue(_)
         | Command::ConfigureQueue(_)
         | Command::PurgeTasks(_)
+        | Command::CancelRun(_)
+        | Command::ContinueDispatch
         | Command::SkipIds => ITEM_BYTES,
+        Command::RegisterWorkflow(command) => ITEM_BYTES + command.definition.source.bytes(),
+        Command::StartRun(command) => ITEM_BYTES + command.input.bytes(),
+        Command::SignalRun(command) => ITEM_BYTES + command.payload.bytes(),
     }
 }
 
 fn kind_of(command: &Command) -> Kind {
     match command {
-        Command::SubmitTasks(_) | Command::RetryTask(_) => Kind::Submit,
+        Command::SubmitTasks(_)
+        | Command::RetryTask(_)
+        | Command::RegisterWorkflow(_)
+        | Command::StartRun(_)
+        | Command::SignalRun(_) => Kind::Submit,
         Command::Heartbeat(_)
         | Command::CompleteTask(_)
         | Command::FailTask(_)
@@ -303,6 +321,8 @@ fn kind_of(command: &Command) -> Kind {
         | Command::ResumeQueue(_)
         | Command::ConfigureQueue(_)
         | Command::PurgeTasks(Retention { .. })
+        | Command::CancelRun(_)
+        | Command::ContinueDispatch
         | Command::SkipIds => Kind::Other,
     }
 }

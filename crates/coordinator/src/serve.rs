@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_core::command::{
     Command, LeaseRef, LeaseTasks, Leased, NewTask, Reply, ReportTasks, SubmitTasks, Submitted,
 };
-use tenure_core::event::{Event, Record, Report};
+use tenure_core::event::{Event, Record, Report, Step};
 use tenure_core::id::TaskId;
 use tenure_core::limits::{BATCH_ITEMS_MAX, LIST_ITEMS_MAX};
 use tenure_core::name::WorkerName;
@@ -155,6 +155,11 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             | Command::ResumeQueue(_)
             | Command::ConfigureQueue(_)
             | Command::PurgeTasks(_)
+            | Command::RegisterWorkflow(_)
+            | Command::StartRun(_)
+            | Command::CancelRun(_)
+            | Command::SignalRun(_)
+            | Command::ContinueDispatch
             | Command::SkipIds => {}
         }
         self.run(command, now)
@@ -325,6 +330,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             Reply::Swept(swept) => Answer::Swept(swept),
             Reply::Queue(settings) => Answer::Settings(settings),
             Reply::Skipped(next) => Answer::Skipped(next),
+            Reply::Registered(registered) => Answer::WorkflowVersion(registered),
+            Reply::Started(started) => Answer::Started(started),
+            Reply::Run(run_id, state) => Answer::RunState(run_id, state),
+            Reply::Signaled(signaled) => Answer::Signaled(signaled),
         })
     }
 
@@ -342,8 +351,21 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     }
 }
 
-/// The tasks that an event ended.
+/// The tasks that an event ended, those that ended with their runs' tokens included.
 fn ended(event: &Event<'_>) -> Vec<TaskId> {
+    let mut ended = ended_alone(event);
+    event.each_cascade(|cascade| {
+        for decision in cascade {
+            if let Step::CancelTokens(step) = &decision.step {
+                let tasks = step.tasks.iter().flat_map(|tasks| &tasks.tasks);
+                ended.extend(tasks.map(|task| task.task_id));
+            }
+        }
+    });
+    ended
+}
+
+fn ended_alone(event: &Event<'_>) -> Vec<TaskId> {
     let by_report = |report: &Report<'_>| match report {
         Report::TaskCompleted(item) => Some(item.about.task_id),
         Report::TaskFailed(item) => item.to.is_terminal().then_some(item.about.task_id),
@@ -369,6 +391,11 @@ fn ended(event: &Event<'_>) -> Vec<TaskId> {
         | Event::TaskRetried(_)
         | Event::QueueConfigured(_)
         | Event::TasksPurged(_)
-        | Event::IdsSkipped(_) => Vec::new(),
+        | Event::IdsSkipped(_)
+        | Event::WorkflowRegistered(_)
+        | Event::RunStarted(_)
+        | Event::SignalReceived(_)
+        | Event::RunCancelRequested(_)
+        | Event::DispatchContinued(_) => Vec::new(),
     }
 }

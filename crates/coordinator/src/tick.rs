@@ -21,6 +21,19 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 rest = Rest::More;
             }
         }
+        if self.has_room() && self.state.next_timer().is_some_and(|at| at <= now.wall) {
+            let swept = self.run(&Command::FireDeadlines, now);
+            if matches!(swept, Ok(Answer::Swept(Swept { rest: Rest::More, .. }))) {
+                rest = Rest::More;
+            }
+        }
+        // Branches of wide groups begin a chunk at a time, so that nobody waits long behind them.
+        if self.has_room() && self.state.has_dispatch() {
+            let continued = self.run(&Command::ContinueDispatch, now);
+            if continued.is_ok() && self.state.has_dispatch() {
+                rest = Rest::More;
+            }
+        }
         for _ in 0..STEP_GRANTS_MAX {
             let Some(ParkedLease { caller, .. }) = self.parked.pop_due(now.log) else { break };
             self.put(caller, Ok(Answer::Leased(Vec::new())));
@@ -38,7 +51,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// When time has something to do next, by log time.
     pub(crate) fn next_tick(&self, now: Now) -> Option<Timestamp> {
         // The wall clock may be set, so nobody sleeps until an appointment.
-        let appointment = self.state.next_start(Clock::Wall).map(|at| {
+        let appointments = [self.state.next_start(Clock::Wall), self.state.next_timer()];
+        let appointment = appointments.into_iter().flatten().min().map(|at| {
             let wait_ms = at.0.saturating_sub(now.wall.0).min(WALL_CHECK_MS);
             now.log.plus_ms(wait_ms)
         });
@@ -46,6 +60,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             self.next_end(),
             self.state.next_start(Clock::Log),
             appointment,
+            self.state.has_dispatch().then_some(now.log),
             self.parked.next_deadline(),
             self.readers.next_deadline(),
         ];

@@ -1,11 +1,14 @@
 //! What can be asked for, and what is answered. Everything here was parsed at the door.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
-use crate::event::{IdsSkipped, QueueSettings};
-use crate::id::{LeaseId, TaskId};
+use tenure_flow::{Definition, Value};
+
+use crate::event::{IdsSkipped, QueueSettings, RunState};
+use crate::id::{LeaseId, RunId, TaskId, TokenId};
 use crate::limits::{MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT};
-use crate::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
+use crate::name::{FailureCode, QueueName, Reason, SignalText, TaskKey, WorkerName};
 use crate::rejection::Rejection;
 use crate::state::StateName;
 use crate::terms::{Backoff, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
@@ -44,8 +47,18 @@ pub enum Command {
     ResumeQueue(QueueName),
     /// Change a queue's settings.
     ConfigureQueue(ConfigureQueue),
-    /// Forget finished tasks whose retention is over.
+    /// Forget finished tasks and runs whose retention is over.
     PurgeTasks(Retention),
+    /// Take a definition of a workflow.
+    RegisterWorkflow(RegisterWorkflow),
+    /// Begin a run of a workflow.
+    StartRun(StartRun),
+    /// A client wants a run to stop.
+    CancelRun(RunId),
+    /// News from outside for a run.
+    SignalRun(SignalRun),
+    /// Begin branches of wide groups that wait for their turn.
+    ContinueDispatch,
     /// Give no id that may have been given before: after a restore, and after an unclean start in a
     /// mode that may lose a tail. Nothing may be told to anybody before its record is durable, else
     /// the next start would jump to the same ids.
@@ -217,6 +230,51 @@ pub enum Setting<T> {
     Clear,
 }
 
+/// A definition of a workflow, checked and compiled at the door.
+#[derive(Clone, Debug)]
+pub struct RegisterWorkflow {
+    /// The definition; its name is in it.
+    pub definition: Arc<Definition>,
+}
+
+impl PartialEq for RegisterWorkflow {
+    fn eq(&self, other: &Self) -> bool {
+        self.definition.source == other.definition.source
+    }
+}
+
+impl Eq for RegisterWorkflow {}
+
+/// A run to begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartRun {
+    /// Of which workflow.
+    pub workflow: Arc<str>,
+    /// In which version; the newest if not given.
+    pub version: Option<u32>,
+    /// What it is given.
+    pub input: Value,
+    /// Makes the same start give the same run.
+    pub key: Option<TaskKey>,
+    /// Labels for people.
+    pub tags: Tags,
+}
+
+/// News from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignalRun {
+    /// For which run.
+    pub run_id: RunId,
+    /// The signal's name.
+    pub name: Arc<str>,
+    /// What it says.
+    pub payload: Value,
+    /// What tells it from others of the name; empty for none.
+    pub correlation: SignalText,
+    /// Makes the same signal count once.
+    pub signal_id: Option<SignalText>,
+}
+
 /// How long finished tasks are kept, by age and by number, whichever comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
@@ -247,6 +305,45 @@ pub enum Reply {
     Queue(QueueSettings),
     /// The ids that come next.
     Skipped(IdsSkipped),
+    /// The workflow's version, and whether it is new.
+    Registered(Registered),
+    /// The run, and whether it is new.
+    Started(Started),
+    /// The run's state after a cancel.
+    Run(RunId, RunState),
+    /// What became of a signal.
+    Signaled(Signaled),
+}
+
+/// A definition that was taken, or was there already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registered {
+    /// The workflow's name.
+    pub name: Arc<str>,
+    /// Its version.
+    pub version: u32,
+    /// New, or the same as the newest.
+    pub outcome: SubmitOutcome,
+}
+
+/// A run that began, or was there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// Its number.
+    pub run_id: RunId,
+    /// New, or known by its key.
+    pub outcome: SubmitOutcome,
+}
+
+/// What became of a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signaled {
+    /// A token got it.
+    Given(TokenId),
+    /// It is kept for the next that waits for it.
+    Kept,
+    /// It came before.
+    Known,
 }
 
 /// A task that was taken, or was there already.

@@ -51,6 +51,56 @@ id! {
     LeaseId
 }
 id! {
+    /// A run's number.
+    RunId
+}
+id! {
     /// A record's number in the log. The first record is 1 and there are no gaps.
     Lsn
+}
+
+macro_rules! place {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The one that was never given out.
+            pub const NONE: Self = Self(0);
+
+            /// The one after this.
+            #[must_use]
+            pub fn next(self) -> Self {
+                Self(self.0 + 1)
+            }
+
+            /// Whether this is a real one.
+            #[must_use]
+            pub fn is_some(self) -> bool {
+                self != Self::NONE
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.0)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.0)
+            }
+        }
+    };
+}
+
+place! {
+    /// A token's number in its run. The first is 1 and there are no gaps.
+    TokenId
+}
+place! {
+    /// A group's number in its run: which instance it is. The first is 1 and there are no gaps.
+    GroupId
 }

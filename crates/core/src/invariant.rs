@@ -4,6 +4,7 @@
 //! touched is checked before its record is written, so that a broken law cannot become a crash
 //! loop.
 
+mod runs;
 #[cfg(test)]
 mod tests;
 
@@ -48,6 +49,21 @@ pub enum Law {
     NothingUnused,
     /// Payloads, outputs and cold parts belong to exactly one task, which exists.
     PartsHaveOneOwner,
+    /// A task that a run made belongs to the token that has it.
+    TasksBelongToTokens,
+    /// Every token but the first has a parent that is older.
+    TokensHaveParents,
+    /// Every live token has something that moves it on: a task, a timer, a signal, a child or
+    /// siblings.
+    LiveTokensWake,
+    /// A live run has a live token, or branches that will begin; an open branch has one too.
+    LiveRunsGoOn,
+    /// A token that has ended never changes, and a run that is over has nothing live.
+    TheEndedStaysEnded,
+    /// Open, arrived, failed, canceled, timed out and ended branches are all there are.
+    GroupsAddUp,
+    /// What a run counts is what there is.
+    RunsCountRight,
     /// What is derived is what would be derived anew.
     IndexesFollowFacts,
 }
@@ -90,7 +106,8 @@ pub fn check_facts(facts: &Facts) -> Result<(), Violation> {
         check_bounds(facts, task).map_err(|broken| broken.of(id))?;
         seen.note(facts, id, task)?;
     }
-    seen.check(facts)
+    seen.check(facts)?;
+    runs::check_runs(facts)
 }
 
 /// Checks what a draft touched, before it is written: O(1) for each task.
@@ -111,6 +128,9 @@ pub(crate) fn assert_draft(draft: &Draft<'_>) {
             let broken = broken.of(id);
             assert_eq!(None, Some(&broken), "a decision breaks a law; nothing was written");
         }
+    }
+    if let Err(broken) = runs::check_draft(draft) {
+        assert_eq!(None, Some(&broken), "a decision breaks a law; nothing was written");
     }
 }
 
@@ -156,9 +176,10 @@ fn check_task(task: &Task) -> Result<(), Violation> {
 /// The laws of one step.
 fn check_step(before: Option<&Task>, after: &Task) -> Result<(), Violation> {
     let Some(before) = before else {
-        return hold(Law::OnlyLegalSteps, after.name() == StateName::Waiting, || {
-            format!("it begins as {}", after.name())
-        });
+        // A run may need a task no more in the very record in which it made it.
+        let begins = after.name() == StateName::Waiting
+            || (after.in_run && after.name() == StateName::Canceled);
+        return hold(Law::OnlyLegalSteps, begins, || format!("it begins as {}", after.name()));
     };
     let (from, to) = (before.name(), after.name());
     // Several items of one record may touch a task: a lease that was released can be reported

@@ -16,6 +16,7 @@ pub mod codec;
 pub mod command;
 mod decide;
 pub mod event;
+pub mod history;
 pub mod id;
 pub mod invariant;
 pub mod limits;
@@ -29,6 +30,7 @@ pub mod state;
 pub mod terms;
 pub mod time;
 pub mod transition;
+mod workflow;
 
 pub use apply::apply;
 pub use decide::{Verdict, decide};

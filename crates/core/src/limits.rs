@@ -4,6 +4,27 @@
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 /// One encoded record, in bytes. Commands that would need a larger one are refused.
 pub const RECORD_BYTES_MAX: usize = 8 << 20;
+/// What the decisions about runs may take in one record, in bytes: with the item that they belong
+/// to they stay below the bound of a record. Beyond it a token fails with `LIMIT_RECORD`.
+pub const CASCADE_BYTES_MAX: usize = 6 << 20;
+/// Bytes of a sweep's record after which the rest waits for the next one.
+pub const SWEEP_BYTES_MAX: usize = 1 << 20;
+/// Context and outputs that a scope of a run reads, in bytes (`LIMIT_CONTEXT`).
+pub const CONTEXT_BYTES_MAX: usize = 4 << 20;
+/// Branches that begin in one record; the rest waits for the next one.
+pub const BRANCHES_BEGUN_MAX: u32 = 1_000;
+/// Runs above each other.
+pub const CHILD_DEPTH_MAX: u32 = 32;
+/// Signals that a run keeps until somebody waits for them.
+pub const SIGNALS_KEPT_MAX: usize = 1_000;
+/// Signals with an id that a run takes.
+pub const SIGNAL_IDS_MAX: usize = 10_000;
+/// Bytes of a signal's id and of its correlation.
+pub const SIGNAL_TEXT_BYTES_MAX: usize = 256;
+/// Versions of one workflow.
+pub const WORKFLOW_VERSIONS_MAX: u32 = 10_000;
+/// Workflows that exist at a time.
+pub const WORKFLOWS_MAX: usize = 10_000;
 /// Tasks in one submit, and reports in one request.
 pub const BATCH_ITEMS_MAX: usize = 10_000;
 /// Leases given to one request.

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::limits::{
-    CODE_BYTES_MAX, KEY_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX, TAG_BYTES_MAX,
+    CODE_BYTES_MAX, KEY_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX, SIGNAL_TEXT_BYTES_MAX,
+    TAG_BYTES_MAX,
 };
 
 /// A request that must be mended before it can be decided.
@@ -147,6 +148,16 @@ text! {
     /// The right side of a tag.
     TagValue,
     Grammar { what: "tag value", bytes_max: TAG_BYTES_MAX, empty: Empty::Allowed, slash: Slash::Allowed }
+}
+text! {
+    /// A signal's id or correlation.
+    SignalText,
+    Grammar {
+        what: "signal id or correlation",
+        bytes_max: SIGNAL_TEXT_BYTES_MAX,
+        empty: Empty::Allowed,
+        slash: Slash::Allowed,
+    }
 }
 text! {
     /// A failure's code, for programs.

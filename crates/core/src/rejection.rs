@@ -2,9 +2,14 @@
 //! page in the book.
 
 use std::fmt;
+use std::sync::Arc;
 
-use crate::id::{ID_MAX, LeaseId, TaskId};
-use crate::limits::{ID_JUMP, QUEUES_MAX, RECORD_BYTES_MAX};
+use crate::event::RunState;
+use crate::id::{ID_MAX, LeaseId, RunId, TaskId};
+use crate::limits::{
+    ID_JUMP, QUEUES_MAX, RECORD_BYTES_MAX, SIGNAL_IDS_MAX, SIGNALS_KEPT_MAX, WORKFLOW_VERSIONS_MAX,
+    WORKFLOWS_MAX,
+};
 use crate::name::TaskKey;
 use crate::state::StateName;
 
@@ -74,6 +79,56 @@ pub enum Rejection {
         /// The lease that would come next.
         next_lease_id: LeaseId,
     },
+    /// No such run, or no longer.
+    RunNotFound {
+        /// The id that was asked for.
+        run_id: RunId,
+    },
+    /// No such workflow, or not in that version.
+    WorkflowNotFound {
+        /// The name that was asked for.
+        name: Arc<str>,
+        /// The version that was asked for, if one was.
+        version: Option<u32>,
+    },
+    /// The run's definition has no node that waits for this signal.
+    SignalUnknown {
+        /// The run.
+        run_id: RunId,
+        /// The signal's name.
+        name: Arc<str>,
+    },
+    /// The run is over.
+    RunOver {
+        /// The run.
+        run_id: RunId,
+        /// How it ended.
+        state: RunState,
+    },
+    /// The task belongs to a run, which has gone on without it.
+    TaskOfRun {
+        /// The task.
+        task_id: TaskId,
+        /// Its run.
+        run_id: RunId,
+    },
+    /// The run keeps as many signals as it may.
+    SignalsFull {
+        /// The run.
+        run_id: RunId,
+    },
+    /// An input or payload that its schema does not allow.
+    InputInvalid {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The workflow has as many versions as it may have.
+    TooManyVersions {
+        /// The workflow.
+        name: Arc<str>,
+    },
+    /// There are as many workflows as there may be.
+    TooManyWorkflows,
     /// More bytes than one record may have.
     RecordTooLarge {
         /// How many there are, at least.
@@ -86,12 +141,20 @@ impl Rejection {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Rejection::TaskNotFound { .. } => "not_found",
+            Rejection::TaskNotFound { .. }
+            | Rejection::RunNotFound { .. }
+            | Rejection::WorkflowNotFound { .. }
+            | Rejection::SignalUnknown { .. } => "not_found",
             Rejection::LeaseLost { .. } => "lease_lost",
             Rejection::TaskTerminal { .. } => "task_terminal",
             Rejection::NotRetryable { .. }
             | Rejection::KeyConflict { .. }
-            | Rejection::KeyTwice { .. } => "conflict",
+            | Rejection::KeyTwice { .. }
+            | Rejection::RunOver { .. }
+            | Rejection::TaskOfRun { .. } => "conflict",
+            Rejection::SignalsFull { .. } => "overloaded",
+            Rejection::InputInvalid { .. } => "invalid_request",
+            Rejection::TooManyVersions { .. } | Rejection::TooManyWorkflows => "too_many_workflows",
             Rejection::TooManyQueues { .. } => "too_many_queues",
             Rejection::IdsExhausted { .. } => "ids_exhausted",
             Rejection::BatchTooLarge { .. } | Rejection::RecordTooLarge { .. } => {
@@ -146,6 +209,41 @@ impl fmt::Display for Rejection {
                 f,
                 "the request has {items} items; at most {items_max} are allowed, so split it"
             ),
+            Rejection::RunNotFound { run_id } => write!(
+                f,
+                "there is no run {run_id}; it never existed, or was purged after its retention"
+            ),
+            Rejection::WorkflowNotFound { name, version: None } => {
+                write!(f, "there is no workflow {name:?}; put its definition first")
+            }
+            Rejection::WorkflowNotFound { name, version: Some(version) } => {
+                write!(f, "there is no version {version} of workflow {name:?}")
+            }
+            Rejection::SignalUnknown { run_id, name } => write!(
+                f,
+                "run {run_id} has no node that waits for a signal {name:?}; look at its definition"
+            ),
+            Rejection::RunOver { run_id, state } => {
+                write!(f, "run {run_id} is {state}; nothing reaches it any more")
+            }
+            Rejection::TaskOfRun { task_id, run_id } => write!(
+                f,
+                "task {task_id} belongs to run {run_id}, which has gone on without it; start a new \
+                 run"
+            ),
+            Rejection::SignalsFull { run_id } => write!(
+                f,
+                "run {run_id} keeps {SIGNALS_KEPT_MAX} signals that nobody waits for, or took \
+                 {SIGNAL_IDS_MAX} with an id; come back when some were used"
+            ),
+            Rejection::InputInvalid { message } => f.write_str(message),
+            Rejection::TooManyVersions { name } => write!(
+                f,
+                "workflow {name:?} has {WORKFLOW_VERSIONS_MAX} versions already; use another name"
+            ),
+            Rejection::TooManyWorkflows => {
+                write!(f, "there are {WORKFLOWS_MAX} workflows already; use a name that exists")
+            }
             Rejection::RecordTooLarge { bytes } => write!(
                 f,
                 "the request needs {bytes} bytes in the log; at most {RECORD_BYTES_MAX} are \

@@ -1,10 +1,11 @@
 //! What an observer is told: the transitions in a record, worked out from the record alone.
 
 use crate::event::{
-    About, CancelRequested, Created, DeadlinePassed, Event, Expired, Granted, LeaseReleased,
-    Record, Report, TaskCancelled, TaskCompleted, TaskFailed, TaskRetried,
+    About, CancelRequested, Created, DeadlinePassed, Decision, Event, Expired, Granted,
+    LeaseReleased, Record, Report, RunBegun, RunState, Step, Stopped, StoppedTasks, TaskCancelled,
+    TaskCompleted, TaskFailed, TaskRetried, TimerFired,
 };
-use crate::id::{LeaseId, Lsn, TaskId};
+use crate::id::{LeaseId, Lsn, RunId, TaskId};
 use crate::name::Text;
 use crate::state::StateName;
 use crate::terms::Priority;
@@ -39,44 +40,236 @@ pub struct Transition<'a> {
     pub reason: Option<&'a str>,
     /// The record before this one in the task's history.
     pub previous: Lsn,
+    /// The run that the task belongs to.
+    pub run_id: Option<RunId>,
 }
 
-/// The transitions of a record, in the order in which they happened.
+/// One run's step, as it is streamed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunTransition<'a> {
+    /// Its place among all that is told of its record: with the LSN, its name.
+    pub index: usize,
+    /// What happened: `RunStarted`, `SignalReceived` or `RunFinished`.
+    pub event: &'static str,
+    /// To which run.
+    pub run_id: RunId,
+    /// Its workflow, when it begins.
+    pub workflow: Option<&'a str>,
+    /// The run that it is a child of, when it begins.
+    pub parent: Option<RunId>,
+    /// The state after, if it changed.
+    pub to: Option<RunState>,
+    /// The signal's name.
+    pub signal: Option<&'a str>,
+    /// Why it could not go on, for programs.
+    pub code: Option<&'a str>,
+}
+
+/// One step of a task or of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told<'a> {
+    /// Of a task.
+    Task(Transition<'a>),
+    /// Of a run.
+    Run(RunTransition<'a>),
+}
+
+/// The transitions of tasks in a record, in the order in which they happened.
 #[must_use]
 pub fn transitions<'a>(record: &'a Record<'_>) -> Vec<Transition<'a>> {
-    let mut told: Vec<_> = match &record.event {
-        Event::TaskCreated(event) => event.tasks.iter().map(created).collect(),
-        Event::LeaseGranted(event) => {
-            event.grants.iter().map(|item| granted(item, &event.worker)).collect()
-        }
-        Event::LeaseExpired(event) => event.leases.iter().map(expired).collect(),
-        Event::LeaseReleased(item) => vec![released(item)],
-        Event::TaskCompleted(item) => vec![completed(item)],
-        Event::TaskFailed(item) => vec![failed(item)],
-        Event::TaskCancelled(item) => vec![reported_late(item)],
-        Event::ReportsApplied(event) => event.reports.iter().filter_map(report).collect(),
-        Event::CancelRequested(item) => vec![cancel_requested(item)],
-        Event::TaskRetried(item) => vec![retried(item)],
-        Event::TimerFired(event) => event.deadlines.iter().map(deadline_passed).collect(),
-        // A heartbeat, a setting, a purge and a jump of the counters change no task's state.
-        Event::LeaseExtended(_)
-        | Event::QueueConfigured(_)
-        | Event::TasksPurged(_)
-        | Event::IdsSkipped(_) => Vec::new(),
-    };
-    for (index, transition) in told.iter_mut().enumerate() {
-        transition.index = index;
-    }
-    told
+    let told = told(record).into_iter();
+    told.filter_map(|told| match told {
+        Told::Task(transition) => Some(transition),
+        Told::Run(_) => None,
+    })
+    .collect()
 }
 
-fn report<'a>(report: &'a Report<'_>) -> Option<Transition<'a>> {
-    match report {
-        Report::LeaseExtended(_) => None,
-        Report::TaskCompleted(item) => Some(completed(item)),
-        Report::TaskFailed(item) => Some(failed(item)),
-        Report::LeaseReleased(item) => Some(released(item)),
-        Report::TaskCancelled(item) => Some(reported_late(item)),
+/// All that a record tells of tasks and runs, in the order in which it happened.
+#[must_use]
+pub fn told<'a>(record: &'a Record<'_>) -> Vec<Told<'a>> {
+    let mut teller = Teller { told: Vec::new() };
+    teller.event(&record.event);
+    for (at, told) in teller.told.iter_mut().enumerate() {
+        match told {
+            Told::Task(transition) => transition.index = at,
+            Told::Run(transition) => transition.index = at,
+        }
+    }
+    teller.told
+}
+
+struct Teller<'a> {
+    told: Vec<Told<'a>>,
+}
+
+impl<'a> Teller<'a> {
+    fn task(&mut self, transition: Transition<'a>) {
+        self.told.push(Told::Task(transition));
+    }
+
+    fn event(&mut self, event: &'a Event<'_>) {
+        match event {
+            Event::TaskCreated(event) => event.tasks.iter().for_each(|it| self.task(created(it))),
+            Event::LeaseGranted(event) => {
+                event.grants.iter().for_each(|item| self.task(granted(item, &event.worker)));
+            }
+            Event::LeaseExpired(event) => {
+                for item in &event.leases {
+                    self.task(expired(item));
+                    self.cascade(&item.cascade);
+                }
+            }
+            Event::LeaseReleased(item) => self.released(item),
+            Event::TaskCompleted(item) => self.completed(item),
+            Event::TaskFailed(item) => self.failed(item),
+            Event::TaskCancelled(item) => self.task(reported_late(item)),
+            Event::ReportsApplied(event) => event.reports.iter().for_each(|it| self.report(it)),
+            Event::CancelRequested(item) => {
+                self.task(cancel_requested(item));
+                self.cascade(&item.cascade);
+            }
+            Event::TaskRetried(item) => self.task(retried(item)),
+            Event::TimerFired(event) => self.timer_fired(event),
+            Event::RunStarted(event) => {
+                self.run_started(&event.run);
+                self.cascade(&event.cascade);
+            }
+            Event::SignalReceived(item) => {
+                let step = run_step("SignalReceived", item.run_id);
+                let signal = Some(item.name.as_str());
+                self.told.push(Told::Run(RunTransition { signal, ..step }));
+                self.cascade(&item.cascade);
+            }
+            Event::RunCancelRequested(event) => self.cascade(&event.cascade),
+            Event::DispatchContinued(event) => self.cascade(&event.cascade),
+            // A heartbeat, a setting, a definition, a purge and a jump of the counters change no
+            // state of a task or a run.
+            Event::LeaseExtended(_)
+            | Event::QueueConfigured(_)
+            | Event::TasksPurged(_)
+            | Event::WorkflowRegistered(_)
+            | Event::IdsSkipped(_) => {}
+        }
+    }
+
+    fn report(&mut self, report: &'a Report<'_>) {
+        match report {
+            Report::LeaseExtended(_) => {}
+            Report::TaskCompleted(item) => self.completed(item),
+            Report::TaskFailed(item) => self.failed(item),
+            Report::LeaseReleased(item) => self.released(item),
+            Report::TaskCancelled(item) => self.task(reported_late(item)),
+        }
+    }
+
+    fn completed(&mut self, item: &'a TaskCompleted<'_>) {
+        self.task(completed(item));
+        self.cascade(&item.cascade);
+    }
+
+    fn failed(&mut self, item: &'a TaskFailed<'_>) {
+        self.task(failed(item));
+        self.cascade(&item.cascade);
+    }
+
+    fn released(&mut self, item: &'a LeaseReleased<'_>) {
+        self.task(released(item));
+        self.cascade(&item.cascade);
+    }
+
+    fn timer_fired(&mut self, event: &'a TimerFired<'_>) {
+        for item in &event.deadlines {
+            self.task(deadline_passed(item));
+            self.cascade(&item.cascade);
+        }
+        event.runs.iter().for_each(|item| self.cascade(&item.cascade));
+        event.joins.iter().for_each(|item| self.cascade(&item.cascade));
+        event.nodes.iter().chain(&event.timers).for_each(|item| self.cascade(&item.cascade));
+    }
+
+    fn run_started(&mut self, run: &'a RunBegun<'_>) {
+        let step = run_step("RunStarted", run.run_id);
+        self.told.push(Told::Run(RunTransition {
+            workflow: Some(run.workflow.as_str()),
+            parent: Some(run.parent).filter(|parent| parent.is_some()),
+            to: Some(RunState::Running),
+            ..step
+        }));
+    }
+
+    fn cascade(&mut self, decisions: &'a [Decision<'_>]) {
+        for decision in decisions {
+            match &decision.step {
+                Step::MarkForDispatch(step) => {
+                    let tasks = step.tokens.iter().filter_map(|item| item.task.as_ref());
+                    tasks.for_each(|item| self.task(created(item)));
+                }
+                Step::CancelTokens(step) => {
+                    for tasks in &step.tasks {
+                        let told = tasks.tasks.iter();
+                        told.for_each(|it| self.task(stopped(tasks, it, decision.run_id)));
+                    }
+                }
+                Step::StartChild(step) => self.run_started(&step.run),
+                Step::FinishRun(step) => {
+                    let error = step.error.as_ref().and_then(|error| error.0.as_map());
+                    let code = error.and_then(|error| error.get("code")?.as_text());
+                    let finished = run_step("RunFinished", decision.run_id);
+                    let to = Some(step.state);
+                    self.told.push(Told::Run(RunTransition { to, code, ..finished }));
+                }
+                Step::CreateTokens(_)
+                | Step::OpenGroup(_)
+                | Step::CreateFanInToken(_)
+                | Step::ActivateFanInToken(_)
+                | Step::UpdateTokenStates(_)
+                | Step::SettleBranch(_)
+                | Step::ApplyNodeOutput(_)
+                | Step::SetContext(_)
+                | Step::MergeBranches(_)
+                | Step::DropBranches(_)
+                | Step::SetTimer(_)
+                | Step::TakeSignal(_) => {}
+            }
+        }
+    }
+}
+
+fn run_step(event: &'static str, run_id: RunId) -> RunTransition<'static> {
+    RunTransition {
+        index: 0,
+        event,
+        run_id,
+        workflow: None,
+        parent: None,
+        to: None,
+        signal: None,
+        code: None,
+    }
+}
+
+fn stopped<'a>(
+    tasks: &'a StoppedTasks<'_>,
+    item: &'a Stopped<'_>,
+    run_id: RunId,
+) -> Transition<'a> {
+    let worker = Some(item.worker.as_str()).filter(|name| !name.is_empty());
+    Transition {
+        index: 0,
+        event: "CancelRequested",
+        task_id: item.task_id,
+        queue: tasks.queue.as_str(),
+        from: Some(item.from),
+        to: StateName::Canceled,
+        worker,
+        lease_id: Some(item.lease_id).filter(|lease| lease.is_some()),
+        attempt: item.attempt,
+        priority: tasks.priority,
+        code: None,
+        reason: None,
+        previous: item.previous,
+        run_id: Some(run_id),
     }
 }
 
@@ -100,6 +293,7 @@ fn step<'a>(
         code: None,
         reason: None,
         previous: about.previous,
+        run_id: Some(about.run_id).filter(|run| run.is_some()),
     }
 }
 
@@ -126,6 +320,7 @@ fn created<'a>(item: &'a Created<'_>) -> Transition<'a> {
         code: None,
         reason: None,
         previous: Lsn::NONE,
+        run_id: item.run.as_ref().map(|link| link.run_id),
     }
 }
 

@@ -7,6 +7,9 @@ mod oracle {
     include!("oracle/tenure.log.v1.rs");
 }
 
+#[path = "codec_runs/mod.rs"]
+mod runs;
+
 use oracle::record::Event as Wire;
 use oracle::report::Report as WireReport;
 use proptest::collection::vec;
@@ -15,7 +18,7 @@ use proptest::prelude::*;
 use prost::Message;
 use tenure_core::codec::{self, FORMAT_VERSION};
 use tenure_core::event::*;
-use tenure_core::id::{LeaseId, Lsn, TaskId};
+use tenure_core::id::{LeaseId, Lsn, RunId, TaskId};
 use tenure_core::name::Text;
 use tenure_core::state::StateName;
 use tenure_core::terms::{Backoff, BackoffKind, Priority};
@@ -121,9 +124,9 @@ fn state() -> impl Strategy<Value = i32> {
 }
 
 fn about() -> impl Strategy<Value = Option<oracle::About>> {
-    let parts = (number(), text(), -100..=100_i32, small(), number());
-    parts.prop_map(|(task_id, queue, priority, attempt, previous)| {
-        Some(oracle::About { task_id, queue, priority, attempt, previous })
+    let parts = (number(), text(), -100..=100_i32, small(), number(), number());
+    parts.prop_map(|(task_id, queue, priority, attempt, previous, run_id)| {
+        Some(oracle::About { task_id, queue, priority, attempt, previous, run_id })
     })
 }
 
@@ -160,6 +163,7 @@ fn created() -> impl Strategy<Value = oracle::Created> {
             tags,
             deadline_at,
             clock,
+            run: None,
         }
     })
 }
@@ -185,19 +189,20 @@ fn expired() -> impl Strategy<Value = oracle::Expired> {
             to,
             expiries,
             cause,
+            cascade: Vec::new(),
         },
     )
 }
 
 fn released() -> impl Strategy<Value = oracle::LeaseReleased> {
     (about(), number(), text(), state()).prop_map(|(about, lease_id, worker, to)| {
-        oracle::LeaseReleased { about, lease_id, worker, to }
+        oracle::LeaseReleased { about, lease_id, worker, to, cascade: Vec::new() }
     })
 }
 
 fn completed() -> impl Strategy<Value = oracle::TaskCompleted> {
     (about(), number(), text(), bytes()).prop_map(|(about, lease_id, worker, output)| {
-        oracle::TaskCompleted { about, lease_id, worker, output }
+        oracle::TaskCompleted { about, lease_id, worker, output, cascade: Vec::new() }
     })
 }
 
@@ -212,6 +217,7 @@ fn failed() -> impl Strategy<Value = oracle::TaskFailed> {
             not_before,
             code,
             reason,
+            cascade: Vec::new(),
         },
     )
 }
@@ -245,6 +251,7 @@ fn cancel_requested() -> impl Strategy<Value = oracle::CancelRequested> {
             lease_id,
             expires_at,
             revoke_at,
+            cascade: Vec::new(),
         },
     )
 }
@@ -257,6 +264,7 @@ fn deadline() -> impl Strategy<Value = oracle::DeadlinePassed> {
             worker,
             lease_id,
             deadline_at,
+            cascade: Vec::new(),
         },
     )
 }
@@ -272,8 +280,9 @@ fn record() -> impl Strategy<Value = oracle::Record> {
             let settings = Some(oracle::QueueSettings { paused, retention_ms });
             Wire::QueueConfigured(oracle::QueueConfigured { queue, settings })
         });
-    let skipped = (number(), number()).prop_map(|(next_task_id, next_lease_id)| {
-        Wire::IdsSkipped(oracle::IdsSkipped { next_task_id, next_lease_id })
+    let skipped = (number(), number(), number());
+    let skipped = skipped.prop_map(|(next_task_id, next_lease_id, next_run_id)| {
+        Wire::IdsSkipped(oracle::IdsSkipped { next_task_id, next_lease_id, next_run_id })
     });
     let granted = (text(), vec(granted(), 0..4))
         .prop_map(|(worker, grants)| Wire::LeaseGranted(oracle::LeaseGranted { worker, grants }));
@@ -290,10 +299,12 @@ fn record() -> impl Strategy<Value = oracle::Record> {
             .prop_map(|reports| Wire::ReportsApplied(oracle::ReportsApplied { reports })),
         cancel_requested().prop_map(Wire::CancelRequested),
         retried,
-        vec(deadline(), 0..4)
-            .prop_map(|deadlines| Wire::TimerFired(oracle::TimerFired { deadlines })),
+        vec(deadline(), 0..4).prop_map(|deadlines| {
+            Wire::TimerFired(oracle::TimerFired { deadlines, ..Default::default() })
+        }),
         configured,
-        vec(number(), 0..50).prop_map(|tasks| Wire::TasksPurged(oracle::TasksPurged { tasks })),
+        (vec(number(), 0..50), vec(number(), 0..5))
+            .prop_map(|(tasks, runs)| Wire::TasksPurged(oracle::TasksPurged { tasks, runs })),
         skipped,
     ];
     (number(), number(), event).prop_map(|(lsn, at, event)| oracle::Record {
@@ -333,6 +344,7 @@ fn from_wire(record: &oracle::Record) -> Record<'_> {
             lease_id: LeaseId(e.lease_id),
             expires_at: Timestamp(e.expires_at),
             revoke_at: Timestamp(e.revoke_at),
+            cascade: Vec::new(),
         }),
         Wire::TaskRetried(e) => Event::TaskRetried(TaskRetried {
             about: our_about(e.about.as_ref()),
@@ -342,6 +354,7 @@ fn from_wire(record: &oracle::Record) -> Record<'_> {
         }),
         Wire::TimerFired(e) => Event::TimerFired(TimerFired {
             deadlines: e.deadlines.iter().map(our_deadline).collect(),
+            ..TimerFired::default()
         }),
         Wire::QueueConfigured(e) => {
             let settings = e.settings.as_ref().unwrap();
@@ -349,13 +362,20 @@ fn from_wire(record: &oracle::Record) -> Record<'_> {
             let settings = QueueSettings { paused, retention_ms };
             Event::QueueConfigured(QueueConfigured { queue: our_text(&e.queue), settings })
         }
-        Wire::TasksPurged(e) => {
-            Event::TasksPurged(TasksPurged { tasks: e.tasks.iter().copied().map(TaskId).collect() })
-        }
+        Wire::TasksPurged(e) => Event::TasksPurged(TasksPurged {
+            tasks: e.tasks.iter().copied().map(TaskId).collect(),
+            runs: e.runs.iter().copied().map(RunId).collect(),
+        }),
         Wire::IdsSkipped(e) => Event::IdsSkipped(IdsSkipped {
             next_task_id: TaskId(e.next_task_id),
             next_lease_id: LeaseId(e.next_lease_id),
+            next_run_id: RunId(e.next_run_id),
         }),
+        Wire::WorkflowRegistered(_)
+        | Wire::RunStarted(_)
+        | Wire::SignalReceived(_)
+        | Wire::RunCancelRequested(_)
+        | Wire::DispatchContinued(_) => unreachable!("runs have a strategy of their own"),
     };
     Record { lsn: Lsn(record.lsn), at: Timestamp(record.at), event }
 }
@@ -384,6 +404,7 @@ fn our_about(about: Option<&oracle::About>) -> About<'_> {
         priority: our_priority(about.priority),
         attempt: about.attempt,
         previous: Lsn(about.previous),
+        run_id: RunId(about.run_id),
     }
 }
 
@@ -394,7 +415,7 @@ fn our_created(item: &oracle::Created) -> Created<'_> {
         task_id: TaskId(item.task_id),
         queue: our_text(&item.queue),
         priority: our_priority(item.priority),
-        payload: &item.payload,
+        payload: item.payload.as_slice().into(),
         not_before: Timestamp(item.not_before),
         lease_ms: item.lease_ms,
         max_attempts: our_count(item.max_attempts),
@@ -415,6 +436,7 @@ fn our_created(item: &oracle::Created) -> Created<'_> {
             .collect(),
         deadline_at: Timestamp(item.deadline_at),
         clock: [Clock::Log, Clock::Wall][item.clock as usize],
+        run: None,
     }
 }
 
@@ -444,6 +466,7 @@ fn our_expired(item: &oracle::Expired) -> Expired<'_> {
         to: our_state(item.to),
         expiries: our_count(item.expiries),
         cause: causes[item.cause as usize],
+        cascade: Vec::new(),
     }
 }
 
@@ -453,6 +476,7 @@ fn our_released(item: &oracle::LeaseReleased) -> LeaseReleased<'_> {
         lease_id: LeaseId(item.lease_id),
         worker: our_text(&item.worker),
         to: our_state(item.to),
+        cascade: Vec::new(),
     }
 }
 
@@ -462,6 +486,7 @@ fn our_completed(item: &oracle::TaskCompleted) -> TaskCompleted<'_> {
         lease_id: LeaseId(item.lease_id),
         worker: our_text(&item.worker),
         output: &item.output,
+        cascade: Vec::new(),
     }
 }
 
@@ -475,6 +500,7 @@ fn our_failed(item: &oracle::TaskFailed) -> TaskFailed<'_> {
         not_before: Timestamp(item.not_before),
         code: our_text(&item.code),
         reason: our_text(&item.reason),
+        cascade: Vec::new(),
     }
 }
 
@@ -503,5 +529,6 @@ fn our_deadline(item: &oracle::DeadlinePassed) -> DeadlinePassed<'_> {
         worker: our_text(&item.worker),
         lease_id: LeaseId(item.lease_id),
         deadline_at: Timestamp(item.deadline_at),
+        cascade: Vec::new(),
     }
 }

@@ -71,7 +71,7 @@ pub fn status_of(code: &str) -> StatusCode {
         "log_trimmed" => StatusCode::GONE,
         "payload_too_large" => StatusCode::PAYLOAD_TOO_LARGE,
         "bad_host" => StatusCode::MISDIRECTED_REQUEST,
-        "overloaded" | "too_many_queues" => StatusCode::TOO_MANY_REQUESTS,
+        "overloaded" | "too_many_queues" | "too_many_workflows" => StatusCode::TOO_MANY_REQUESTS,
         "unavailable" => StatusCode::SERVICE_UNAVAILABLE,
         "disk_full" => StatusCode::INSUFFICIENT_STORAGE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,

@@ -107,7 +107,13 @@ pub(crate) fn items<'r>(record: &'r Record<'r>) -> Vec<Item<'r>> {
             passed.collect()
         }
         Event::QueueConfigured(_) => vec![Item::Configured],
-        Event::IdsSkipped(_) => Vec::new(),
+        // The book is about tasks; nothing here starts a run yet.
+        Event::IdsSkipped(_)
+        | Event::WorkflowRegistered(_)
+        | Event::RunStarted(_)
+        | Event::SignalReceived(_)
+        | Event::RunCancelRequested(_)
+        | Event::DispatchContinued(_) => Vec::new(),
         Event::TasksPurged(event) => event.tasks.iter().map(|id| Item::Purged(*id)).collect(),
     }
 }

@@ -213,6 +213,11 @@ fn command_name(command: &Command) -> &'static str {
         Command::ConfigureQueue(_) => "ConfigureQueue",
         Command::PurgeTasks(_) => "PurgeTasks",
         Command::SkipIds => "SkipIds",
+        Command::RegisterWorkflow(_) => "RegisterWorkflow",
+        Command::StartRun(_) => "StartRun",
+        Command::CancelRun(_) => "CancelRun",
+        Command::SignalRun(_) => "SignalRun",
+        Command::ContinueDispatch => "ContinueDispatch",
     }
 }
 
@@ -253,5 +258,14 @@ fn rejection_name(rejection: &Rejection) -> &'static str {
         Rejection::BatchTooLarge { .. } => "BatchTooLarge",
         Rejection::RecordTooLarge { .. } => "RecordTooLarge",
         Rejection::IdsExhausted { .. } => "IdsExhausted",
+        Rejection::RunNotFound { .. } => "RunNotFound",
+        Rejection::WorkflowNotFound { .. } => "WorkflowNotFound",
+        Rejection::SignalUnknown { .. } => "SignalUnknown",
+        Rejection::RunOver { .. } => "RunOver",
+        Rejection::TaskOfRun { .. } => "TaskOfRun",
+        Rejection::SignalsFull { .. } => "SignalsFull",
+        Rejection::InputInvalid { .. } => "InputInvalid",
+        Rejection::TooManyVersions { .. } => "TooManyVersions",
+        Rejection::TooManyWorkflows => "TooManyWorkflows",
     }
 }

@@ -9,6 +9,7 @@ use tenure_core::event::{
     LeaseReleased, QueueConfigured, Record, Report, TaskCancelled, TaskCompleted, TaskFailed,
     TaskRetried,
 };
+use tenure_core::history;
 use tenure_core::id::LeaseId;
 use tenure_core::name::Text;
 use tenure_core::state::StateName;
@@ -28,6 +29,7 @@ pub(super) fn record(record: &Record<'_>) -> impl fmt::Display {
         .with("at", moment(record.at))
         .with("event", record.event.name())
         .and(&event(&record.event))
+        .and(&decisions(&record.event))
 }
 
 fn event(event: &Event<'_>) -> Object {
@@ -47,16 +49,56 @@ fn event(event: &Event<'_>) -> Object {
         Event::CancelRequested(item) => cancel_requested(item),
         Event::TaskRetried(item) => retried(item),
         Event::TimerFired(event) => {
+            let due =
+                |run: u64, name, id: u32| Object::default().with("run_id", run).with(name, id);
+            let runs = event.runs.iter().map(|it| Object::default().with("run_id", it.run_id.0));
+            let joins = event.joins.iter().map(|it| due(it.run_id.0, "group", it.group.0));
+            let nodes = event.nodes.iter().map(|it| due(it.run_id.0, "token", it.token.0));
+            let timers = event.timers.iter().map(|it| due(it.run_id.0, "token", it.token.0));
             many("deadlines", event.deadlines.iter().map(deadline_passed).collect())
+                .and_some("runs", runs.collect())
+                .and_some("joins", joins.collect())
+                .and_some("nodes", nodes.collect())
+                .and_some("timers", timers.collect())
         }
         Event::QueueConfigured(item) => configured(item),
         Event::IdsSkipped(item) => Object::default()
             .with("next_task_id", item.next_task_id.0)
-            .with("next_lease_id", item.next_lease_id.0),
+            .with("next_lease_id", item.next_lease_id.0)
+            .with("next_run_id", item.next_run_id.0),
         Event::TasksPurged(event) => {
             let tasks: Vec<_> = event.tasks.iter().map(|task| task.0).collect();
-            Object::default().with("tasks", tasks)
+            let runs: Vec<_> = event.runs.iter().map(|run| run.0).collect();
+            Object::default().with("tasks", tasks).with("runs", runs)
         }
+        Event::WorkflowRegistered(item) => Object::default()
+            .with("name", item.name.as_str())
+            .with("version", item.version)
+            .with("definition", value(&item.definition.0)),
+        Event::RunStarted(event) => {
+            Object::default().with("run", value(&history::begun(&event.run)))
+        }
+        Event::SignalReceived(item) => Object::default()
+            .with("run_id", item.run_id.0)
+            .with("name", item.name.as_str())
+            .with("correlation", item.correlation.as_str())
+            .with("signal_id", item.signal_id.as_ref().map(Text::as_str))
+            .with("payload", value(&item.payload.0))
+            .with("token", item.token.0),
+        Event::RunCancelRequested(event) => Object::default().with("run_id", event.run_id.0),
+        Event::DispatchContinued(_) => Object::default(),
+    }
+}
+
+/// What was decided about runs, in order; absent if nothing was.
+fn decisions(event: &Event<'_>) -> Object {
+    let mut decisions = Vec::new();
+    event.each_cascade(|cascade| {
+        decisions.extend(cascade.iter().map(|decision| history::shown(decision).to_json()));
+    });
+    match decisions.is_empty() {
+        true => Object::default(),
+        false => Object::default().with_text("decisions", &format!("[{}]", decisions.join(","))),
     }
 }
 
@@ -70,7 +112,7 @@ fn created(item: &Created<'_>) -> Object {
         .with("task_id", item.task_id.0)
         .with("queue", item.queue.as_str())
         .with("priority", item.priority.get())
-        .with_payload("payload", "payload_base64", item.payload)
+        .with_payload("payload", "payload_base64", &item.payload)
         .with("not_before", moment_or_null(item.not_before))
         .with("clock", clock(item.clock))
         .with("lease_ms", item.lease_ms)
@@ -234,6 +276,14 @@ impl Object {
         self.0.push(':');
         self.0.push_str(json);
         self
+    }
+
+    /// A list that only some records have.
+    fn and_some(self, name: &str, items: Vec<Object>) -> Self {
+        match items.is_empty() {
+            true => self,
+            false => self.with_objects(name, &items),
+        }
     }
 
     fn and(mut self, other: &Object) -> Self {

@@ -33,6 +33,7 @@ fn second_completion() -> Event<'static> {
         lease_id: LeaseId(2),
         worker: Text::Borrowed("ben"),
         output: b"\"again\"",
+        cascade: Vec::new(),
     })
 }
 
@@ -118,7 +119,12 @@ fn a_completion_under_a_lease_that_is_over_is_named() {
 fn what_could_not_be_applied_is_named_and_ends_no_process() {
     let folder = Folder::new("verify-panic");
     Story::lifecycle(&folder);
-    append(&folder, 8, END_MS, Event::TasksPurged(TasksPurged { tasks: vec![TaskId(99)] }));
+    append(
+        &folder,
+        8,
+        END_MS,
+        Event::TasksPurged(TasksPurged { tasks: vec![TaskId(99)], runs: Vec::new() }),
+    );
     assert_eq!(law_broken(&folder, 8), "TasksExist");
 }
 
@@ -140,7 +146,7 @@ fn bytes_that_say_the_same_in_another_way_are_named() {
     let folder = Folder::new("verify-bytes");
     Story::lifecycle(&folder);
     let mut bytes = Vec::new();
-    let event = Event::TasksPurged(TasksPurged { tasks: vec![TaskId(1)] });
+    let event = Event::TasksPurged(TasksPurged { tasks: vec![TaskId(1)], runs: Vec::new() });
     codec::encode(&Record { lsn: Lsn(8), at: Timestamp(END_MS), event }, &mut bytes);
     // The version as two bytes instead of one.
     bytes.splice(1..2, [0x81, 0]);

@@ -1,13 +1,16 @@
 //! What an event does. Nothing is judged here: what the event says is stored, live and on replay
 //! alike. The functions on single items also draft a batch while it is being decided.
 
+pub(crate) mod group;
 pub(crate) mod lease;
 pub(crate) mod queue;
+pub(crate) mod run;
 pub(crate) mod task;
 
-use crate::event::{Event, Record, Report};
+use self::run::Cause;
+use crate::event::{Event, LeaseReleased, Record, Report, TaskCompleted, TaskFailed, TimerFired};
 use crate::id::Lsn;
-use crate::state::{Ledger, State};
+use crate::state::{Ledger, Runs, State};
 use crate::time::Timestamp;
 
 /// The record that a change belongs to.
@@ -40,32 +43,80 @@ fn event(to: &mut State, stamp: Stamp, event: &Event<'_>) {
         }
         Event::LeaseExtended(item) => lease::extended(to, item),
         Event::LeaseExpired(event) => {
-            event.leases.iter().for_each(|item| lease::expired(to, stamp, item));
+            for item in &event.leases {
+                lease::expired(to, stamp, item);
+                run::cascade(to, stamp, &item.cascade, Cause::Nothing);
+            }
         }
-        Event::LeaseReleased(item) => lease::released(to, stamp, item),
-        Event::TaskCompleted(item) => task::completed(to, stamp, item),
-        Event::TaskFailed(item) => task::failed(to, stamp, item),
+        Event::LeaseReleased(item) => released(to, stamp, item),
+        Event::TaskCompleted(item) => completed(to, stamp, item),
+        Event::TaskFailed(item) => failed(to, stamp, item),
         Event::TaskCancelled(item) => task::reported_late(to, stamp, item),
         Event::ReportsApplied(event) => {
             event.reports.iter().for_each(|item| report(to, stamp, item));
         }
-        Event::CancelRequested(item) => task::cancel_requested(to, stamp, item),
-        Event::TaskRetried(item) => task::retried(to, stamp, item),
-        Event::TimerFired(event) => {
-            event.deadlines.iter().for_each(|item| task::deadline_passed(to, stamp, item));
+        Event::CancelRequested(item) => {
+            task::cancel_requested(to, stamp, item);
+            run::cascade(to, stamp, &item.cascade, Cause::Nothing);
         }
+        Event::TaskRetried(item) => task::retried(to, stamp, item),
+        Event::TimerFired(event) => timer_fired(to, stamp, event),
         Event::QueueConfigured(event) => queue::configured(to, event),
-        Event::TasksPurged(event) => event.tasks.iter().for_each(|id| to.purge(*id)),
+        Event::TasksPurged(event) => {
+            event.tasks.iter().for_each(|id| to.purge(*id));
+            event.runs.iter().for_each(|id| to.purge_run(*id));
+        }
         Event::IdsSkipped(item) => to.skip_ids(item),
+        Event::WorkflowRegistered(item) => run::registered(to, stamp, item),
+        Event::RunStarted(event) => {
+            run::begun(to, stamp, &event.run);
+            run::cascade(to, stamp, &event.cascade, Cause::Nothing);
+        }
+        Event::SignalReceived(item) => run::signal_received(to, stamp, item),
+        Event::RunCancelRequested(item) => {
+            run::cascade(to, stamp, &item.cascade, Cause::Nothing);
+        }
+        Event::DispatchContinued(event) => {
+            run::cascade(to, stamp, &event.cascade, Cause::Nothing);
+        }
     }
 }
 
-pub(crate) fn report(to: &mut impl Ledger, stamp: Stamp, report: &Report<'_>) {
+fn report(to: &mut State, stamp: Stamp, report: &Report<'_>) {
     match report {
         Report::LeaseExtended(item) => lease::extended(to, item),
-        Report::TaskCompleted(item) => task::completed(to, stamp, item),
-        Report::TaskFailed(item) => task::failed(to, stamp, item),
-        Report::LeaseReleased(item) => lease::released(to, stamp, item),
+        Report::TaskCompleted(item) => completed(to, stamp, item),
+        Report::TaskFailed(item) => failed(to, stamp, item),
+        Report::LeaseReleased(item) => released(to, stamp, item),
         Report::TaskCancelled(item) => task::reported_late(to, stamp, item),
+    }
+}
+
+fn completed(to: &mut State, stamp: Stamp, item: &TaskCompleted<'_>) {
+    task::completed(to, stamp, item);
+    run::cascade(to, stamp, &item.cascade, Cause::Output(item.output));
+}
+
+fn failed(to: &mut State, stamp: Stamp, item: &TaskFailed<'_>) {
+    task::failed(to, stamp, item);
+    run::cascade(to, stamp, &item.cascade, Cause::Nothing);
+}
+
+fn released(to: &mut State, stamp: Stamp, item: &LeaseReleased<'_>) {
+    lease::released(to, stamp, item);
+    run::cascade(to, stamp, &item.cascade, Cause::Nothing);
+}
+
+/// In the order in which moments that are due together count.
+fn timer_fired(to: &mut State, stamp: Stamp, event: &TimerFired<'_>) {
+    for item in &event.deadlines {
+        task::deadline_passed(to, stamp, item);
+        run::cascade(to, stamp, &item.cascade, Cause::Nothing);
+    }
+    let runs = event.runs.iter().map(|item| &item.cascade);
+    let joins = event.joins.iter().map(|item| &item.cascade);
+    let tokens = event.nodes.iter().chain(&event.timers).map(|item| &item.cascade);
+    for cascade in runs.chain(joins).chain(tokens) {
+        run::cascade(to, stamp, cascade, Cause::Nothing);
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{Stamp, lease};
 use crate::event::{
-    CancelRequested, Created, DeadlinePassed, TaskCancelled, TaskCompleted, TaskFailed, TaskRetried,
+    CancelRequested, Created, DeadlinePassed, Stopped, TaskCancelled, TaskCompleted, TaskFailed,
+    TaskRetried,
 };
 use crate::id::{LeaseId, TaskId};
 use crate::limits::FAILURES_KEPT_MAX;
@@ -38,8 +39,9 @@ pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
         priority: item.priority,
         lease_end: LeaseEnd::Open,
         cancel_requested: false,
+        in_run: item.run.is_some(),
     };
-    to.create(item.task_id, task, cold_part(item), item.payload);
+    to.create(item.task_id, task, cold_part(item), &item.payload);
 }
 
 /// Most tasks have nothing of it.
@@ -48,7 +50,8 @@ fn cold_part(item: &Created<'_>) -> Option<Cold> {
         && item.tags.is_empty()
         && item.backoff.is_none()
         && item.not_before == Timestamp::ZERO
-        && item.timeout_ms.is_none();
+        && item.timeout_ms.is_none()
+        && item.run.is_none();
     if plain {
         return None;
     }
@@ -67,6 +70,7 @@ fn cold_part(item: &Created<'_>) -> Option<Cold> {
         run_at: item.not_before,
         timeout_ms: item.timeout_ms,
         deadline_at: item.deadline_at,
+        run: item.run.as_ref().map(|link| (link.run_id, link.token)),
         ..Cold::default()
     })
 }
@@ -120,6 +124,20 @@ pub(crate) fn cancel_requested(to: &mut impl Ledger, stamp: Stamp, item: &Cancel
         true => to.change_cold(id, |cold| cold.revoke_at = item.revoke_at),
         false => lease::forget_revocation(to, id),
     }
+}
+
+/// Its token is canceled, and the task with it.
+pub(crate) fn stopped(to: &mut impl Ledger, stamp: Stamp, item: &Stopped<'_>) {
+    let id = item.task_id;
+    to.change(id, |task| {
+        task.cancel_requested = true;
+        task.state = TaskState::Canceled { at: stamp.at };
+        task.last_lsn = stamp.lsn;
+        if item.lease_id.is_some() {
+            task.lease_end = LeaseEnd::Taken;
+        }
+    });
+    lease::forget_revocation(to, id);
 }
 
 pub(crate) fn retried(to: &mut impl Ledger, stamp: Stamp, item: &TaskRetried<'_>) {

@@ -49,13 +49,19 @@ pub enum Law {
     KeysAreUnique,
     /// Only a task that has ended is purged.
     OnlyTheEndedIsPurged,
+    /// A run, a token and a group begin once, one after the other, in a run that is live.
+    RunsGrowInOrder,
+    /// A token that has ended never changes, and a run that is over has none that is live.
+    TheEndedStaysEnded,
+    /// A group closes once, and its branches are never more than there are.
+    GroupsCloseOnce,
     /// Applying the records gives what the records say.
     StateFollowsLog,
 }
 
 impl Law {
     /// All of them, in the order in which they are explained.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 26] = [
         Self::NoGapInLsns,
         Self::TimeNeverGoesBack,
         Self::BytesAreTheRecord,
@@ -78,6 +84,9 @@ impl Law {
         Self::DeadlinesHold,
         Self::KeysAreUnique,
         Self::OnlyTheEndedIsPurged,
+        Self::RunsGrowInOrder,
+        Self::TheEndedStaysEnded,
+        Self::GroupsCloseOnce,
         Self::StateFollowsLog,
     ];
 }

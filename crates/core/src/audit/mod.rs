@@ -9,6 +9,7 @@ mod compare;
 mod law;
 mod lease;
 mod names;
+mod run;
 mod summary;
 mod table;
 mod task;
@@ -23,10 +24,11 @@ use std::sync::Arc;
 
 use self::law::{broken, hold};
 use self::names::{NameRef, Names};
+use self::run::Runs;
 use self::table::{Row, Table};
 use crate::codec;
-use crate::event::{About, Event, IdsSkipped, Record, Report};
-use crate::id::{ID_MAX, LeaseId, Lsn, TaskId};
+use crate::event::{About, Event, IdsSkipped, Record, Report, TimerFired};
+use crate::id::{ID_MAX, LeaseId, Lsn, RunId, TaskId};
 use crate::time::Timestamp;
 
 /// An audit under way. It ends with the first violation: what follows that record is not judged.
@@ -42,6 +44,7 @@ pub struct Audit {
     workers: Names,
     /// A tree, because strangers choose the keys: no choice makes a tree slow.
     keys: BTreeMap<(NameRef, Arc<str>), TaskId>,
+    runs: Runs,
     summary: Summary,
     encoded: Vec<u8>,
 }
@@ -65,6 +68,7 @@ impl Audit {
             queues: Names::default(),
             workers: Names::default(),
             keys: BTreeMap::new(),
+            runs: Runs::default(),
             summary: Summary::default(),
             encoded: Vec::new(),
         }
@@ -114,39 +118,99 @@ impl Audit {
                 all(&event.grants, |item| self.granted(&event.worker, item))
             }
             Event::LeaseExtended(item) => self.extended(item),
-            Event::LeaseExpired(event) => all(&event.leases, |item| self.expired(item)),
-            Event::LeaseReleased(item) => self.released(item),
-            Event::TaskCompleted(item) => self.completed(item),
-            Event::TaskFailed(item) => self.failed(item),
+            Event::LeaseExpired(event) => all(&event.leases, |item| {
+                self.expired(item)?;
+                self.cascade(&item.cascade)
+            }),
+            Event::LeaseReleased(item) => {
+                self.released(item)?;
+                self.cascade(&item.cascade)
+            }
+            Event::TaskCompleted(item) => {
+                self.completed(item)?;
+                self.cascade(&item.cascade)
+            }
+            Event::TaskFailed(item) => {
+                self.failed(item)?;
+                self.cascade(&item.cascade)
+            }
             Event::TaskCancelled(item) => self.reported_late(item),
             Event::ReportsApplied(event) => all(&event.reports, |item| self.report(item)),
-            Event::CancelRequested(item) => self.cancel_requested(item),
+            Event::CancelRequested(item) => {
+                self.cancel_requested(item)?;
+                self.cascade(&item.cascade)
+            }
             Event::TaskRetried(item) => self.retried(item),
-            Event::TimerFired(event) => all(&event.deadlines, |item| self.deadline_passed(item)),
+            Event::TimerFired(event) => self.timer_fired(event),
             Event::QueueConfigured(item) => {
                 self.configured(item);
                 Ok(())
             }
-            Event::TasksPurged(event) => all(&event.tasks, |id| self.purged(*id)),
+            Event::TasksPurged(event) => {
+                let says = !event.tasks.is_empty() || !event.runs.is_empty();
+                says_something(says)?;
+                event.tasks.iter().try_for_each(|id| self.purged(*id))?;
+                event.runs.iter().try_for_each(|id| self.run_purged(*id))
+            }
             Event::IdsSkipped(item) => self.ids_skipped(item),
+            Event::WorkflowRegistered(item) => self.registered(item),
+            Event::RunStarted(event) => {
+                self.run_begun(&event.run)?;
+                self.cascade(&event.cascade)
+            }
+            Event::SignalReceived(item) => {
+                self.signaled(item)?;
+                self.cascade(&item.cascade)
+            }
+            Event::RunCancelRequested(event) => {
+                says_something(!event.cascade.is_empty())?;
+                self.cascade(&event.cascade)
+            }
+            Event::DispatchContinued(event) => {
+                says_something(!event.cascade.is_empty())?;
+                self.cascade(&event.cascade)
+            }
         }
+    }
+
+    fn timer_fired(&mut self, event: &TimerFired<'_>) -> Result<(), Violation> {
+        says_something(*event != TimerFired::default())?;
+        for item in &event.deadlines {
+            self.deadline_passed(item)?;
+            self.cascade(&item.cascade)?;
+        }
+        event.runs.iter().try_for_each(|item| self.cascade(&item.cascade))?;
+        event.joins.iter().try_for_each(|item| self.cascade(&item.cascade))?;
+        let tokens = event.nodes.iter().chain(&event.timers);
+        tokens.map(|item| &item.cascade).try_for_each(|cascade| self.cascade(cascade))
     }
 
     fn report(&mut self, report: &Report<'_>) -> Result<(), Violation> {
         match report {
             Report::LeaseExtended(item) => self.extended(item),
-            Report::TaskCompleted(item) => self.completed(item),
-            Report::TaskFailed(item) => self.failed(item),
-            Report::LeaseReleased(item) => self.released(item),
+            Report::TaskCompleted(item) => {
+                self.completed(item)?;
+                self.cascade(&item.cascade)
+            }
+            Report::TaskFailed(item) => {
+                self.failed(item)?;
+                self.cascade(&item.cascade)
+            }
+            Report::LeaseReleased(item) => {
+                self.released(item)?;
+                self.cascade(&item.cascade)
+            }
             Report::TaskCancelled(item) => self.reported_late(item),
         }
     }
 
     fn ids_skipped(&mut self, item: &IdsSkipped) -> Result<(), Violation> {
-        let IdsSkipped { next_task_id, next_lease_id } = *item;
+        let IdsSkipped { next_task_id, next_lease_id, next_run_id } = *item;
+        let runs_ahead =
+            next_run_id == RunId::NONE || (next_run_id > self.runs.next && next_run_id.0 <= ID_MAX);
         let ahead = next_task_id > self.next_task && next_lease_id > self.next_lease;
         let in_range = next_task_id.0 <= ID_MAX && next_lease_id.0 <= ID_MAX;
-        hold(Law::IdsOnlyGrow, ahead && in_range, || {
+        hold(Law::IdsOnlyGrow, ahead && in_range && runs_ahead, || {
             format!(
                 "the next ids jump to task {next_task_id} and lease {next_lease_id} from task {} \
                  and lease {}",
@@ -154,6 +218,7 @@ impl Audit {
             )
         })?;
         (self.next_task, self.next_lease) = (next_task_id, next_lease_id);
+        self.runs.next = self.runs.next.max(next_run_id);
         Ok(())
     }
 
@@ -200,6 +265,10 @@ impl Audit {
 
 /// Every item in turn, of which there must be one: nothing is written that says nothing.
 fn all<T>(items: &[T], one: impl FnMut(&T) -> Result<(), Violation>) -> Result<(), Violation> {
-    hold(Law::RecordsSaySomething, !items.is_empty(), || "the record has no items".to_owned())?;
+    says_something(!items.is_empty())?;
     items.iter().try_for_each(one)
+}
+
+fn says_something(says: bool) -> Result<(), Violation> {
+    hold(Law::RecordsSaySomething, says, || "the record has no items".to_owned())
 }

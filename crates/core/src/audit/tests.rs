@@ -319,6 +319,8 @@ fn every_law_can_be_seen_broken_and_is_named_with_its_record() {
     }
     // These three are not about one record; each has a test of its own below.
     seen.extend([Law::BytesAreTheRecord, Law::EveryGrantEndsOnce, Law::StateFollowsLog]);
+    // These are about runs, which have a story of their own in `tests/runs/laws.rs`.
+    seen.extend([Law::RunsGrowInOrder, Law::TheEndedStaysEnded, Law::GroupsCloseOnce]);
     assert_eq!(seen, BTreeSet::from(Law::ALL));
 }
 

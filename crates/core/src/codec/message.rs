@@ -2,7 +2,9 @@
 //! and its borrowing decoder, with the field numbers in plain sight.
 
 use super::wire::{Malformed, Reader, Wire, put_bytes, put_nested, put_varint};
-use crate::id::{LeaseId, Lsn, TaskId};
+use std::borrow::Cow;
+
+use crate::id::{GroupId, LeaseId, Lsn, RunId, TaskId, TokenId};
 use crate::name::Text;
 use crate::time::Timestamp;
 
@@ -188,6 +190,9 @@ number_field! {
     bool: u64::from, |n: u64| match n { 0 => Some(false), 1 => Some(true), _ => None };
     TaskId: |id: TaskId| id.0, |n: u64| Some(TaskId(n));
     LeaseId: |id: LeaseId| id.0, |n: u64| Some(LeaseId(n));
+    RunId: |id: RunId| id.0, |n: u64| Some(RunId(n));
+    TokenId: |id: TokenId| u64::from(id.0), |n: u64| u32::try_from(n).ok().map(TokenId);
+    GroupId: |id: GroupId| u64::from(id.0), |n: u64| u32::try_from(n).ok().map(GroupId);
     Lsn: |lsn: Lsn| lsn.0, |n: u64| Some(Lsn(n));
     Timestamp: |at: Timestamp| at.0, |n: u64| Some(Timestamp(n));
 }
@@ -222,6 +227,23 @@ impl<'a> Field<'a> for &'a [u8] {
     fn take(&mut self, wire: Wire, from: &mut Reader<'a>) -> Result<(), Malformed> {
         expect_wire(wire, Wire::Bytes)?;
         *self = from.bytes()?;
+        Ok(())
+    }
+}
+
+/// Borrowed when it was read; owned when it was made while deciding.
+impl<'a> Field<'a> for Cow<'a, [u8]> {
+    fn is_default(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn put(&self, tag: u32, out: &mut Vec<u8>) {
+        put_bytes(tag, self, out);
+    }
+
+    fn take(&mut self, wire: Wire, from: &mut Reader<'a>) -> Result<(), Malformed> {
+        expect_wire(wire, Wire::Bytes)?;
+        *self = Cow::Borrowed(from.bytes()?);
         Ok(())
     }
 }
@@ -279,21 +301,36 @@ impl<'a, M: Message<'a>> Field<'a> for Vec<M> {
 }
 
 /// Ids are packed: one key for all of them.
-impl Field<'_> for Vec<TaskId> {
-    fn is_default(&self) -> bool {
-        self.is_empty()
-    }
+macro_rules! packed_field {
+    ($($type:ty: $to:expr, $from:expr;)*) => {$(
+        impl Field<'_> for Vec<$type> {
+            fn is_default(&self) -> bool {
+                self.is_empty()
+            }
 
-    fn put(&self, tag: u32, out: &mut Vec<u8>) {
-        put_nested(tag, out, |out| self.iter().for_each(|id| put_varint(id.0, out)));
-    }
+            fn put(&self, tag: u32, out: &mut Vec<u8>) {
+                put_nested(tag, out, |out| self.iter().for_each(|id| put_varint($to(*id), out)));
+            }
 
-    fn take(&mut self, wire: Wire, from: &mut Reader<'_>) -> Result<(), Malformed> {
-        expect_wire(wire, Wire::Bytes)?;
-        let mut packed = Reader::new(from.bytes()?);
-        while !packed.is_empty() {
-            self.push(TaskId(packed.varint()?));
+            fn take(&mut self, wire: Wire, from: &mut Reader<'_>) -> Result<(), Malformed> {
+                expect_wire(wire, Wire::Bytes)?;
+                let mut packed = Reader::new(from.bytes()?);
+                while !packed.is_empty() {
+                    let number = packed.varint()?;
+                    self.push(
+                        $from(number)
+                            .ok_or_else(|| Malformed::no_such(number, stringify!($type)))?,
+                    );
+                }
+                Ok(())
+            }
         }
-        Ok(())
-    }
+    )*};
+}
+
+packed_field! {
+    TaskId: |id: TaskId| id.0, |n: u64| Some(TaskId(n));
+    RunId: |id: RunId| id.0, |n: u64| Some(RunId(n));
+    TokenId: |id: TokenId| u64::from(id.0), |n: u64| u32::try_from(n).ok().map(TokenId);
+    GroupId: |id: GroupId| u64::from(id.0), |n: u64| u32::try_from(n).ok().map(GroupId);
 }

@@ -25,6 +25,8 @@ const AT: u32 = 3;
 const LEASE_EXPIRED: u32 = 7;
 const CANCEL_REQUESTED: u32 = 13;
 const TIMER_FIRED: u32 = 15;
+const SIGNAL_RECEIVED: u32 = 21;
+const RUN_CANCEL_REQUESTED: u32 = 22;
 
 /// Writes a record at the end of `out`.
 pub fn encode(record: &Record<'_>, out: &mut Vec<u8>) {
@@ -46,13 +48,24 @@ pub fn decode(bytes: &[u8]) -> Result<Record<'_>, Malformed> {
     raise(version, from)
 }
 
-/// Whether a record may be about a leased task that should stop: a cancel, an expiry, a deadline.
+/// Whether a record may be about a leased task that should stop: a cancel, an expiry, a deadline, a
+/// signal or the end of a run. A report that ends other tasks of its run is not told from others
+/// here; their workers hear of it with their next heartbeat.
 /// Looks at the first bytes only, so that whoever waits for these need not decode everything.
 #[must_use]
 pub fn may_stop_a_task(bytes: &[u8]) -> bool {
     let event = event_tag(bytes);
     // What cannot be read is found by whoever decodes it.
-    matches!(event, Ok(None) | Err(_) | Ok(Some(LEASE_EXPIRED | CANCEL_REQUESTED | TIMER_FIRED)))
+    let stops = |tag| {
+        matches!(
+            tag,
+            LEASE_EXPIRED | CANCEL_REQUESTED | TIMER_FIRED | SIGNAL_RECEIVED | RUN_CANCEL_REQUESTED
+        )
+    };
+    match event {
+        Ok(Some(tag)) => stops(tag),
+        Ok(None) | Err(_) => true,
+    }
 }
 
 fn event_tag(bytes: &[u8]) -> Result<Option<u32>, Malformed> {

@@ -9,6 +9,7 @@ use crate::rejection::Rejection;
 use crate::state::{Draft, Ledger, StateName, TaskState};
 use crate::terms::SpanMs;
 use crate::time::{Now, Timestamp};
+use crate::workflow::{self, TaskEnd};
 
 pub(super) fn decide(
     draft: &mut Draft<'_>,
@@ -25,6 +26,7 @@ pub(super) fn decide(
         lease_id: LeaseId::NONE,
         expires_at: Timestamp::ZERO,
         revoke_at: Timestamp::ZERO,
+        cascade: Vec::new(),
     };
     match task.state {
         TaskState::Waiting { .. } => {}
@@ -52,6 +54,9 @@ pub(super) fn decide(
         }
     }
     apply::task::cancel_requested(draft, stamp(draft, now), &item);
+    if task.in_run && item.to.is_terminal() {
+        item.cascade = workflow::task_ended(draft, now, task_id, TaskEnd::Canceled);
+    }
     let reply = Reply::Task(task_id, item.to);
     Ok(Verdict::Append(Event::CancelRequested(item), reply))
 }

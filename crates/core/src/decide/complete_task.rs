@@ -7,19 +7,25 @@ use crate::command::{Accepted, CompleteTask};
 use crate::event::{Report, TaskCompleted};
 use crate::state::{Draft, LeaseEnd, StateName};
 use crate::time::Now;
+use crate::workflow::{self, TaskEnd};
 
 pub(super) fn rule<'c>(draft: &mut Draft<'_>, command: &'c CompleteTask, now: Now) -> Ruling<'c> {
     let lease = command.lease;
     let task_id = lease.task_id;
     match standing::look(draft, lease, now) {
         Ok(Standing::Holds { task, .. }) => {
-            let item = TaskCompleted {
+            let mut item = TaskCompleted {
                 about: about(draft, task_id, &task),
                 lease_id: lease.lease_id,
                 worker: draft.holder(&task),
                 output: command.output.as_bytes(),
+                cascade: Vec::new(),
             };
             apply::task::completed(draft, stamp(draft, now), &item);
+            if task.in_run {
+                let end = TaskEnd::Completed(item.output);
+                item.cascade = workflow::task_ended(draft, now, task_id, end);
+            }
             let result = Ok(Accepted::now(StateName::Completed));
             Ruling { task_id, item: Some(Report::TaskCompleted(item)), result }
         }

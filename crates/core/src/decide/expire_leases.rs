@@ -5,9 +5,10 @@ use crate::apply;
 use crate::command::{Reply, Rest, Swept};
 use crate::event::{Event, Expired, ExpiryCause, LeaseExpired};
 use crate::id::{LeaseId, TaskId};
-use crate::limits::DUE_ITEMS_MAX;
+use crate::limits::{DUE_ITEMS_MAX, SWEEP_BYTES_MAX};
 use crate::state::{Draft, Ledger, StateName, Task};
 use crate::time::{Now, Timestamp};
+use crate::workflow::{self, TaskEnd};
 
 pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
     // A lease that its task's deadline cut short is no fault of its worker: the deadline goes
@@ -20,13 +21,23 @@ pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
     let count = due.clone().take(DUE_ITEMS_MAX).count();
     draft.reserve(count);
     let mut leases = Vec::with_capacity(count);
-    for (expires_at, task_id) in due.by_ref().take(DUE_ITEMS_MAX) {
+    let mut bytes = 0;
+    let mut held = due.by_ref().take(DUE_ITEMS_MAX);
+    while bytes < SWEEP_BYTES_MAX
+        && let Some((expires_at, task_id)) = held.next()
+    {
         let task = *draft.task(task_id).expect("a lease belongs to a task");
+        // What happened before in this record may have ended it.
+        if task.name() != StateName::Leased {
+            continue;
+        }
         let cause = match is_revoked(draft, task_id, expires_at) {
             true => ExpiryCause::Revoked,
             false => ExpiryCause::RanOut,
         };
-        leases.push(expire(draft, task_id, &task, cause, now));
+        let item = expire(draft, task_id, &task, cause, now);
+        bytes += workflow::bytes(&item.cascade);
+        leases.push(item);
     }
     let rest = if due.next().is_some() { Rest::More } else { Rest::Nothing };
     verdict(leases, rest)
@@ -50,15 +61,23 @@ pub(super) fn expire(
         false if expiries >= task.max_expiries => StateName::Dead,
         false => StateName::Waiting,
     };
-    let item = Expired {
+    let mut item = Expired {
         about: about(draft, task_id, task),
         lease_id: task.lease_id,
         worker: draft.holder(task),
         to,
         expiries,
         cause,
+        cascade: Vec::new(),
     };
     apply::lease::expired(draft, stamp(draft, now), &item);
+    if task.in_run && to.is_terminal() {
+        let end = match to == StateName::Dead {
+            true => TaskEnd::Dead,
+            false => TaskEnd::Canceled,
+        };
+        item.cascade = workflow::task_ended(draft, now, task_id, end);
+    }
     item
 }
 

@@ -1,5 +1,7 @@
 //! A worker says that its attempt failed.
 
+use tenure_flow::definition::NodeKind;
+
 use super::standing::{self, Standing};
 use super::{Ruling, about, stamp};
 use crate::apply;
@@ -7,9 +9,10 @@ use crate::command::{Accepted, FailTask, Retry};
 use crate::event::{Report, TaskFailed};
 use crate::id::TaskId;
 use crate::name::Text;
-use crate::state::{Draft, LeaseEnd, Ledger, StateName, Task};
+use crate::state::{Draft, LeaseEnd, Ledger, Runs, StateName, Task};
 use crate::terms::Backoff;
 use crate::time::{Now, Timestamp};
+use crate::workflow::{self, TaskEnd};
 
 /// The code of a failure that came without one.
 const CODE_DEFAULT: &str = "TASK_FAILED";
@@ -25,24 +28,35 @@ pub(super) fn rule<'c>(
     match standing::look(draft, lease, now) {
         Ok(Standing::Holds { task, .. }) => {
             let failures = task.failures + 1;
-            let to = next_state(&task, failures, command.retry);
+            let code = command.code.as_ref().map_or(CODE_DEFAULT, |code| code.as_str());
+            let retry = match task.in_run && !is_retried(draft, task_id, code) {
+                true => Retry::Never,
+                false => command.retry,
+            };
+            let to = next_state(&task, failures, retry);
             let not_before = match to == StateName::Waiting {
-                true => next_start(draft, task_id, failures, command.retry, now, seed),
+                true => next_start(draft, task_id, failures, retry, now, seed),
                 false => Timestamp::ZERO,
             };
-            let item = TaskFailed {
+            let mut item = TaskFailed {
                 about: about(draft, task_id, &task),
                 lease_id: lease.lease_id,
                 worker: draft.holder(&task),
                 to,
                 failures,
                 not_before,
-                code: Text::Borrowed(
-                    command.code.as_ref().map_or(CODE_DEFAULT, |code| code.as_str()),
-                ),
+                code: Text::Borrowed(code),
                 reason: Text::Borrowed(command.reason.as_str()),
+                cascade: Vec::new(),
             };
             apply::task::failed(draft, stamp(draft, now), &item);
+            if task.in_run && to.is_terminal() {
+                let end = match to == StateName::Canceled {
+                    true => TaskEnd::Canceled,
+                    false => TaskEnd::Failed { code, reason: command.reason.as_str() },
+                };
+                item.cascade = workflow::task_ended(draft, now, task_id, end);
+            }
             let result = Ok(Accepted::now(to));
             Ruling { task_id, item: Some(Report::TaskFailed(item)), result }
         }
@@ -53,6 +67,21 @@ pub(super) fn rule<'c>(
             standing::too_late(draft, lease, &task, now)
         }
         Err(refusal) => Ruling { task_id, item: None, result: Err(refusal) },
+    }
+}
+
+/// Whether a run's node wants another attempt after a failure with this code.
+fn is_retried(draft: &Draft<'_>, task_id: TaskId, code: &str) -> bool {
+    let link = draft.cold(task_id).and_then(|cold| cold.run);
+    let Some((run_id, token)) = link else { return true };
+    let run = Runs::run(draft, run_id);
+    let node = run
+        .zip(Runs::token(draft, run_id, token))
+        .map(|(run, token)| &run.workflow.definition.nodes[token.node as usize]);
+    match node.map(|node| &node.kind) {
+        Some(NodeKind::Task(node)) => node.retry.retry_on.allows(code),
+        Some(NodeKind::Pass | NodeKind::Workflow(_) | NodeKind::Signal(_) | NodeKind::Timer(_))
+        | None => true,
     }
 }
 

@@ -1,41 +1,192 @@
-//! Tasks that took too long are canceled, leased or not.
+//! Moments that have passed: tasks, runs, joins and nodes that took too long, and timers that are
+//! due. Each is decided as if those before it were applied; what they have ended is left alone.
+
+use tenure_flow::Value;
+use tenure_flow::definition::{NodeKind, OnRunTimeout};
 
 use super::{Verdict, about, stamp};
 use crate::apply;
 use crate::command::{Reply, Rest, Swept};
-use crate::event::{DeadlinePassed, Event, TimerFired};
-use crate::id::{LeaseId, TaskId};
-use crate::limits::DUE_ITEMS_MAX;
-use crate::state::{Draft, Ledger, StateName};
+use crate::event::{
+    DeadlinePassed, Decision, Event, GroupState, JoinTimedOut, RunDeadlinePassed, RunState,
+    TimerFired, TokenDue, TokenState,
+};
+use crate::id::{GroupId, LeaseId, RunId, TaskId, TokenId};
+use crate::limits::{DUE_ITEMS_MAX, SWEEP_BYTES_MAX};
+use crate::state::{Draft, Ledger, Runs, StateName};
 use crate::time::Now;
+use crate::workflow::{self, At, Cascade, Fault, TaskEnd};
 
 pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
     sweep(draft, now, Rest::Nothing)
 }
 
+/// A sweep under way.
+struct Sweep<'d, 's> {
+    draft: &'d mut Draft<'s>,
+    now: Now,
+    fired: TimerFired<'static>,
+    items: usize,
+    bytes: usize,
+    rest: Rest,
+}
+
 /// Fires what is due. `afterwards` says whether the caller has more to do when that is all.
 pub(super) fn sweep(draft: &mut Draft<'_>, now: Now, afterwards: Rest) -> Verdict<'static> {
-    let mut due = draft.base().live().deadlines.range(..=(now.log, TaskId(u64::MAX)));
-    let mut deadlines = Vec::new();
-    for &(deadline_at, task_id) in due.by_ref().take(DUE_ITEMS_MAX) {
-        let task = *draft.task(task_id).expect("a deadline belongs to a task");
-        let item = DeadlinePassed {
-            about: about(draft, task_id, &task),
-            from: task.name(),
-            worker: draft.holder(&task),
-            lease_id: match task.name() == StateName::Leased {
-                true => task.lease_id,
-                false => LeaseId::NONE,
-            },
-            deadline_at,
-        };
-        apply::task::deadline_passed(draft, stamp(draft, now), &item);
-        deadlines.push(item);
-    }
-    let rest = if due.next().is_some() { Rest::More } else { afterwards };
-    let reply = Reply::Swept(Swept { items: deadlines.len(), rest });
-    match deadlines.is_empty() {
+    let fired = TimerFired::default();
+    let mut sweep = Sweep { draft, now, fired, items: 0, bytes: 0, rest: afterwards };
+    sweep.tasks();
+    // Due together: the run first, then joins, then nodes.
+    sweep.runs();
+    sweep.joins();
+    sweep.nodes();
+    sweep.timers();
+    let Sweep { fired, items, rest, .. } = sweep;
+    let reply = Reply::Swept(Swept { items, rest });
+    match fired == TimerFired::default() {
         true => Verdict::Answer(reply),
-        false => Verdict::Append(Event::TimerFired(TimerFired { deadlines }), reply),
+        false => Verdict::Append(Event::TimerFired(fired), reply),
+    }
+}
+
+impl Sweep<'_, '_> {
+    /// Whether there is room for one more; if not, the rest waits for the next record.
+    fn has_room(&mut self) -> bool {
+        if self.items < DUE_ITEMS_MAX && self.bytes < SWEEP_BYTES_MAX {
+            self.items += 1;
+            return true;
+        }
+        self.rest = Rest::More;
+        false
+    }
+
+    fn count(&mut self, cascade: &[Decision<'_>]) {
+        self.bytes += workflow::bytes(cascade);
+    }
+
+    fn tasks(&mut self) {
+        let state = self.draft.base();
+        let due = state.live().deadlines.range(..=(self.now.log, TaskId(u64::MAX)));
+        for &(deadline_at, task_id) in due {
+            if !self.has_room() {
+                return;
+            }
+            let task = *Ledger::task(self.draft, task_id).expect("a deadline belongs to a task");
+            let mut item = DeadlinePassed {
+                about: about(self.draft, task_id, &task),
+                from: task.name(),
+                worker: self.draft.holder(&task),
+                lease_id: match task.name() == StateName::Leased {
+                    true => task.lease_id,
+                    false => LeaseId::NONE,
+                },
+                deadline_at,
+                cascade: Vec::new(),
+            };
+            apply::task::deadline_passed(self.draft, stamp(self.draft, self.now), &item);
+            if task.in_run {
+                let end = TaskEnd::Canceled;
+                item.cascade = workflow::task_ended(self.draft, self.now, task_id, end);
+                self.count(&item.cascade);
+            }
+            self.fired.deadlines.push(item);
+        }
+    }
+
+    fn runs(&mut self) {
+        let state = self.draft.base();
+        let due = state.live().runs.deadlines.range(..=(self.now.log, RunId(u64::MAX)));
+        for &(deadline_at, run_id) in due {
+            let run = Runs::run(self.draft, run_id).expect("a deadline belongs to a run");
+            if run.state.is_terminal() {
+                continue;
+            }
+            let state = match run.workflow.definition.on_timeout {
+                OnRunTimeout::Fail => RunState::TimedOut,
+                OnRunTimeout::Cancel => RunState::Canceled,
+            };
+            if !self.has_room() {
+                return;
+            }
+            let fault = Fault::new("RUN_TIMEOUT", "the run did not end before its deadline");
+            let mut cascade = Cascade::new(self.draft, self.now);
+            cascade.cancel_run(run_id, state, Some(fault.at(None, 0, None)));
+            let cascade = cascade.finish();
+            self.count(&cascade);
+            self.fired.runs.push(RunDeadlinePassed { run_id, deadline_at, cascade });
+        }
+    }
+
+    fn joins(&mut self) {
+        let state = self.draft.base();
+        let last = (self.now.log, RunId(u64::MAX), GroupId(u32::MAX));
+        for &(deadline_at, run_id, group) in state.live().runs.joins.range(..=last) {
+            let is_open = Runs::group(self.draft, run_id, group)
+                .is_some_and(|group| group.state == GroupState::Open);
+            let is_live = Runs::run(self.draft, run_id).is_some_and(|run| !run.state.is_terminal());
+            if !is_open || !is_live {
+                continue;
+            }
+            if !self.has_room() {
+                return;
+            }
+            let mut cascade = Cascade::new(self.draft, self.now);
+            cascade.time_out_join(run_id, group);
+            let cascade = cascade.finish();
+            self.count(&cascade);
+            self.fired.joins.push(JoinTimedOut { run_id, group, deadline_at, cascade });
+        }
+    }
+
+    fn nodes(&mut self) {
+        let state = self.draft.base();
+        let last = (self.now.log, RunId(u64::MAX), TokenId(u32::MAX));
+        for &(moment, run_id, token) in state.live().runs.nodes.range(..=last) {
+            let at = At { run: run_id, token };
+            let live = Cascade::new(self.draft, self.now).live_token(at).map(|token| token.node);
+            let Some(node) = live else { continue };
+            if !self.has_room() {
+                return;
+            }
+            let mut cascade = Cascade::new(self.draft, self.now);
+            let attempts = cascade.attempts(at);
+            cascade.stop_work(at);
+            let fault = timeout_fault(&cascade.definition(run_id).nodes[node as usize].kind);
+            cascade.fail_node(at, attempts, &fault, TokenState::TimedOut);
+            let cascade = cascade.finish();
+            self.count(&cascade);
+            self.fired.nodes.push(TokenDue { run_id, token, at: moment, cascade });
+        }
+    }
+
+    fn timers(&mut self) {
+        let state = self.draft.base();
+        let last = (self.now.wall, RunId(u64::MAX), TokenId(u32::MAX));
+        for &(moment, run_id, token) in state.live().runs.timers.range(..=last) {
+            let at = At { run: run_id, token };
+            if Cascade::new(self.draft, self.now).live_token(at).is_none() {
+                continue;
+            }
+            if !self.has_room() {
+                return;
+            }
+            let mut cascade = Cascade::new(self.draft, self.now);
+            cascade.accept_value(at, Value::empty_map());
+            let cascade = cascade.finish();
+            self.count(&cascade);
+            self.fired.timers.push(TokenDue { run_id, token, at: moment, cascade });
+        }
+    }
+}
+
+fn timeout_fault(kind: &NodeKind) -> Fault {
+    match kind {
+        NodeKind::Signal(node) => {
+            let message = format!("no signal `{}` came before the deadline", node.signal);
+            Fault::new("SIGNAL_TIMEOUT", message)
+        }
+        NodeKind::Task(_) | NodeKind::Pass | NodeKind::Workflow(_) | NodeKind::Timer(_) => {
+            Fault::new("NODE_TIMEOUT", "the node was not done before its deadline")
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! All judgement. A command is decided on a draft of the state, at a time and with a seed that
 //! are handed in, and ends in a value: what to write and what to answer, or a refusal.
 
+mod cancel_run;
 mod cancel_task;
 mod complete_task;
 mod configure_queue;
+mod continue_dispatch;
 mod drop_leases;
 mod expire_leases;
 mod fail_task;
@@ -12,12 +14,15 @@ mod heartbeat;
 mod lease_tasks;
 mod pause_queue;
 mod purge_tasks;
+mod register_workflow;
 mod release_task;
 mod report_tasks;
 mod resume_queue;
 mod retry_task;
+mod signal_run;
 mod skip_ids;
 mod standing;
+mod start_run;
 mod submit_tasks;
 #[cfg(test)]
 mod tests;
@@ -25,10 +30,10 @@ mod tests;
 use crate::apply::Stamp;
 use crate::command::{Accepted, Command, Reply};
 use crate::event::{About, Event, Report};
-use crate::id::TaskId;
+use crate::id::{RunId, TaskId};
 use crate::invariant;
 use crate::rejection::Rejection;
-use crate::state::{Draft, Task};
+use crate::state::{Draft, Ledger, Task};
 use crate::time::Now;
 
 /// What becomes of a command that is not refused.
@@ -69,6 +74,11 @@ pub fn decide<'c>(
         Command::ConfigureQueue(command) => configure_queue::decide(draft, command),
         Command::PurgeTasks(retention) => Ok(purge_tasks::decide(draft, *retention, now)),
         Command::SkipIds => skip_ids::decide(draft),
+        Command::RegisterWorkflow(command) => register_workflow::decide(draft, command, now),
+        Command::StartRun(command) => start_run::decide(draft, command, now),
+        Command::CancelRun(run_id) => cancel_run::decide(draft, *run_id, now),
+        Command::SignalRun(command) => signal_run::decide(draft, command, now),
+        Command::ContinueDispatch => Ok(continue_dispatch::decide(draft, now)),
     }?;
     if let Verdict::Append(..) = verdict {
         invariant::assert_draft(draft);
@@ -118,7 +128,17 @@ fn about(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> About<'static> {
         priority: task.priority,
         attempt: task.attempt,
         previous: task.last_lsn,
+        run_id: run_of(draft, task_id, task),
     }
+}
+
+/// The run that a task belongs to, if it does.
+fn run_of(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> RunId {
+    if !task.in_run {
+        return RunId::NONE;
+    }
+    let link = draft.cold(task_id).and_then(|cold| cold.run);
+    link.map_or(RunId::NONE, |(run_id, _)| run_id)
 }
 
 /// The record that a draft would become.

@@ -7,6 +7,7 @@ use crate::command::{Accepted, LeaseRef};
 use crate::event::{LeaseReleased, Report};
 use crate::state::{Draft, LeaseEnd, StateName};
 use crate::time::Now;
+use crate::workflow::{self, TaskEnd};
 
 pub(super) fn rule(draft: &mut Draft<'_>, lease: LeaseRef, now: Now) -> Ruling<'static> {
     let task_id = lease.task_id;
@@ -16,13 +17,17 @@ pub(super) fn rule(draft: &mut Draft<'_>, lease: LeaseRef, now: Now) -> Ruling<'
                 true => StateName::Canceled,
                 false => StateName::Waiting,
             };
-            let item = LeaseReleased {
+            let mut item = LeaseReleased {
                 about: about(draft, task_id, &task),
                 lease_id: lease.lease_id,
                 worker: draft.holder(&task),
                 to,
+                cascade: Vec::new(),
             };
             apply::lease::released(draft, stamp(draft, now), &item);
+            if task.in_run && to.is_terminal() {
+                item.cascade = workflow::task_ended(draft, now, task_id, TaskEnd::Canceled);
+            }
             (Some(Report::LeaseReleased(item)), Ok(Accepted::now(to)))
         }
         Ok(Standing::Ended { task, by: LeaseEnd::Released }) => {

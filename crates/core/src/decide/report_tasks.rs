@@ -8,6 +8,7 @@ use crate::limits::{BATCH_ITEMS_MAX, RECORD_BYTES_MAX};
 use crate::rejection::Rejection;
 use crate::state::Draft;
 use crate::time::Now;
+use crate::workflow;
 
 /// Numbers and field keys of one item in a record, beside its texts and output, at the most.
 const ITEM_BYTES: usize = 128;
@@ -66,13 +67,19 @@ fn bytes_of(report: &Report<'_>) -> usize {
     match report {
         Report::LeaseExtended(_) => ITEM_BYTES,
         Report::TaskCompleted(item) => {
-            about(&item.about) + item.worker.as_str().len() + item.output.len()
+            about(&item.about)
+                + item.worker.as_str().len()
+                + item.output.len()
+                + workflow::bytes(&item.cascade)
         }
         Report::TaskFailed(item) => {
             let why = item.code.as_str().len() + item.reason.as_str().len();
-            about(&item.about) + item.worker.as_str().len() + why
+            about(&item.about) + item.worker.as_str().len() + why + workflow::bytes(&item.cascade)
         }
-        Report::LeaseReleased(item) => about(&item.about) + item.worker.as_str().len(),
+        Report::LeaseReleased(item) => {
+            let cascade = workflow::bytes(&item.cascade);
+            about(&item.about) + item.worker.as_str().len() + cascade
+        }
         Report::TaskCancelled(item) => about(&item.about),
     }
 }

@@ -21,6 +21,9 @@ pub(super) fn decide(
             return Err(Rejection::NotRetryable { task_id, state });
         }
     }
+    if let Some((run_id, _)) = draft.cold(task_id).and_then(|cold| cold.run) {
+        return Err(Rejection::TaskOfRun { task_id, run_id });
+    }
     let timeout_ms = draft.cold(task_id).and_then(|cold| cold.timeout_ms);
     let item = TaskRetried {
         about: about(draft, task_id, &task),

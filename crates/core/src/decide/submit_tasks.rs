@@ -1,5 +1,7 @@
 //! A client brings tasks: all are taken, or none.
 
+use std::borrow::Cow;
+
 use super::{Verdict, stamp};
 use crate::apply;
 use crate::command::{NewTask, Reply, Start, SubmitOutcome, SubmitTasks, Submitted};
@@ -110,7 +112,7 @@ fn create<'c>(
         task_id,
         queue: Text::Borrowed(task.queue.as_str()),
         priority: task.priority,
-        payload: task.payload.as_bytes(),
+        payload: Cow::Borrowed(task.payload.as_bytes()),
         not_before,
         clock,
         lease_ms: task.lease_ms.get(),
@@ -127,6 +129,7 @@ fn create<'c>(
             })
             .collect(),
         deadline_at: timeout_ms.map_or(Timestamp::ZERO, |ms| now.log.plus_ms(ms)),
+        run: None,
     }
 }
 

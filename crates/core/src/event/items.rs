@@ -4,7 +4,11 @@
 use crate::codec::{
     Field, Malformed, Message, Reader, Wire, message, number_field, one_of, put_bytes,
 };
-use crate::id::{LeaseId, Lsn, TaskId};
+use std::borrow::Cow;
+
+use super::decision::Decision;
+use super::run::{JoinTimedOut, RunDeadlinePassed, RunLink, TokenDue};
+use crate::id::{LeaseId, Lsn, RunId, TaskId};
 use crate::name::Text;
 use crate::state::StateName;
 use crate::terms::{Backoff, Priority};
@@ -24,6 +28,8 @@ message! {
         /// The record before this one that is part of its history; this very record when an
         /// earlier item of it touched the task already.
         5 => previous: Lsn,
+        /// The run that it belongs to; zero for none.
+        6 => run_id: RunId,
     }
 
     /// Tasks that were submitted together.
@@ -41,7 +47,7 @@ message! {
         /// How urgent it is.
         3 => priority: Priority,
         /// What the worker gets.
-        4 => payload: &'a [u8],
+        4 => payload: Cow<'a, [u8]>,
         /// When it may run first, by `clock`; zero for at once.
         5 => not_before: Timestamp,
         /// How long a lease lasts unless the worker asks for another span.
@@ -64,6 +70,8 @@ message! {
         14 => deadline_at: Timestamp,
         /// Which clock says when it may run: the wall clock for an appointment.
         15 => clock: Clock,
+        /// The run that it belongs to, if one made it.
+        16 => run: Option<RunLink<'a>>,
     }
 
     /// A label.
@@ -124,6 +132,8 @@ message! {
         5 => expiries: u16,
         /// Why it ended.
         6 => cause: ExpiryCause,
+        /// What was decided about its run, if the task belongs to one and ended.
+        7 => cascade: Vec<Decision<'a>>,
     }
 
     /// A lease given back.
@@ -136,6 +146,8 @@ message! {
         3 => worker: Text<'a>,
         /// WAITING, or CANCELED if that was asked for.
         4 => to: StateName,
+        /// What was decided about its run, if the task belongs to one and ended.
+        5 => cascade: Vec<Decision<'a>>,
     }
 
     /// A task done.
@@ -148,6 +160,8 @@ message! {
         3 => worker: Text<'a>,
         /// What came out.
         4 => output: &'a [u8],
+        /// What was decided about its run, if the task belongs to one and ended.
+        5 => cascade: Vec<Decision<'a>>,
     }
 
     /// An attempt failed.
@@ -168,6 +182,8 @@ message! {
         7 => code: Text<'a>,
         /// The failure's reason, for people.
         8 => reason: Text<'a>,
+        /// What was decided about its run, if the task belongs to one and ended.
+        9 => cascade: Vec<Decision<'a>>,
     }
 
     /// A report under a lease that was over.
@@ -203,6 +219,8 @@ message! {
         6 => expires_at: Timestamp,
         /// The moment past which the lease cannot be extended; zero for none.
         7 => revoke_at: Timestamp,
+        /// What was decided about its run, if the task belongs to one and ended.
+        8 => cascade: Vec<Decision<'a>>,
     }
 
     /// Another round for a task that had ended.
@@ -222,6 +240,14 @@ message! {
     pub struct TimerFired<'a> {
         /// Tasks that took too long, in the order of (deadline, task).
         1 => deadlines: Vec<DeadlinePassed<'a>>,
+        /// Runs that took too long, in the order of (deadline, run).
+        2 => runs: Vec<RunDeadlinePassed<'a>>,
+        /// Joins that waited too long, in the order of (deadline, run, group).
+        3 => joins: Vec<JoinTimedOut<'a>>,
+        /// Nodes that took too long, in the order of (deadline, run, token).
+        4 => nodes: Vec<TokenDue<'a>>,
+        /// Timers that are due by the wall clock, in the order of (moment, run, token).
+        5 => timers: Vec<TokenDue<'a>>,
     }
 
     /// A task that took too long; it is CANCELED, leased or not.
@@ -236,6 +262,8 @@ message! {
         4 => lease_id: LeaseId,
         /// When it should have been done.
         5 => deadline_at: Timestamp,
+        /// What was decided about its run, if the task belongs to one and ended.
+        6 => cascade: Vec<Decision<'a>>,
     }
 
     /// A queue's settings are now these.
@@ -258,6 +286,8 @@ message! {
     pub struct TasksPurged {
         /// Which, in the order in which they were due.
         1 => tasks: Vec<TaskId>,
+        /// Finished runs that were forgotten, each with all its tasks.
+        2 => runs: Vec<RunId>,
     }
 
     /// The counters jumped ahead.
@@ -266,6 +296,8 @@ message! {
         1 => next_task_id: TaskId,
         /// The next lease's number.
         2 => next_lease_id: LeaseId,
+        /// The next run's number; zero where there were no runs yet.
+        3 => next_run_id: RunId,
     }
 }
 

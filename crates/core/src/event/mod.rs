@@ -1,7 +1,27 @@
 //! What happened. An event holds all that `apply` needs and all that an observer is told; nothing
 //! about it is worked out again on replay.
 
+mod decision;
 mod items;
+mod json;
+mod names;
+mod run;
+
+pub use decision::{
+    ActivateFanInToken, ApplyNodeOutput, BranchValue, CancelTokens, CreateFanInToken, CreateTokens,
+    Decision, Dispatched, DropBranches, FinishRun, LoopCount, MarkForDispatch, MergeBranches,
+    MergeInto, NewToken, OpenGroup, RunBegun, SetContext, SetTimer, SettleBranch, Spawned,
+    StartChild, Step, Stopped, StoppedTasks, TakeSignal, TokenUpdate, UpdateTokenStates, Write,
+};
+pub use json::{Json, Unwritten};
+pub use names::{
+    BranchOutcome, GroupState, MergeConflict, MergeMissing, MergeMode, MergeStrategy, RunState,
+    TimerKind, TokenState,
+};
+pub use run::{
+    DispatchContinued, JoinTimedOut, RunCancelRequested, RunDeadlinePassed, RunLink, RunStarted,
+    SignalReceived, TokenDue, WorkflowRegistered,
+};
 
 pub use items::{
     About, CancelRequested, Created, DeadlinePassed, Expired, ExpiryCause, Granted, IdsSkipped,
@@ -48,6 +68,16 @@ one_of! {
         17 => TasksPurged(TasksPurged),
         /// The counters jumped ahead, past every id that a lost tail may have given out.
         18 => IdsSkipped(IdsSkipped),
+        /// A workflow's definition, in a new version.
+        19 => WorkflowRegistered(WorkflowRegistered<'a>),
+        /// A run began.
+        20 => RunStarted(RunStarted<'a>),
+        /// News from outside for a run.
+        21 => SignalReceived(SignalReceived<'a>),
+        /// A client wanted a run to stop.
+        22 => RunCancelRequested(RunCancelRequested<'a>),
+        /// More branches of wide groups began.
+        23 => DispatchContinued(DispatchContinued<'a>),
     }
 }
 
@@ -60,4 +90,47 @@ pub struct Record<'a> {
     pub at: Timestamp,
     /// What happened.
     pub event: Event<'a>,
+}
+
+impl<'a> Event<'a> {
+    /// Hands every cascade that is not empty to `take`, in order.
+    pub fn each_cascade(&self, mut take: impl FnMut(&[Decision<'a>])) {
+        let mut take = |cascade: &Vec<Decision<'a>>| {
+            if !cascade.is_empty() {
+                take(cascade);
+            }
+        };
+        match self {
+            Event::LeaseExpired(event) => event.leases.iter().for_each(|it| take(&it.cascade)),
+            Event::LeaseReleased(item) => take(&item.cascade),
+            Event::TaskCompleted(item) => take(&item.cascade),
+            Event::TaskFailed(item) => take(&item.cascade),
+            Event::CancelRequested(item) => take(&item.cascade),
+            Event::ReportsApplied(event) => event.reports.iter().for_each(|report| match report {
+                Report::TaskCompleted(item) => take(&item.cascade),
+                Report::TaskFailed(item) => take(&item.cascade),
+                Report::LeaseReleased(item) => take(&item.cascade),
+                Report::LeaseExtended(_) | Report::TaskCancelled(_) => {}
+            }),
+            Event::TimerFired(event) => {
+                event.deadlines.iter().for_each(|item| take(&item.cascade));
+                event.runs.iter().for_each(|item| take(&item.cascade));
+                event.joins.iter().for_each(|item| take(&item.cascade));
+                event.nodes.iter().chain(&event.timers).for_each(|item| take(&item.cascade));
+            }
+            Event::RunStarted(event) => take(&event.cascade),
+            Event::SignalReceived(item) => take(&item.cascade),
+            Event::RunCancelRequested(event) => take(&event.cascade),
+            Event::DispatchContinued(event) => take(&event.cascade),
+            Event::TaskCreated(_)
+            | Event::LeaseGranted(_)
+            | Event::LeaseExtended(_)
+            | Event::TaskCancelled(_)
+            | Event::TaskRetried(_)
+            | Event::QueueConfigured(_)
+            | Event::TasksPurged(_)
+            | Event::IdsSkipped(_)
+            | Event::WorkflowRegistered(_) => {}
+        }
+    }
 }

@@ -1,19 +1,24 @@
 //! The facts: all that the log has established, and nothing else. A clone shares the pages, so it
 //! serves as a view that stays as it is while the writer goes on.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::blobs::Blobs;
 use super::dense::ColdRef;
 use super::dense::{Dense, QueueRef, WorkerRef};
 use super::paged::Paged;
+use super::run::{StoredRun, Workflow};
 use super::task::{Cold, Task};
 use crate::event::QueueSettings;
-use crate::id::{LeaseId, Lsn, TaskId};
+use crate::id::{LeaseId, Lsn, RunId, TaskId};
 use crate::time::Timestamp;
 
 /// About a thousand, and a page with its header just fits a size class of the allocator (96 KiB).
 const TASKS_PER_PAGE: usize = 1020;
+
+/// Runs are large and have owned parts, so a page of them is small.
+const RUNS_PER_PAGE: usize = 64;
 
 /// What the log says. Read it, hash it, keep a clone of it; only `apply` changes the original.
 #[derive(Clone, Debug)]
@@ -25,6 +30,10 @@ pub struct Facts {
     pub(crate) workers: Dense<WorkerRef, Worker>,
     pub(crate) next_task_id: TaskId,
     pub(crate) next_lease_id: LeaseId,
+    pub(crate) runs: Paged<Arc<StoredRun>, RUNS_PER_PAGE>,
+    /// By name; each version at its place.
+    pub(crate) workflows: Arc<BTreeMap<Arc<str>, Vec<Arc<Workflow>>>>,
+    pub(crate) next_run_id: RunId,
     pub(crate) last_lsn: Lsn,
     pub(crate) last_at: Timestamp,
 }
@@ -56,6 +65,9 @@ impl Facts {
             workers: Dense::default(),
             next_task_id: TaskId(1),
             next_lease_id: LeaseId(1),
+            runs: Paged::default(),
+            workflows: Arc::default(),
+            next_run_id: RunId(1),
             last_lsn: Lsn::NONE,
             last_at: Timestamp::ZERO,
         }
@@ -77,6 +89,18 @@ impl Facts {
     #[must_use]
     pub fn task_count(&self) -> u64 {
         self.tasks.len()
+    }
+
+    /// How many workflows there are.
+    #[must_use]
+    pub fn workflow_count(&self) -> usize {
+        self.workflows.len()
+    }
+
+    /// How many runs there are, finished ones included.
+    #[must_use]
+    pub fn run_count(&self) -> u64 {
+        self.runs.len()
     }
 
     pub(crate) fn cold_of(&self, task: &Task) -> Option<&Cold> {

@@ -8,8 +8,11 @@ mod hash;
 mod index;
 mod ledger;
 mod list;
+mod of_runs;
 mod paged;
 mod place;
+mod run;
+mod runs;
 mod task;
 mod view;
 
@@ -20,12 +23,18 @@ pub use self::hash::StateHash;
 pub use self::index::StateCounts;
 pub use self::list::{Filter, Page};
 pub use self::place::Place;
+pub use self::run::{GroupView, RunPage, RunView, TokenView, WorkflowView};
 pub use self::task::{StateName, TaskError};
 pub use self::view::{LeaseView, QueueView, TaskView};
 
 pub(crate) use self::blobs::BlobRef;
 pub(crate) use self::dense::{ColdRef, QueueRef, WorkerRef};
 pub(crate) use self::ledger::Ledger;
+pub(crate) use self::run::{
+    Branch, BranchResult, Group, KeptKey, KeptSignal, RareRun, Run, Scope, ScopeRef, Spawn,
+    StoredRun, Token, Work, Workflow,
+};
+pub(crate) use self::runs::Runs;
 pub(crate) use self::task::{Cold, Key, LeaseEnd, Task, TaskState};
 
 use std::sync::Arc;
@@ -113,7 +122,20 @@ impl State {
     /// When the next deadline passes, by log time.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.live().deadlines.first().map(|(at, _)| *at)
+        let tasks = self.live().deadlines.first().map(|(at, _)| *at);
+        tasks.into_iter().chain(self.live().runs.next_deadline()).min()
+    }
+
+    /// When the next timer of a run is due, by the wall clock.
+    #[must_use]
+    pub fn next_timer(&self) -> Option<Timestamp> {
+        self.live().runs.timers.first().map(|(at, ..)| *at)
+    }
+
+    /// Whether branches of wide groups wait for a record in which they may begin.
+    #[must_use]
+    pub fn has_dispatch(&self) -> bool {
+        !self.live().runs.dispatch.is_empty()
     }
 
     /// When the next waiting task becomes ready, by that clock.
@@ -358,6 +380,7 @@ impl Ledger for State {
     fn skip_ids(&mut self, to: &IdsSkipped) {
         self.facts.next_task_id = to.next_task_id;
         self.facts.next_lease_id = to.next_lease_id;
+        self.facts.next_run_id = self.facts.next_run_id.max(to.next_run_id);
     }
 
     fn worker_named(&mut self, name: &Text<'_>) -> WorkerRef {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::blobs::BlobRef;
 use super::dense::{ColdRef, QueueRef, WorkerRef};
 use crate::event::SubmitHash;
-use crate::id::{LeaseId, Lsn};
+use crate::id::{LeaseId, Lsn, RunId, TokenId};
 use crate::terms::{Backoff, Priority};
 use crate::time::{Clock, Timestamp};
 
@@ -179,6 +179,8 @@ pub(crate) struct Task {
     pub priority: Priority,
     pub lease_end: LeaseEnd,
     pub cancel_requested: bool,
+    /// It belongs to a run, and is kept as long as that.
+    pub in_run: bool,
 }
 
 impl Task {
@@ -219,6 +221,8 @@ pub(crate) struct Cold {
     pub stale_lease: LeaseId,
     /// The last few failures, oldest first.
     pub errors: Option<Arc<[TaskError]>>,
+    /// The run and the token that it belongs to.
+    pub run: Option<(RunId, TokenId)>,
 }
 
 /// A tag's key and value.

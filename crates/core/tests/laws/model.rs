@@ -11,7 +11,7 @@ use tenure_core::command::{
     Submitted,
 };
 use tenure_core::event::{IdsSkipped, QueueSettings};
-use tenure_core::id::{LeaseId, TaskId};
+use tenure_core::id::{LeaseId, RunId, TaskId};
 use tenure_core::limits::{BATCH_ITEMS_MAX, ID_JUMP, LEASE_TASKS_MAX};
 use tenure_core::name::TaskKey;
 use tenure_core::state::StateName;
@@ -29,6 +29,7 @@ pub(crate) struct Model {
     pub configured: BTreeMap<String, QueueSettings>,
     pub next_task: u64,
     pub next_lease: u64,
+    next_run: u64,
     /// The last record.
     pub lsn: u64,
     /// What the clocks said when the state was last told.
@@ -123,6 +124,7 @@ impl Model {
             configured: BTreeMap::new(),
             next_task: 1,
             next_lease: 1,
+            next_run: 1,
             lsn: 0,
             clocks: Now::default(),
             steps: Vec::new(),
@@ -173,6 +175,11 @@ impl Model {
             Command::ConfigureQueue(command) => Ok(self.configure(command)),
             Command::PurgeTasks(retention) => Ok(self.purge(*retention, now)),
             Command::SkipIds => Ok(self.skip_ids()),
+            Command::RegisterWorkflow(_)
+            | Command::StartRun(_)
+            | Command::CancelRun(_)
+            | Command::SignalRun(_)
+            | Command::ContinueDispatch => unreachable!("this model knows plain tasks only"),
         }
     }
 
@@ -295,8 +302,12 @@ impl Model {
         self.next_task += ID_JUMP;
         self.next_lease += ID_JUMP;
         self.writes = true;
-        let (task, lease) = (self.next_task, self.next_lease);
-        Reply::Skipped(IdsSkipped { next_task_id: TaskId(task), next_lease_id: LeaseId(lease) })
+        self.next_run += ID_JUMP;
+        Reply::Skipped(IdsSkipped {
+            next_task_id: TaskId(self.next_task),
+            next_lease_id: LeaseId(self.next_lease),
+            next_run_id: RunId(self.next_run),
+        })
     }
 
     /// A queue that is not paused is left alone; a typing error makes none.

@@ -329,7 +329,12 @@ fn fields<'m, 'a>(event: &'m mut Event<'a>, pick: usize) -> Option<Fields<'m, 'a
         Event::TaskCreated(_)
         | Event::QueueConfigured(_)
         | Event::TasksPurged(_)
-        | Event::IdsSkipped(_) => return None,
+        | Event::IdsSkipped(_)
+        | Event::WorkflowRegistered(_)
+        | Event::RunStarted(_)
+        | Event::SignalReceived(_)
+        | Event::RunCancelRequested(_)
+        | Event::DispatchContinued(_) => return None,
     })
 }
 

@@ -66,7 +66,12 @@ fn said(command: &Command) -> String {
         | Command::ResumeQueue(_)
         | Command::ConfigureQueue(_)
         | Command::PurgeTasks(_)
-        | Command::SkipIds) => format!("{other:?}"),
+        | Command::SkipIds
+        | Command::RegisterWorkflow(_)
+        | Command::StartRun(_)
+        | Command::CancelRun(_)
+        | Command::SignalRun(_)
+        | Command::ContinueDispatch) => format!("{other:?}"),
     }
 }
 

@@ -12,19 +12,28 @@
 //! expire        deadlines         drop TASK/LEASE …                  purge [age= max=]
 //! pause QUEUE   resume QUEUE      configure QUEUE [retention=SPAN|clear]
 //! skip_ids
+//! workflow                        the definition in YAML on the lines after it, each after a `|`
+//! start WORKFLOW [input= key= version=]                     cancel_run RUN
+//! signal RUN NAME [payload= correlation= id=]               dispatch
 //! ```
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use tenure_core::command::{
     CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
-    ReportTasks, Retention, Retry, Setting, Start, SubmitTasks,
+    RegisterWorkflow, ReportTasks, Retention, Retry, Setting, SignalRun, Start, StartRun,
+    SubmitTasks,
 };
-use tenure_core::id::{LeaseId, TaskId};
+use tenure_core::id::{LeaseId, RunId, TaskId};
 use tenure_core::limits::{RETENTION_MS_DEFAULT, RETENTION_TASKS_DEFAULT};
-use tenure_core::name::{FailureCode, QueueName, Reason, TagKey, TagValue, TaskKey, WorkerName};
+use tenure_core::name::{
+    FailureCode, QueueName, Reason, SignalText, TagKey, TagValue, TaskKey, WorkerName,
+};
 use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
 use tenure_core::time::Timestamp;
+
+use tenure_flow::{Definition, Value};
 
 use super::story::EPOCH_MS;
 use super::words::{Words, at_the_door, number, span};
@@ -67,6 +76,10 @@ pub(crate) fn parse(verb: &str, mut parts: Vec<Words>) -> Result<Option<Command>
         "retry" => Command::RetryTask(task_id(&words.next("the task")?)?),
         "expire" => Command::ExpireLeases,
         "skip_ids" => Command::SkipIds,
+        "start" => Command::StartRun(start_run(&mut words)?),
+        "cancel_run" => Command::CancelRun(run_id(&words.next("the run")?)?),
+        "signal" => Command::SignalRun(signal_run(&mut words)?),
+        "dispatch" => Command::ContinueDispatch,
         "deadlines" => Command::FireDeadlines,
         "drop" => {
             let leases = std::iter::from_fn(|| words.next_if_any());
@@ -207,6 +220,50 @@ fn configure(words: &mut Words) -> Result<ConfigureQueue, String> {
 
 fn queue(text: &str) -> Result<QueueName, String> {
     at_the_door(QueueName::parse(text))
+}
+
+/// The definition of a workflow.
+pub(crate) fn workflow(text: &str) -> Result<Command, String> {
+    let value = tenure_flow::yaml::parse(text).map_err(|fault| format!("{fault:?}"))?;
+    let definition = Definition::compile(&value).map_err(|faults| format!("{faults:?}"))?;
+    Ok(Command::RegisterWorkflow(RegisterWorkflow { definition: Arc::new(definition) }))
+}
+
+fn start_run(words: &mut Words) -> Result<StartRun, String> {
+    let workflow = words.next("the workflow")?;
+    let input = json(&words.named("input").unwrap_or_else(|| "{}".to_owned()))?;
+    let key = words.named("key").map(|key| TaskKey::parse(&key)).transpose();
+    let version = words.number("version")?.map(u32::try_from).transpose();
+    Ok(StartRun {
+        workflow: workflow.into(),
+        version: at_the_door(version)?,
+        input,
+        key: at_the_door(key)?,
+        tags: Tags::default(),
+    })
+}
+
+fn signal_run(words: &mut Words) -> Result<SignalRun, String> {
+    let run_id = run_id(&words.next("the run")?)?;
+    let name = words.next("the signal")?;
+    let correlation = words.named("correlation").unwrap_or_default();
+    let signal_id = words.named("id").map(|id| SignalText::parse(&id)).transpose();
+    Ok(SignalRun {
+        run_id,
+        name: name.into(),
+        payload: json(&words.named("payload").unwrap_or_else(|| "null".to_owned()))?,
+        correlation: at_the_door(SignalText::parse(&correlation))?,
+        signal_id: at_the_door(signal_id)?,
+    })
+}
+
+fn json(text: &str) -> Result<Value, String> {
+    Value::from_json(text.as_bytes()).map_err(|fault| format!("`{text}` is no JSON: {fault}"))
+}
+
+/// A run's number.
+pub(crate) fn run_id(text: &str) -> Result<RunId, String> {
+    text.parse().map(RunId).map_err(|_| format!("`{text}` is no run's number"))
 }
 
 /// A task's number.

@@ -2,6 +2,7 @@
 
 mod command;
 mod print;
+mod run;
 mod story;
 mod words;
 
@@ -62,7 +63,15 @@ pub(crate) fn play(name: &str, told: &str) -> (String, Vec<Failure>) {
             let played = played.unwrap_or_else(|panic| Err(said(panic.as_ref())));
             played.err().map(|sentence| Failure::fault(name, at + 1, &sentence))
         };
-        let mut fault = run(at, line, &mut output);
+        // Lines that begin with `|` belong to the command before them.
+        let mut whole = line.to_owned();
+        while let Some((_, more)) = lines.next_if(|(_, line)| line.starts_with('|')) {
+            happened.push_str(more);
+            happened.push('\n');
+            whole.push('\n');
+            whole.push_str(more[1..].strip_prefix(' ').unwrap_or(&more[1..]));
+        }
+        let mut fault = run(at, &whole, &mut output);
         while let Some((at, line)) = lines.next_if(|(_, line)| !line.is_empty() && *line != DASHES)
         {
             happened.push_str(line);

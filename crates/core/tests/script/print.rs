@@ -9,6 +9,7 @@ use tenure_core::time::{Clock, Timestamp};
 use tenure_core::transition::{Transition, transitions};
 use tenure_core::{Rejection, State};
 
+use super::run;
 use super::story::EPOCH_MS;
 use super::words::span_text;
 
@@ -58,8 +59,14 @@ pub(crate) fn record(record: &Record<'_>, out: &mut String) {
         | Event::TaskCancelled(_)
         | Event::CancelRequested(_)
         | Event::TaskRetried(_)
-        | Event::TimerFired(_) => {}
+        | Event::TimerFired(_)
+        | Event::RunStarted(_)
+        | Event::SignalReceived(_)
+        | Event::RunCancelRequested(_)
+        | Event::DispatchContinued(_)
+        | Event::WorkflowRegistered(_) => {}
     }
+    run::decisions(record, out);
     let steps = transitions(record);
     for many in steps.chunk_by(|a, b| (a.event, a.from, a.to) == (b.event, b.from, b.to)) {
         if many.len() > LINES_MAX {
@@ -168,6 +175,12 @@ pub(crate) fn reply(reply: &Reply, out: &mut String) {
             let (task, lease) = (next.next_task_id, next.next_lease_id);
             let _ = writeln!(out, "ok: task {task} and lease {lease} come next");
         }
+        Reply::Registered(registered) => run::registered(registered, out),
+        Reply::Started(started) => run::started(started, out),
+        Reply::Run(id, state) => {
+            let _ = writeln!(out, "ok: run {id} is {state}");
+        }
+        Reply::Signaled(signaled) => run::signaled(*signaled, out),
         Reply::Queue(now) => {
             let _ = writeln!(out, "ok: {}", settings(now));
         }
@@ -277,6 +290,7 @@ pub(crate) fn next(state: &State, out: &mut String) {
     let moments = [
         ("a lease ends at", state.next_lease_end()),
         ("a deadline passes at", state.next_deadline()),
+        ("a timer is due at", state.next_timer()),
         ("a delay ends at", state.next_start(Clock::Log)),
         ("an appointment is due at", state.next_start(Clock::Wall)),
     ];

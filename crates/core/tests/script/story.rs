@@ -6,7 +6,7 @@
 //! seed NUMBER              what jitter is drawn from
 //! crash                    everything but the log is lost; the log is replayed
 //! repeat TIMES COMMAND …   shows the last time only
-//! task TASK   history TASK   queues   next
+//! task TASK   history TASK   queues   next   run RUN   tokens RUN
 //! tasks [queue= state= tag=k:v worker= limit= before=]
 //! ```
 
@@ -19,9 +19,9 @@ use tenure_core::time::{Now, Timestamp};
 use tenure_core::transition::{Transition, transitions};
 use tenure_core::{Draft, State, Verdict, apply, codec, decide, invariant};
 
-use super::command::{self, pair, task_id};
-use super::print;
+use super::command::{self, pair, run_id, task_id};
 use super::words::{self, Words, number, span};
+use super::{print, run};
 
 /// All stories begin at this moment; the times they show are counted from it.
 pub(crate) const EPOCH_MS: u64 = 1_700_000_000_000;
@@ -51,6 +51,9 @@ impl Story {
                 self.play(line, output)?;
             }
             return Ok(());
+        }
+        if let Some(text) = line.strip_prefix("workflow\n") {
+            return self.command(&command::workflow(text)?, output);
         }
         let mut parts = words::parts(line)?;
         let verb = parts[0].next("the verb")?;
@@ -98,6 +101,8 @@ impl Story {
                     out.push_str("no queues\n");
                 }
             }
+            "run" => run::run(&self.state, run_id(&words.next("the run")?)?, out),
+            "tokens" => run::tokens(&self.state, run_id(&words.next("the run")?)?, out),
             "next" => {
                 self.state.advance(self.now());
                 print::next(&self.state, out);

@@ -31,8 +31,12 @@ pub(crate) fn parts(line: &str) -> Result<Vec<Words>, String> {
 /// The first word of a text, as (name, value) if it has both, and what follows it.
 fn word(text: &str) -> Result<((Option<String>, String), &str), String> {
     let (mut name, mut value, mut in_quotes) = (None, String::new(), false);
+    let mut is_raw = false;
     for (at, c) in text.char_indices() {
         match c {
+            // Between single quotes everything stays as it is, JSON for one.
+            '\'' if !in_quotes => is_raw = !is_raw,
+            c if is_raw => value.push(c),
             '"' => in_quotes = !in_quotes,
             '=' if !in_quotes && name.is_none() => name = Some(std::mem::take(&mut value)),
             c if !in_quotes && (c.is_whitespace() || c == ';') => {
@@ -41,7 +45,7 @@ fn word(text: &str) -> Result<((Option<String>, String), &str), String> {
             c => value.push(c),
         }
     }
-    if in_quotes {
+    if in_quotes || is_raw {
         return Err(format!("a quote is not closed: {text}"));
     }
     Ok(((name, value), ""))

@@ -176,6 +176,10 @@ pub(super) fn told(
         Answer::Reported(reports) => reported(book, ask, reports, now),
         Answer::Submitted(_)
         | Answer::Skipped(_)
+        | Answer::WorkflowVersion(_)
+        | Answer::Started(_)
+        | Answer::RunState(..)
+        | Answer::Signaled(_)
         | Answer::Taken(..)
         | Answer::State(..)
         | Answer::Swept(_)

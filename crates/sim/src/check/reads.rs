@@ -43,6 +43,10 @@ pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
         }
         Answer::Submitted(_)
         | Answer::Skipped(_)
+        | Answer::WorkflowVersion(_)
+        | Answer::Started(_)
+        | Answer::RunState(..)
+        | Answer::Signaled(_)
         | Answer::Taken(..)
         | Answer::Leased(_)
         | Answer::Extended(_)
@@ -89,6 +93,15 @@ pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
         | Rejection::TooManyQueues { .. }
         | Rejection::BatchTooLarge { .. }
         | Rejection::RecordTooLarge { .. }
-        | Rejection::IdsExhausted { .. } => Ok(()),
+        | Rejection::IdsExhausted { .. }
+        | Rejection::RunNotFound { .. }
+        | Rejection::WorkflowNotFound { .. }
+        | Rejection::SignalUnknown { .. }
+        | Rejection::RunOver { .. }
+        | Rejection::TaskOfRun { .. }
+        | Rejection::SignalsFull { .. }
+        | Rejection::InputInvalid { .. }
+        | Rejection::TooManyVersions { .. }
+        | Rejection::TooManyWorkflows => Ok(()),
     }
 }

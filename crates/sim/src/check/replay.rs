@@ -97,5 +97,10 @@ pub(super) fn name(event: &Event<'_>) -> &'static str {
         Event::QueueConfigured(_) => "QueueConfigured",
         Event::TasksPurged(_) => "TasksPurged",
         Event::IdsSkipped(_) => "IdsSkipped",
+        Event::WorkflowRegistered(_) => "WorkflowRegistered",
+        Event::RunStarted(_) => "RunStarted",
+        Event::SignalReceived(_) => "SignalReceived",
+        Event::RunCancelRequested(_) => "RunCancelRequested",
+        Event::DispatchContinued(_) => "DispatchContinued",
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn record(book: &Book, model: &mut Model, record: &Record<'_>) -> Hel
     let lsn = record.lsn;
     let mut made: BTreeMap<SubmissionId, Vec<usize>> = BTreeMap::new();
     for item in &event.tasks {
-        let sent = nonce(item.payload).and_then(|(id, index)| {
+        let sent = nonce(&item.payload).and_then(|(id, index)| {
             let task = model.submissions.get(&id)?.tasks.get(index)?;
             Some((id, index, task))
         });

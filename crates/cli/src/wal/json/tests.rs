@@ -4,7 +4,7 @@ use tenure_core::event::{
     IdsSkipped, QueueSettings, ReportsApplied, SubmitHash, Tag, TaskCreated, TasksPurged,
     TimerFired,
 };
-use tenure_core::id::{Lsn, TaskId};
+use tenure_core::id::{Lsn, RunId, TaskId};
 use tenure_core::terms::Priority;
 use tenure_core::time::Timestamp;
 
@@ -44,7 +44,8 @@ fn a_payload_is_shown_as_it_was_given() {
 fn about(task_id: u64) -> About<'static> {
     let queue = Text::Borrowed("mail");
     let priority = Priority::parse(-5).unwrap();
-    About { task_id: TaskId(task_id), queue, priority, attempt: 2, previous: Lsn(3) }
+    let (task_id, run_id) = (TaskId(task_id), RunId::NONE);
+    About { task_id, queue, priority, attempt: 2, previous: Lsn(3), run_id }
 }
 
 /// What follows number, time and name.
@@ -63,7 +64,7 @@ fn a_task_is_shown_with_all_its_terms() {
         task_id: TaskId(1),
         queue: Text::Borrowed("mail"),
         priority: Priority::parse(7).unwrap(),
-        payload: b"[]",
+        payload: b"[]".as_slice().into(),
         not_before: Timestamp(2_000),
         lease_ms: 50,
         max_attempts: 4,
@@ -74,6 +75,7 @@ fn a_task_is_shown_with_all_its_terms() {
         submit_hash: Some(SubmitHash([0xab; 16])),
         tags: vec![Tag { key: Text::Borrowed("a"), value: Text::Borrowed("\"b\"") }],
         deadline_at: Timestamp(61),
+        run: None,
         clock: Clock::Wall,
     };
     let expected = concat!(
@@ -90,8 +92,13 @@ fn a_task_is_shown_with_all_its_terms() {
 #[test]
 fn reports_are_shown_alone_as_in_a_batch() {
     let (lease_id, worker) = (LeaseId(4), Text::Borrowed("anna"));
-    let released =
-        LeaseReleased { about: about(1), lease_id, worker: worker.clone(), to: StateName::Waiting };
+    let released = LeaseReleased {
+        about: about(1),
+        lease_id,
+        worker: worker.clone(),
+        to: StateName::Waiting,
+        cascade: Vec::new(),
+    };
     let failed = TaskFailed {
         about: about(1),
         lease_id,
@@ -101,6 +108,7 @@ fn reports_are_shown_alone_as_in_a_batch() {
         not_before: Timestamp::ZERO,
         code: Text::Borrowed("smtp"),
         reason: Text::Borrowed("no\nroute"),
+        cascade: Vec::new(),
     };
     let extended = LeaseExtended { task_id: TaskId(2), lease_id, expires_at: Timestamp::MAX };
     let released_text = format!(r#"{ABOUT},"lease_id":4,"worker":"anna","to":"WAITING"}}"#);
@@ -156,7 +164,7 @@ fn what_operators_and_time_do_is_shown() {
         ..DeadlinePassed::default()
     };
     assert_eq!(
-        shown(Event::TimerFired(TimerFired { deadlines: vec![passed] })),
+        shown(Event::TimerFired(TimerFired { deadlines: vec![passed], ..TimerFired::default() })),
         format!(
             r#""deadlines":[{{{ABOUT},"from":"WAITING",{no_lease},"deadline_at":"1970-01-01T00:00:00.001Z"}}]}}"#
         )
@@ -166,8 +174,15 @@ fn what_operators_and_time_do_is_shown() {
         shown(Event::QueueConfigured(QueueConfigured { queue: Text::Borrowed("mail"), settings })),
         r#""queue":"mail","settings":{"paused":true,"retention_ms":null}}"#
     );
-    let next = IdsSkipped { next_task_id: TaskId(7), next_lease_id: LeaseId(9) };
-    assert_eq!(shown(Event::IdsSkipped(next)), r#""next_task_id":7,"next_lease_id":9}"#);
+    let (next_task_id, next_lease_id) = (TaskId(7), LeaseId(9));
+    let next = IdsSkipped { next_task_id, next_lease_id, next_run_id: RunId(3) };
+    assert_eq!(
+        shown(Event::IdsSkipped(next)),
+        r#""next_task_id":7,"next_lease_id":9,"next_run_id":3}"#
+    );
     let tasks = vec![TaskId(3), TaskId(1)];
-    assert_eq!(shown(Event::TasksPurged(TasksPurged { tasks })), r#""tasks":[3,1]}"#);
+    assert_eq!(
+        shown(Event::TasksPurged(TasksPurged { tasks, runs: Vec::new() })),
+        r#""tasks":[3,1],"runs":[]}"#
+    );
 }

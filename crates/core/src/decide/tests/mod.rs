@@ -283,7 +283,12 @@ fn written(record: &Record<'_>, reply: &Reply, now: Timestamp) -> String {
         | Event::TimerFired(_)
         | Event::QueueConfigured(_)
         | Event::TasksPurged(_)
-        | Event::IdsSkipped(_) => {}
+        | Event::IdsSkipped(_)
+        | Event::WorkflowRegistered(_)
+        | Event::RunStarted(_)
+        | Event::SignalReceived(_)
+        | Event::RunCancelRequested(_)
+        | Event::DispatchContinued(_) => {}
     }
     match reply {
         Reply::LeaseLost(_) | Reply::Reported(_) => format!("{text}, {}", answered(reply)),
@@ -294,7 +299,11 @@ fn written(record: &Record<'_>, reply: &Reply, now: Timestamp) -> String {
         | Reply::Task(..)
         | Reply::Swept(_)
         | Reply::Queue(_)
-        | Reply::Skipped(_) => text,
+        | Reply::Skipped(_)
+        | Reply::Registered(_)
+        | Reply::Started(_)
+        | Reply::Run(..)
+        | Reply::Signaled(_) => text,
     }
 }
 
@@ -316,6 +325,10 @@ fn answered(reply: &Reply) -> String {
         Reply::Reported(reports) => reports.iter().map(result).collect::<Vec<_>>().join("+"),
         Reply::Swept(swept) => format!("= {} done", swept.items),
         Reply::Skipped(next) => format!("= task {} is next", next.next_task_id),
+        Reply::Registered(registered) => format!("= version {}", registered.version),
+        Reply::Started(started) => format!("= run {}", started.run_id),
+        Reply::Run(_, state) => format!("= {state}"),
+        Reply::Signaled(signaled) => format!("= {signaled:?}"),
         Reply::Queue(settings) => {
             if settings.paused {
                 "= paused".to_owned()

@@ -9,6 +9,7 @@ mod finished;
 mod id_set;
 mod names;
 mod ready;
+mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +26,7 @@ use crate::time::{Clock, Now, Timestamp};
 
 pub(crate) use self::id_set::IdSet;
 pub(crate) use self::names::Names;
+pub(crate) use self::runs::{GroupPlace, HeadPlace, RunIndexes, TokenPlace};
 
 /// Everything derived.
 #[derive(Clone, Debug)]
@@ -45,6 +47,9 @@ pub(crate) struct Indexes {
     followed: Followed,
     /// Queues in which something became ready, or may be leased again; each once.
     woken: Vec<QueueRef>,
+    pub runs: RunIndexes,
+    /// Ended tasks that are kept as long as their runs.
+    pub kept: u64,
 }
 
 /// How far the clocks were followed: what is due by then is ready. Among tasks of the same moment,
@@ -134,6 +139,8 @@ enum Place {
     Delayed(Clock, Timestamp),
     Leased(Timestamp, LeaseId),
     Finished(Timestamp),
+    /// Ended, and kept as long as its run.
+    Kept,
 }
 
 impl Indexes {
@@ -150,6 +157,8 @@ impl Indexes {
             counts: StateCounts::default(),
             followed,
             woken: Vec::new(),
+            runs: RunIndexes::build(facts),
+            kept: 0,
         };
         for (queue, known) in facts.queues.iter() {
             indexes.retention_changed(queue, known.settings.retention_ms);
@@ -359,6 +368,14 @@ impl Indexes {
             }
             TaskState::Waiting { .. } => Place::Returned,
             TaskState::Leased { expires_at, .. } => Place::Leased(expires_at, task.lease_id),
+            TaskState::Completed { .. }
+            | TaskState::Failed { .. }
+            | TaskState::Dead { .. }
+            | TaskState::Canceled { .. }
+                if task.in_run =>
+            {
+                Place::Kept
+            }
             TaskState::Completed { at }
             | TaskState::Failed { at }
             | TaskState::Dead { at }
@@ -386,6 +403,7 @@ impl Indexes {
             Place::Finished(at) => self.change_finished(task.queue, |line| {
                 line.insert((at, id));
             }),
+            Place::Kept => self.kept += 1,
         }
     }
 
@@ -405,6 +423,7 @@ impl Indexes {
             Place::Finished(at) => self.change_finished(task.queue, |line| {
                 line.remove(&(at, id));
             }),
+            Place::Kept => self.kept -= 1,
         }
     }
 
@@ -449,6 +468,8 @@ impl Indexes {
         same("queues by oldest end", &self.finished, &other.finished)?;
         same("counts", &self.counts, &other.counts)?;
         same("the numbers of keys", &self.keys.len(), &other.keys.len())?;
+        same("kept tasks", &self.kept, &other.kept)?;
+        same("runs", &self.runs, &other.runs)?;
         same("the numbers of links", &self.links.len(), &other.links.len())?;
         let none = QueueIndex::default();
         for at in 0..self.queues.len().max(other.queues.len()) {

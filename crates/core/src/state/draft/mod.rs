@@ -3,18 +3,21 @@
 //! Each item of a batch is decided on the draft that the items before it have left, so it is
 //! decided as if they were applied. The state itself is only read.
 
+mod runs;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use self::runs::DraftRuns;
 use super::State;
 use super::dense::{ColdRef, QueueRef, WorkerRef};
 use super::ledger::Ledger;
 use super::task::{Cold, Task, TaskState};
 use crate::event::{IdsSkipped, QueueSettings};
-use crate::id::{LeaseId, Lsn, TaskId};
+use crate::id::{LeaseId, Lsn, RunId, TaskId};
 use crate::name::Text;
 
 type FixedState = foldhash::fast::FixedState;
@@ -41,6 +44,9 @@ pub struct Draft<'s> {
     settings: Vec<(QueueRef, QueueSettings)>,
     next_task_id: TaskId,
     next_lease_id: LeaseId,
+    next_run_id: RunId,
+    /// Absent until a run is touched: most commands touch none.
+    runs: Option<Box<DraftRuns>>,
 }
 
 struct Touched {
@@ -67,6 +73,8 @@ impl<'s> Draft<'s> {
             settings: Vec::new(),
             next_task_id: state.facts.next_task_id,
             next_lease_id: state.facts.next_lease_id,
+            next_run_id: state.facts.next_run_id,
+            runs: None,
         }
     }
 
@@ -164,7 +172,9 @@ impl<'s> Draft<'s> {
     /// difference; where things lie in memory does not count.
     pub fn check_against(&self, applied: &State) -> Result<(), String> {
         let (next_task, next_lease) = (applied.facts.next_task_id, applied.facts.next_lease_id);
-        if (self.next_task_id, self.next_lease_id) != (next_task, next_lease) {
+        if (self.next_task_id, self.next_lease_id) != (next_task, next_lease)
+            || self.next_run_id != applied.facts.next_run_id
+        {
             return Err("the counters differ".to_owned());
         }
         for (id, _, drafted) in self.changes() {
@@ -183,7 +193,7 @@ impl<'s> Draft<'s> {
                 return Err(format!("the settings of queue {name:?} differ"));
             }
         }
-        Ok(())
+        self.check_runs(applied)
     }
 
     fn compare(
@@ -320,6 +330,7 @@ impl Ledger for Draft<'_> {
     fn skip_ids(&mut self, to: &IdsSkipped) {
         assert!(self.created.is_empty(), "a draft gives out ids one after the other");
         (self.next_task_id, self.next_lease_id) = (to.next_task_id, to.next_lease_id);
+        self.next_run_id = self.next_run_id.max(to.next_run_id);
     }
 
     fn worker_named(&mut self, name: &Text<'_>) -> WorkerRef {

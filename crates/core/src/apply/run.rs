@@ -1,0 +1,345 @@
+//! What decisions do to runs. What each one says is stored; the one thing computed is a merge over
+//! data that is in the state, by rules that are frozen.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tenure_flow::value::Path;
+use tenure_flow::{Definition, Value};
+
+use super::{Stamp, group, task};
+use crate::event::{
+    ApplyNodeOutput, CancelTokens, Decision, Dispatched, FinishRun, NewToken, RunBegun, RunState,
+    SetContext, SetTimer, SignalReceived, StartChild, Step, TakeSignal, TimerKind, TokenState,
+    WorkflowRegistered,
+};
+use crate::id::{GroupId, RunId, TokenId};
+use crate::state::{
+    KeptKey, KeptSignal, RareRun, Run, Runs, Scope, ScopeRef, Token, Work, Workflow,
+};
+use crate::time::Timestamp;
+
+/// What the item gave to which a cascade belongs.
+#[derive(Clone, Copy)]
+pub(crate) enum Cause<'a> {
+    /// Nothing that a node could have as its result.
+    Nothing,
+    /// A worker's output.
+    Output(&'a [u8]),
+    /// A signal's payload.
+    Payload(&'a Value),
+}
+
+pub(crate) fn registered(to: &mut impl Runs, stamp: Stamp, item: &WorkflowRegistered<'_>) {
+    let definition = Definition::compile(&item.definition.0);
+    let definition = definition.expect("a definition that was registered can be compiled");
+    to.register(Arc::new(Workflow {
+        name: item.name.to_shared(),
+        version: item.version,
+        registered_at: stamp.at,
+        definition: Arc::new(definition),
+    }));
+}
+
+pub(crate) fn signal_received(to: &mut impl Runs, stamp: Stamp, item: &SignalReceived<'_>) {
+    let run = item.run_id;
+    if let Some(signal_id) = &item.signal_id {
+        to.note_signal(run, signal_id.as_str());
+    }
+    to.change_run(run, |run| {
+        run.last_lsn = stamp.lsn;
+        let rare = Arc::make_mut(run.rare.get_or_insert_default());
+        rare.signal_count += 1;
+        if item.token == TokenId::NONE {
+            rare.signals.push(KeptSignal {
+                number: rare.signal_count,
+                name: item.name.to_shared(),
+                correlation: item.correlation.to_shared(),
+                payload: item.payload.0.clone(),
+            });
+        }
+    });
+    cascade(to, stamp, &item.cascade, Cause::Payload(&item.payload.0));
+}
+
+pub(crate) fn begun(to: &mut impl Runs, stamp: Stamp, item: &RunBegun<'_>) {
+    let workflow = to.workflow(item.workflow.as_str(), item.version);
+    let workflow = Arc::clone(workflow.expect("a run's workflow was registered before"));
+    let tags = item.tags.iter();
+    let rare = RareRun {
+        key: item.key.as_ref().map(|key| key.to_shared()),
+        tags: tags.map(|tag| (tag.key.to_shared(), tag.value.to_shared())).collect(),
+        ..RareRun::default()
+    };
+    let root =
+        Scope { context: item.context.0.clone(), outputs: Value::empty_map(), ..Scope::default() };
+    to.begin(
+        item.run_id,
+        Run {
+            workflow,
+            input: item.input.0.clone(),
+            state: RunState::Running,
+            started_at: stamp.at,
+            finished_at: Timestamp::ZERO,
+            deadline_at: item.deadline_at,
+            output: None,
+            error: None,
+            root: Arc::new(root),
+            parent: item.parent.is_some().then_some((item.parent, item.parent_token)),
+            depth: item.depth,
+            groups: 0,
+            tokens: 0,
+            live: 0,
+            busy: 0,
+            unstarted: 0,
+            rare: (rare != RareRun::default()).then(|| Arc::new(rare)),
+            last_lsn: stamp.lsn,
+        },
+    );
+}
+
+/// Applies decisions in their order.
+pub(crate) fn cascade(
+    to: &mut impl Runs,
+    stamp: Stamp,
+    decisions: &[Decision<'_>],
+    cause: Cause<'_>,
+) {
+    decisions.iter().for_each(|decision| decide(to, stamp, decision, cause));
+}
+
+/// Applies one decision.
+pub(crate) fn decide(to: &mut impl Runs, stamp: Stamp, decision: &Decision<'_>, cause: Cause<'_>) {
+    let run = decision.run_id;
+    match &decision.step {
+        Step::CreateTokens(step) => step.tokens.iter().for_each(|new| create_token(to, run, new)),
+        Step::OpenGroup(step) => group::open_group(to, run, step),
+        Step::CreateFanInToken(step) => group::create_fan_in(to, run, step),
+        Step::ActivateFanInToken(step) => {
+            move_token(to, run, step.token, TokenState::Pending, |_| {});
+        }
+        Step::UpdateTokenStates(step) => {
+            for update in &step.tokens {
+                for group in &update.arrives {
+                    let at = branch_around(to, run, update.token, *group);
+                    to.change_scope(run, at, |scope| scope.is_arriving = true);
+                }
+                move_token(to, run, update.token, update.state, |token| {
+                    if let Some(error) = &update.error {
+                        token.error = Some(Arc::new(error.0.clone()));
+                    }
+                });
+            }
+        }
+        Step::SettleBranch(step) => group::settle(to, run, step),
+        Step::MarkForDispatch(step) => {
+            step.tokens.iter().for_each(|item| dispatch(to, stamp, run, item));
+        }
+        Step::ApplyNodeOutput(step) => apply_output(to, run, step, cause),
+        Step::SetContext(step) => set_context(to, run, step),
+        Step::MergeBranches(step) => group::merge(to, run, step),
+        Step::DropBranches(step) => group::close_group(to, run, step),
+        Step::CancelTokens(step) => cancel(to, stamp, run, step),
+        Step::SetTimer(step) => set_timer(to, run, step),
+        Step::StartChild(step) => start_child(to, stamp, run, step),
+        Step::FinishRun(step) => finish(to, stamp, run, step),
+        Step::TakeSignal(TakeSignal { signal, .. }) => to.change_run(run, |run| {
+            let rare = Arc::make_mut(run.rare.get_or_insert_default());
+            rare.signals.retain(|kept| kept.number != *signal);
+        }),
+    }
+    to.change_run(run, |run| run.last_lsn = stamp.lsn);
+}
+
+/// The nearest branch around a token that belongs to that group.
+fn branch_around(to: &impl Runs, run: RunId, token: TokenId, group: GroupId) -> ScopeRef {
+    let mut at = to.token(run, token).expect("a decision names tokens that exist").scope;
+    while at.group != group {
+        at = to.group(run, at.group).expect("a token arrives at a group it is in").scope;
+    }
+    at
+}
+
+fn is_busy(state: TokenState) -> bool {
+    matches!(state, TokenState::Pending | TokenState::Dispatched)
+}
+
+fn create_token(to: &mut impl Runs, run: RunId, new: &NewToken<'_>) {
+    let scope = ScopeRef { group: new.group, index: new.index };
+    if !scope.is_root() && to.branch(run, scope).is_none() {
+        group::begin_branch(to, run, scope);
+    }
+    let loops = new.loops.iter().map(|count| (count.transition, count.count));
+    let token = Token {
+        node: new.node,
+        scope,
+        parent: new.parent,
+        via: new.via,
+        state: TokenState::Pending,
+        work: Work::Nothing,
+        deadline_at: Timestamp::ZERO,
+        loops: (!new.loops.is_empty()).then(|| loops.collect()),
+        error: new.error.as_ref().map(|error| Arc::new(error.0.clone())),
+    };
+    add_token(to, run, new.token, token);
+}
+
+pub(super) fn add_token(to: &mut impl Runs, run: RunId, id: TokenId, token: Token) {
+    to.change_scope(run, token.scope, |scope| scope.tokens.push(id));
+    to.change_run(run, |run| {
+        assert_eq!(id.0, run.tokens + 1, "tokens are numbered one after the other");
+        run.tokens = id.0;
+        run.live += 1;
+        run.busy += u32::from(is_busy(token.state));
+    });
+    to.add_token(run, token);
+}
+
+/// Moves a token to another state, and keeps what counts it right.
+fn move_token(
+    to: &mut impl Runs,
+    run: RunId,
+    id: TokenId,
+    state: TokenState,
+    change: impl FnOnce(&mut Token),
+) {
+    let token = to.token(run, id).expect("a decision names tokens that exist");
+    let (before, scope) = (token.state, token.scope);
+    assert!(!before.is_terminal(), "a token that has ended never changes");
+    to.change_token(run, id, |token| {
+        token.state = state;
+        change(token);
+    });
+    if state.is_terminal() {
+        to.change_scope(run, scope, |scope| scope.tokens.retain(|live| *live != id));
+    }
+    to.change_run(run, |run| {
+        run.live -= u32::from(state.is_terminal());
+        run.busy += u32::from(is_busy(state));
+        run.busy -= u32::from(is_busy(before));
+    });
+}
+
+fn dispatch(to: &mut impl Runs, stamp: Stamp, run: RunId, item: &Dispatched<'_>) {
+    let work = match (&item.task, &item.signal) {
+        (Some(created), _) => {
+            task::created(to, stamp, created);
+            Work::Task(created.task_id)
+        }
+        (None, Some(signal)) => {
+            let correlation = item.correlation.as_ref().map(|text| text.to_shared());
+            Work::Signal(Arc::new((signal.to_shared(), correlation.unwrap_or_default())))
+        }
+        (None, None) => Work::Nothing,
+    };
+    move_token(to, run, item.token, item.state, |token| token.work = work);
+}
+
+/// The value of an item that a decision leaves to it.
+fn value_of(cause: Cause<'_>) -> Value {
+    match cause {
+        Cause::Output([]) | Cause::Nothing => Value::Null,
+        Cause::Output(text) => Value::from_json(text).expect("an output that was taken is JSON"),
+        Cause::Payload(value) => value.clone(),
+    }
+}
+
+fn apply_output(to: &mut impl Runs, run: RunId, step: &ApplyNodeOutput, cause: Cause<'_>) {
+    let output = match (&step.output, &step.item.0) {
+        (Some(given), _) => given.0.clone(),
+        (None, Some(known)) => known.clone(),
+        (None, None) => value_of(cause),
+    };
+    let token = to.token(run, step.token).expect("a decision names tokens that exist");
+    let (node, at) = (token.node, token.scope);
+    let definition = &to.run(run).expect("a decision names runs that exist").workflow.definition;
+    let name = Arc::clone(&definition.nodes[node as usize].name);
+    if step.keep && !at.is_root() {
+        let key = kept_key(to, run, node, at, step.token);
+        to.keep_output(run, key, output.clone());
+    }
+    to.change_scope(run, at, |scope| {
+        let outputs = scope.outputs.as_map().cloned().unwrap_or_default();
+        scope.outputs = Value::Map(outputs.with(&name, output.clone()));
+        scope.last = Some(output);
+        if !at.is_root() && !scope.nodes.contains(&node) {
+            scope.nodes.push(node);
+        }
+    });
+}
+
+fn kept_key(to: &impl Runs, run: RunId, node: u32, scope: ScopeRef, token: TokenId) -> KeptKey {
+    let mut indices: SmallVec<[u32; 2]> = SmallVec::new();
+    let (mut at, mut outermost) = (scope, scope.group);
+    while !at.is_root() {
+        indices.push(at.index);
+        outermost = at.group;
+        at = to.group(run, at.group).expect("a branch belongs to a group").scope;
+    }
+    indices.reverse();
+    (node, outermost, indices, token)
+}
+
+fn set_context(to: &mut impl Runs, run: RunId, step: &SetContext<'_>) {
+    let at = ScopeRef { group: step.group, index: step.index };
+    to.change_scope(run, at, |scope| {
+        for write in &step.writes {
+            let path = Path::parse(write.path.as_str()).expect("a decision writes to paths");
+            if &*path.segments()[0] != "context" {
+                scope.output = Some(write.value.0.clone());
+                continue;
+            }
+            scope.context = path
+                .set_below(&scope.context, write.value.0.clone())
+                .expect("a write that was decided can be done");
+            note_path(scope, at, path);
+        }
+    });
+}
+
+pub(super) fn note_path(scope: &mut Scope, at: ScopeRef, path: Path) {
+    if !at.is_root() && !scope.written.contains(&path) {
+        scope.written.push(path);
+    }
+}
+
+fn cancel(to: &mut impl Runs, stamp: Stamp, run: RunId, step: &CancelTokens<'_>) {
+    for id in &step.tokens {
+        move_token(to, run, *id, TokenState::Canceled, |_| {});
+    }
+    for stopped in step.tasks.iter().flat_map(|tasks| &tasks.tasks) {
+        task::stopped(to, stamp, stopped);
+    }
+}
+
+fn set_timer(to: &mut impl Runs, run: RunId, step: &SetTimer) {
+    match step.kind {
+        TimerKind::Node => to.change_token(run, step.token, |token| token.deadline_at = step.at),
+        TimerKind::Wake => to.change_token(run, step.token, |token| {
+            token.work = Work::Timer(step.at);
+        }),
+        TimerKind::Join => to.change_group(run, step.group, |group| group.timeout_at = step.at),
+    }
+}
+
+fn start_child(to: &mut impl Runs, stamp: Stamp, run: RunId, step: &StartChild<'_>) {
+    begun(to, stamp, &step.run);
+    move_token(to, run, step.token, TokenState::WaitingForWorkflow, |token| {
+        token.work = Work::Child(step.run.run_id);
+    });
+}
+
+fn finish(to: &mut impl Runs, stamp: Stamp, run: RunId, step: &FinishRun) {
+    to.change_run(run, |run| {
+        run.state = step.state;
+        run.finished_at = stamp.at;
+        run.output = step.output.as_ref().map(|output| output.0.clone());
+        run.error = step.error.as_ref().map(|error| error.0.clone());
+        // What only a live run needs goes; the context stays to be seen.
+        let root = Arc::make_mut(&mut run.root);
+        *root = Scope { context: root.context.clone(), ..Scope::default() };
+        if let Some(rare) = &mut run.rare {
+            Arc::make_mut(rare).signals = Vec::new();
+        }
+    });
+}

@@ -1,0 +1,47 @@
+//! A client brings a definition of a workflow. It was checked and compiled at the door.
+
+use std::sync::Arc;
+
+use super::{Verdict, stamp};
+use crate::apply;
+use crate::command::{RegisterWorkflow, Registered, Reply, SubmitOutcome};
+use crate::event::{Event, Json, WorkflowRegistered};
+use crate::limits::{WORKFLOW_VERSIONS_MAX, WORKFLOWS_MAX};
+use crate::name::Text;
+use crate::rejection::Rejection;
+use crate::state::Draft;
+use crate::time::Now;
+
+pub(super) fn decide(
+    draft: &mut Draft<'_>,
+    command: &RegisterWorkflow,
+    now: Now,
+) -> Result<Verdict<'static>, Rejection> {
+    let definition = &command.definition;
+    let name = Arc::clone(&definition.name);
+    let newest = draft.newest_workflow(&name);
+    let registered = |version, outcome| Registered { name: Arc::clone(&name), version, outcome };
+    let version = match newest {
+        // What is so already needs no record.
+        Some(newest) if newest.definition.source == definition.source => {
+            let known = registered(newest.version, SubmitOutcome::Existed);
+            return Ok(Verdict::Answer(Reply::Registered(known)));
+        }
+        Some(newest) if newest.version >= WORKFLOW_VERSIONS_MAX => {
+            return Err(Rejection::TooManyVersions { name });
+        }
+        Some(newest) => newest.version + 1,
+        None if draft.base().facts().workflow_count() >= WORKFLOWS_MAX => {
+            return Err(Rejection::TooManyWorkflows);
+        }
+        None => 1,
+    };
+    let item = WorkflowRegistered {
+        name: Text::Shared(Arc::clone(&name)),
+        version,
+        definition: Json(definition.source.clone()),
+    };
+    apply::run::registered(draft, stamp(draft, now), &item);
+    let reply = Reply::Registered(registered(version, SubmitOutcome::Created));
+    Ok(Verdict::Append(Event::WorkflowRegistered(item), reply))
+}

@@ -1,0 +1,98 @@
+//! Whether a run is over, and what came out.
+
+use std::sync::Arc;
+
+use tenure_flow::Value;
+use tenure_flow::definition::{NodeKind, OnFailure};
+use tenure_flow::expression::Reads;
+
+use super::cascade::{At, Cascade, Source, Task};
+use super::conditions::{self, Place};
+use super::context::sentence;
+use super::error::Fault;
+use crate::event::{FinishRun, Json, RunState, Step};
+use crate::id::RunId;
+use crate::state::ScopeRef;
+
+impl Cascade<'_, '_> {
+    /// No token of a run is live: its output is worked out.
+    pub(super) fn complete_run(&mut self, run: RunId) {
+        let finish = match self.output(run) {
+            Ok(output) => {
+                FinishRun { state: RunState::Completed, output: Some(Json(output)), error: None }
+            }
+            Err(fault) => {
+                let error = Some(Json(fault.at(None, 0, None)));
+                FinishRun { state: RunState::Failed, output: None, error }
+            }
+        };
+        self.emit(run, Step::FinishRun(finish));
+        self.tell_parent(run);
+    }
+
+    fn output(&self, run: RunId) -> Result<Value, Fault> {
+        let definition = self.definition(run);
+        let place = Place::new(self.draft, run, ScopeRef::ROOT);
+        let output = match &definition.output_mapping {
+            Some(mapping) => {
+                let output = mapping.object_of_present(&place, &mut Reads::unnoted());
+                output.map_err(|error| {
+                    Fault::new("MAPPING_ERROR", format!("the run's output_mapping, {error}"))
+                })?
+            }
+            None => Value::empty_map(),
+        };
+        conditions::check_depth(&output, "the run's output")?;
+        if let Some(schema) = &definition.output_schema {
+            schema.check(&output).map_err(|complaints| {
+                Fault::new("OUTPUT_INVALID", sentence("the run's output", &complaints))
+            })?;
+        }
+        self.check_record(output.bytes())?;
+        Ok(output)
+    }
+
+    /// A token hears how its child ended.
+    pub(super) fn hear_child(&mut self, at: At, child: RunId) {
+        let head = self.run(child);
+        if head.state == RunState::Completed {
+            let output = head.output.clone().unwrap_or_default();
+            return self.push(Task::Accept(at, output, Source::Decision));
+        }
+        let error = self.child_error(at, child);
+        let definition = self.definition(at.run);
+        let node = &definition.nodes[self.token(at).node as usize];
+        let catches = matches!(
+            &node.kind, NodeKind::Workflow(rule) if rule.on_failure == OnFailure::Catch
+        );
+        match catches {
+            true => {
+                let output = Value::map(vec![("error".into(), error)]);
+                self.push(Task::Accept(at, output, Source::Decision));
+            }
+            false => self.push_fail(at, error),
+        }
+    }
+
+    /// The failure of a child is that of its node: the same code, with the child in the details.
+    fn child_error(&self, at: At, child: RunId) -> Value {
+        let head = self.run(child);
+        let (code, message) = match head.state {
+            RunState::Canceled => ("RUN_CANCELED", "the child was canceled"),
+            RunState::TimedOut => ("RUN_TIMEOUT", "the child's time was over"),
+            RunState::Running | RunState::Completed | RunState::Failed => {
+                ("CHILD_FAILED", "the child failed")
+            }
+        };
+        let known = head.error.as_ref().and_then(Value::as_map);
+        let text = |name: &str| known.and_then(|map| map.get(name)?.as_text());
+        let workflow = Value::Text(Arc::clone(&head.workflow.name));
+        let details =
+            Value::map(vec![("run".into(), Value::uint(child.0)), ("workflow".into(), workflow)]);
+        let fault = Fault {
+            details,
+            ..Fault::new(text("code").unwrap_or(code), text("message").unwrap_or(message))
+        };
+        fault.at(Some(&self.node_name(at)), 0, head.error.as_ref())
+    }
+}

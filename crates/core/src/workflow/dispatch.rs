@@ -1,0 +1,286 @@
+//! What moves a token on: a task, a child, a signal, a moment, or nothing but the cascade itself.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use tenure_flow::Value;
+use tenure_flow::definition::{
+    Backoff as BackoffRule, BackoffKind as KindRule, Node, NodeKind, SignalNode, TaskNode,
+    TimerNode, WorkflowNode,
+};
+use tenure_flow::expression::{Reads, moment_ms};
+
+use super::cascade::{At, Cascade, Source, Task};
+use super::conditions::{self, Place};
+use super::context::sentence;
+use super::error::Fault;
+use crate::event::{
+    Created, Dispatched, Json, MarkForDispatch, RunBegun, RunLink, SetTimer, StartChild, Step, Tag,
+    TakeSignal, TimerKind, TokenState,
+};
+use crate::id::{GroupId, RunId};
+use crate::limits::{
+    CHILD_DEPTH_MAX, LEASE_MS_DEFAULT, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT,
+    PAYLOAD_BYTES_MAX, QUEUES_MAX,
+};
+use crate::name::Text;
+use crate::state::Workflow;
+use crate::terms::{Backoff, BackoffKind, Priority};
+use crate::time::Timestamp;
+
+impl Cascade<'_, '_> {
+    /// A token begins.
+    pub(super) fn start(&mut self, at: At) {
+        let Some(token) = self.live_token(at) else { return };
+        if token.state != TokenState::Pending {
+            return;
+        }
+        let definition = self.definition(at.run);
+        let node = &definition.nodes[token.node as usize];
+        if let Err(fault) = self.start_node(at, node) {
+            self.fail_node(at, 0, &fault, TokenState::Failed);
+        }
+    }
+
+    fn start_node(&mut self, at: At, node: &Node) -> Result<(), Fault> {
+        match &node.kind {
+            NodeKind::Pass => {
+                let value = self.input(at, node)?;
+                self.push(Task::Accept(at, value, Source::Decision));
+                return Ok(());
+            }
+            NodeKind::Task(task) => self.start_task(at, node, task)?,
+            NodeKind::Workflow(child) => return self.start_child(at, node, child),
+            NodeKind::Signal(signal) => {
+                if self.take_kept_signal(at, signal)? {
+                    return Ok(());
+                }
+            }
+            NodeKind::Timer(timer) => {
+                if !self.start_timer(at, timer)? {
+                    return Ok(());
+                }
+            }
+        }
+        self.set_deadline(at, node);
+        Ok(())
+    }
+
+    fn set_deadline(&mut self, at: At, node: &Node) {
+        if let Some(timeout_ms) = node.timeout_ms {
+            let moment = self.now.log.plus_ms(timeout_ms);
+            self.set_token_timer(at, TimerKind::Node, moment);
+        }
+    }
+
+    fn set_token_timer(&mut self, at: At, kind: TimerKind, moment: Timestamp) {
+        let timer = SetTimer { kind, token: at.token, group: GroupId::NONE, at: moment };
+        self.emit(at.run, Step::SetTimer(timer));
+    }
+
+    /// What a node is given: the mapped object, or an empty one.
+    fn input(&self, at: At, node: &Node) -> Result<Value, Fault> {
+        let Some(mapping) = &node.input_mapping else { return Ok(Value::empty_map()) };
+        let token = self.token(at);
+        let mut place = Place::new(self.draft, at.run, token.scope);
+        place.error = token.error.as_deref();
+        let value = mapping.object(&place, &mut Reads::unnoted());
+        let value = value
+            .map_err(|error| Fault::new("MAPPING_ERROR", format!("input_mapping, {error}")))?;
+        conditions::check_depth(&value, "the mapped input")?;
+        Ok(value)
+    }
+
+    fn start_task(&mut self, at: At, node: &Node, rule: &TaskNode) -> Result<(), Fault> {
+        let mut payload = Vec::new();
+        self.input(at, node)?.write_json(&mut payload);
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            let bytes = payload.len();
+            let message =
+                format!("the payload has {bytes} bytes; at most {PAYLOAD_BYTES_MAX} are allowed");
+            return Err(Fault::new("PAYLOAD_TOO_LARGE", message));
+        }
+        self.check_record(payload.len() + 512)?;
+        if self.draft.find_queue(&rule.queue).is_none() && self.draft.queue_count() >= QUEUES_MAX {
+            let message = format!("there are {QUEUES_MAX} queues already; use one that exists");
+            return Err(Fault::new("TOO_MANY_QUEUES", message));
+        }
+        let tags = rule.tags.iter().map(|(key, value)| Tag {
+            key: Text::Shared(Arc::clone(key)),
+            value: Text::Shared(Arc::clone(value)),
+        });
+        let created = Created {
+            task_id: self.draft.next_task_id(),
+            queue: Text::Shared(Arc::clone(&rule.queue)),
+            priority: Priority::parse(rule.priority.into()).unwrap_or_default(),
+            payload: Cow::Owned(payload),
+            lease_ms: rule.lease_ms.unwrap_or(LEASE_MS_DEFAULT),
+            max_attempts: rule.retry.max_attempts.unwrap_or(MAX_ATTEMPTS_DEFAULT),
+            max_expiries: MAX_EXPIRIES_DEFAULT,
+            backoff: rule.retry.backoff.as_ref().map(backoff),
+            tags: tags.collect(),
+            run: Some(RunLink {
+                run_id: at.run,
+                token: at.token,
+                node: Text::Shared(Arc::clone(&node.name)),
+            }),
+            ..Created::default()
+        };
+        let item = Dispatched {
+            token: at.token,
+            state: TokenState::Dispatched,
+            task: Some(created),
+            correlation: None,
+            signal: None,
+        };
+        self.mark(at.run, item);
+        Ok(())
+    }
+
+    fn mark(&mut self, run: RunId, item: Dispatched<'static>) {
+        self.emit(run, Step::MarkForDispatch(MarkForDispatch { tokens: vec![item] }));
+    }
+
+    /// Begins to wait for a moment, or goes on at once if it has passed. Says whether it waits.
+    fn start_timer(&mut self, at: At, rule: &TimerNode) -> Result<bool, Fault> {
+        let moment = match rule {
+            TimerNode::Delay(delay_ms) => self.now.wall.plus_ms(*delay_ms),
+            TimerNode::Until(expression) => {
+                let token = self.token(at);
+                let mut place = Place::new(self.draft, at.run, token.scope);
+                place.error = token.error.as_deref();
+                let text = expression.text();
+                let value = conditions::value(expression, &place)
+                    .map_err(|error| Fault::new("MAPPING_ERROR", format!("`{text}`: {error}")))?;
+                let moment = moment_ms(&value)
+                    .map_err(|error| Fault::new("MAPPING_ERROR", format!("`{text}`: {error}")))?;
+                Timestamp(moment)
+            }
+        };
+        if moment <= self.now.wall {
+            self.push(Task::Accept(at, Value::empty_map(), Source::Decision));
+            return Ok(false);
+        }
+        let item = Dispatched {
+            token: at.token,
+            state: TokenState::WaitingForTimer,
+            ..Dispatched::default()
+        };
+        self.mark(at.run, item);
+        self.set_token_timer(at, TimerKind::Wake, moment);
+        Ok(true)
+    }
+
+    /// Takes the oldest signal that was kept and fits, or begins to wait. Says whether one was.
+    fn take_kept_signal(&mut self, at: At, rule: &SignalNode) -> Result<bool, Fault> {
+        let correlation = self.correlation(at, rule)?;
+        let kept = self.run(at.run).rare.as_ref().and_then(|rare| {
+            let mut signals = rare.signals.iter();
+            let found = signals.find(|kept| {
+                kept.name == rule.signal
+                    && *kept.correlation == *correlation
+                    && rule.schema.as_ref().is_none_or(|schema| schema.check(&kept.payload).is_ok())
+            });
+            found.map(|kept| (kept.number, kept.payload.clone()))
+        });
+        if let Some((signal, payload)) = kept {
+            self.emit(at.run, Step::TakeSignal(TakeSignal { token: at.token, signal }));
+            self.push(Task::Accept(at, payload, Source::Decision));
+            return Ok(true);
+        }
+        let item = Dispatched {
+            token: at.token,
+            state: TokenState::WaitingForSignal,
+            task: None,
+            correlation: (!correlation.is_empty()).then(|| Text::Shared(correlation.into())),
+            signal: Some(Text::Shared(Arc::clone(&rule.signal))),
+        };
+        self.mark(at.run, item);
+        Ok(false)
+    }
+
+    fn correlation(&self, at: At, rule: &SignalNode) -> Result<String, Fault> {
+        let Some(expression) = &rule.correlation else { return Ok(String::new()) };
+        let token = self.token(at);
+        let mut place = Place::new(self.draft, at.run, token.scope);
+        place.error = token.error.as_deref();
+        let text = expression.text();
+        let value = conditions::value(expression, &place)
+            .map_err(|error| Fault::new("MAPPING_ERROR", format!("`{text}`: {error}")))?;
+        Ok(value.as_text().map_or_else(|| value.to_json(), str::to_owned))
+    }
+
+    fn start_child(&mut self, at: At, node: &Node, rule: &WorkflowNode) -> Result<(), Fault> {
+        self.take_step(at)?;
+        let found = match rule.version {
+            Some(version) => crate::state::Runs::workflow(self.draft, &rule.workflow, version),
+            None => self.draft.newest_workflow(&rule.workflow),
+        };
+        let workflow = Arc::clone(found.ok_or_else(|| {
+            let name = &rule.workflow;
+            Fault::new(
+                "WORKFLOW_NOT_FOUND",
+                format!("there is no workflow `{name}` to run; put it first"),
+            )
+        })?);
+        let depth = self.run(at.run).depth + 1;
+        if depth > CHILD_DEPTH_MAX {
+            let message =
+                format!("runs would stand in each other more than {CHILD_DEPTH_MAX} deep");
+            return Err(Fault::new("LIMIT_DEPTH", message));
+        }
+        let input = self.input(at, node)?;
+        if let Some(schema) = &workflow.definition.input_schema {
+            schema.check(&input).map_err(|complaints| {
+                Fault::new("INPUT_INVALID", sentence("the child's input", &complaints))
+            })?;
+        }
+        self.check_record(input.bytes() + workflow.definition.context_defaults.bytes() + 512)?;
+        let run = RunBegun {
+            parent: at.run,
+            parent_token: at.token,
+            depth,
+            ..begin(self.draft.next_run_id(), &workflow, input, self.now.log)
+        };
+        let child = run.run_id;
+        self.emit(at.run, Step::StartChild(StartChild { token: at.token, run }));
+        self.set_deadline(at, node);
+        self.begin_run(child);
+        Ok(())
+    }
+}
+
+/// A run as it begins.
+pub(crate) fn begin(
+    run_id: RunId,
+    workflow: &Workflow,
+    input: Value,
+    now: Timestamp,
+) -> RunBegun<'static> {
+    let definition = &workflow.definition;
+    RunBegun {
+        run_id,
+        workflow: Text::Shared(Arc::clone(&workflow.name)),
+        version: workflow.version,
+        input: Json(input),
+        context: Json(definition.context_defaults.clone()),
+        deadline_at: definition.timeout_ms.map_or(Timestamp::ZERO, |ms| now.plus_ms(ms)),
+        ..RunBegun::default()
+    }
+}
+
+fn backoff(rule: &BackoffRule) -> Backoff {
+    let usual = Backoff::STANDARD;
+    Backoff {
+        kind: rule.kind.map_or(usual.kind, |kind| {
+            Some(match kind {
+                KindRule::Fixed => BackoffKind::Fixed,
+                KindRule::Linear => BackoffKind::Linear,
+                KindRule::Exponential => BackoffKind::Exponential,
+            })
+        }),
+        initial_ms: rule.initial_ms.unwrap_or(usual.initial_ms),
+        max_ms: rule.max_ms.unwrap_or(usual.max_ms),
+        jitter_permille: rule.jitter_permille.unwrap_or(usual.jitter_permille),
+    }
+}

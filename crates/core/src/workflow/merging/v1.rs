@@ -1,0 +1,258 @@
+//! The first rules of merging. They are frozen: logs were written with them.
+
+use std::sync::Arc;
+
+use tenure_flow::value::Path;
+use tenure_flow::{Map, Value};
+
+use crate::event::{
+    BranchOutcome, MergeConflict, MergeInto, MergeMissing, MergeMode, MergeStrategy,
+};
+
+/// The number of these rules in a record.
+pub(crate) const VERSION: u32 = 1;
+
+/// A branch that has settled, by its index.
+pub(crate) struct Settled<'a> {
+    pub index: u32,
+    pub key: Option<&'a Value>,
+    pub outcome: BranchOutcome,
+    /// Its place among those that arrived, from 1.
+    pub arrived_as: u32,
+    pub value: Option<&'a Value>,
+    pub error: Option<&'a Value>,
+}
+
+/// Why values cannot be put together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MergeFault {
+    pub code: &'static str,
+    pub message: String,
+}
+
+fn fault(code: &'static str, message: String) -> MergeFault {
+    MergeFault { code, message }
+}
+
+/// One value that goes into a merge.
+struct Given<'a> {
+    branch: &'a Settled<'a>,
+    value: Value,
+}
+
+/// The context with one merge done. `branches` come by index.
+pub(crate) fn merge(
+    context: &Value,
+    into: &MergeInto<'_>,
+    branches: &[Settled<'_>],
+) -> Result<Value, MergeFault> {
+    let target = into.target.as_str();
+    let path = Path::parse(target).map_err(|fault_| fault("MERGE_INVALID", fault_.message))?;
+    let given = given(into, branches)?;
+    let before = path.get_below(context);
+    let result = match into.strategy {
+        MergeStrategy::Append => append(into, &given, before)?,
+        MergeStrategy::Collect => listed(into, values(&given), before)?,
+        MergeStrategy::Merge => objects(into, &given, before, shallow)?,
+        MergeStrategy::DeepMerge => objects(into, &given, before, |a, b| deep(into, a, b, target))?,
+        MergeStrategy::Keyed => keyed(into, &given, before)?,
+        MergeStrategy::LastWins => single(into, given.last(), before)?,
+        MergeStrategy::FirstArrival => {
+            single(into, given.iter().min_by_key(|given| given.branch.arrived_as), before)?
+        }
+    };
+    path.set_below(context, result).map_err(|broken| fault("MERGE_INVALID", broken.message))
+}
+
+fn given<'a>(
+    into: &MergeInto<'_>,
+    branches: &'a [Settled<'a>],
+) -> Result<Vec<Given<'a>>, MergeFault> {
+    let mut given = Vec::with_capacity(branches.len());
+    for branch in branches {
+        let has_arrived = branch.outcome == BranchOutcome::Arrived;
+        if !has_arrived && !into.include_failed {
+            continue;
+        }
+        let value = match (branch.value, into.missing) {
+            (Some(value), _) => value.clone(),
+            (None, _) if !has_arrived => Value::Null,
+            (None, MergeMissing::Null) => Value::Null,
+            (None, MergeMissing::Skip) => continue,
+            (None, MergeMissing::Error) => {
+                let (index, target) = (branch.index, into.target.as_str());
+                let message = format!(
+                    "branch {index} has no value for `{target}`; give it one, or say what is to \
+                     become of it with `missing`"
+                );
+                return Err(fault("MAPPING_ERROR", message));
+            }
+        };
+        let value = match into.include_failed {
+            true => report(branch, value),
+            false => value,
+        };
+        given.push(Given { branch, value });
+    }
+    Ok(given)
+}
+
+/// `{ok, index, key, value | error}`.
+fn report(branch: &Settled<'_>, value: Value) -> Value {
+    let has_arrived = branch.outcome == BranchOutcome::Arrived;
+    let mut entries: Vec<(Arc<str>, Value)> = vec![
+        ("ok".into(), Value::Bool(has_arrived)),
+        ("index".into(), Value::Int(branch.index.into())),
+        ("key".into(), branch.key.cloned().unwrap_or_default()),
+    ];
+    match has_arrived {
+        true => entries.push(("value".into(), value)),
+        false => entries.push(("error".into(), error(branch))),
+    }
+    Value::map(entries)
+}
+
+fn error(branch: &Settled<'_>) -> Value {
+    if let Some(error) = branch.error {
+        return error.clone();
+    }
+    let (code, message) = match branch.outcome {
+        BranchOutcome::TimedOut => ("BRANCH_TIMED_OUT", "the join's time was over before it came"),
+        BranchOutcome::Canceled => ("BRANCH_CANCELED", "it was not needed any more"),
+        BranchOutcome::Open
+        | BranchOutcome::Arrived
+        | BranchOutcome::Failed
+        | BranchOutcome::Ended => ("BRANCH_ENDED", "it ended before the join"),
+    };
+    Value::map(vec![("code".into(), code.into()), ("message".into(), message.into())])
+}
+
+fn values(given: &[Given<'_>]) -> Vec<Value> {
+    given.iter().map(|given| given.value.clone()).collect()
+}
+
+fn append(
+    into: &MergeInto<'_>,
+    given: &[Given<'_>],
+    before: Option<&Value>,
+) -> Result<Value, MergeFault> {
+    let lists: Option<Vec<_>> = given.iter().map(|given| given.value.as_list()).collect();
+    let items = match lists {
+        Some(lists) => lists.iter().flat_map(|list| list.as_slice()).cloned().collect(),
+        None => values(given),
+    };
+    listed(into, items, before)
+}
+
+fn listed(
+    into: &MergeInto<'_>,
+    items: Vec<Value>,
+    before: Option<&Value>,
+) -> Result<Value, MergeFault> {
+    let before = match (into.mode, before) {
+        (MergeMode::Replace, _) | (MergeMode::Extend, None | Some(Value::Null)) => {
+            return Ok(Value::list(items));
+        }
+        (MergeMode::Extend, Some(before)) => before,
+    };
+    let Some(list) = before.as_list() else { return Err(cannot_extend(into, before, "a list")) };
+    Ok(Value::list(list.as_slice().iter().cloned().chain(items).collect()))
+}
+
+fn cannot_extend(into: &MergeInto<'_>, before: &Value, with: &str) -> MergeFault {
+    let (target, kind) = (into.target.as_str(), before.kind());
+    fault("MERGE_TYPE", format!("`{target}` is {kind} and cannot be extended by {with}"))
+}
+
+fn objects(
+    into: &MergeInto<'_>,
+    given: &[Given<'_>],
+    before: Option<&Value>,
+    join: impl Fn(&Map, &Map) -> Result<Map, MergeFault>,
+) -> Result<Value, MergeFault> {
+    let mut result = extended(into, before)?;
+    for Given { branch, value } in given {
+        let Some(map) = value.as_map() else {
+            let (index, kind) = (branch.index, value.kind());
+            let (target, strategy) = (into.target.as_str(), into.strategy);
+            let message = format!(
+                "branch {index} gives {kind} to `{target}`; {strategy} puts objects together only"
+            );
+            return Err(fault("MERGE_TYPE", message));
+        };
+        result = join(&result, map)?;
+    }
+    Ok(Value::Map(result))
+}
+
+/// What an object begins with.
+fn extended(into: &MergeInto<'_>, before: Option<&Value>) -> Result<Map, MergeFault> {
+    match (into.mode, before) {
+        (MergeMode::Replace, _) | (MergeMode::Extend, None | Some(Value::Null)) => {
+            Ok(Map::default())
+        }
+        (MergeMode::Extend, Some(Value::Map(map))) => Ok(map.clone()),
+        (MergeMode::Extend, Some(other)) => Err(cannot_extend(into, other, "an object")),
+    }
+}
+
+fn shallow(a: &Map, b: &Map) -> Result<Map, MergeFault> {
+    Ok(Map::new(a.entries().iter().chain(b.entries()).cloned().collect()))
+}
+
+/// Values are at most 64 levels deep, so this is too.
+fn deep(into: &MergeInto<'_>, a: &Map, b: &Map, place: &str) -> Result<Map, MergeFault> {
+    let mut entries = a.entries().to_vec();
+    for (key, new) in b.entries() {
+        let Some(old) = a.get(key) else {
+            entries.push((Arc::clone(key), new.clone()));
+            continue;
+        };
+        let there = format!("{place}.{key}");
+        let value = match (old, new) {
+            (Value::Map(old), Value::Map(new)) => Value::Map(deep(into, old, new, &there)?),
+            (old, new) if old == new => continue,
+            (old, new) => match into.on_conflict {
+                MergeConflict::Last => new.clone(),
+                MergeConflict::First => old.clone(),
+                MergeConflict::Error => {
+                    let message = format!("two branches give different values for `{there}`");
+                    return Err(fault("MERGE_CONFLICT", message));
+                }
+            },
+        };
+        entries.push((Arc::clone(key), value));
+    }
+    Ok(Map::new(entries))
+}
+
+fn keyed(
+    into: &MergeInto<'_>,
+    given: &[Given<'_>],
+    before: Option<&Value>,
+) -> Result<Value, MergeFault> {
+    let kept = extended(into, before)?;
+    let named = given.iter().map(|Given { branch, value }| {
+        let key = match branch.key {
+            Some(Value::Text(key)) => Arc::clone(key),
+            Some(other) => other.to_json().into(),
+            None => branch.index.to_string().into(),
+        };
+        (key, value.clone())
+    });
+    Ok(Value::map(kept.entries().iter().cloned().chain(named).collect()))
+}
+
+fn single(
+    into: &MergeInto<'_>,
+    given: Option<&Given<'_>>,
+    before: Option<&Value>,
+) -> Result<Value, MergeFault> {
+    let value = given.map(|given| given.value.clone());
+    match (into.mode, before) {
+        (MergeMode::Extend, Some(Value::List(_))) => {
+            listed(into, value.into_iter().collect(), before)
+        }
+        (MergeMode::Replace | MergeMode::Extend, _) => Ok(value.unwrap_or_default()),
+    }
+}

@@ -1,0 +1,285 @@
+//! Records about runs: what prost writes is read and written again as the same bytes.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use prost::Message;
+use tenure_core::codec::{self, FORMAT_VERSION};
+
+use super::oracle::decision::Step;
+use super::oracle::record::Event;
+use super::oracle::{self, *};
+use super::{created, number, small, text};
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn records_about_runs_are_those_of_prost(record in record()) {
+        let expected = record.encode_to_vec();
+        let ours = codec::decode(&expected).unwrap();
+        let mut again = Vec::new();
+        codec::encode(&ours, &mut again);
+        prop_assert_eq!(again, expected);
+    }
+
+    #[test]
+    fn a_cut_record_about_runs_is_never_the_whole_one(record in record()) {
+        let whole = record.encode_to_vec();
+        let ours = codec::decode(&whole).unwrap();
+        for end in 0..whole.len() {
+            prop_assert_ne!(codec::decode(&whole[..end]).ok(), Some(ours.clone()));
+        }
+    }
+}
+
+#[test]
+fn a_value_that_is_no_json_is_refused() {
+    let definition = "{".to_owned();
+    let item = WorkflowRegistered { name: "w".to_owned(), version: 1, definition };
+    let event = Some(Event::WorkflowRegistered(item));
+    let record = oracle::Record { version: FORMAT_VERSION, lsn: 1, at: 1, event };
+    let refusal = codec::decode(&record.encode_to_vec()).unwrap_err().to_string();
+    assert!(refusal.starts_with("a value is no JSON"), "{refusal}");
+}
+
+/// Values as they are written: no spaces, keys in order.
+fn json() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("null".to_owned()),
+        Just("[1,2.5,\"a\"]".to_owned()),
+        Just("{\"a\":{\"b\":true},\"c\":-1}".to_owned()),
+        any::<i64>().prop_map(|number| number.to_string()),
+        "[a-z ]{0,40}".prop_map(|text| format!("{text:?}")),
+    ]
+}
+
+fn new_token() -> impl Strategy<Value = NewToken> {
+    let count = (small(), small()).prop_map(|(transition, count)| LoopCount { transition, count });
+    let place = (small(), small(), small(), small(), small(), option::of(small()));
+    (place, vec(count, 0..3), option::of(json()), text()).prop_map(|(place, loops, error, why)| {
+        let (token, node, group, index, parent, via) = place;
+        NewToken { token, node, group, index, parent, via, loops, error, why }
+    })
+}
+
+fn open_group() -> impl Strategy<Value = OpenGroup> {
+    let spawned =
+        (small(), small(), small(), option::of(json()), text(), option::of(json()), text());
+    let spawned = spawned.prop_map(|(transition, node, count, items, item_var, keys, why)| {
+        Spawned { transition, node, count, items, item_var, keys, why }
+    });
+    let first = (small(), small(), text(), small(), small(), small(), small(), any::<bool>());
+    (first, vec(spawned, 0..3)).prop_map(|(first, spawns)| {
+        let (group, definition, name, origin, total, need, concurrency, promotes) = first;
+        OpenGroup { group, definition, name, origin, total, need, concurrency, promotes, spawns }
+    })
+}
+
+fn updates() -> impl Strategy<Value = UpdateTokenStates> {
+    let update = (small(), 0..=9_i32, option::of(json()), vec(small(), 0..3));
+    let update = update.prop_map(|(token, state, error, arrives)| TokenUpdate {
+        token,
+        state,
+        error,
+        arrives,
+    });
+    vec(update, 0..4).prop_map(|tokens| UpdateTokenStates { tokens })
+}
+
+fn settle() -> impl Strategy<Value = SettleBranch> {
+    let value = (option::of(json()), any::<bool>());
+    let value = value.prop_map(|(value, is_output)| BranchValue { value, is_output });
+    (small(), small(), small(), 0..=5_i32, vec(value, 0..3), option::of(json())).prop_map(
+        |(group, index, count, outcome, values, error)| SettleBranch {
+            group,
+            index,
+            count,
+            outcome,
+            values,
+            error,
+        },
+    )
+}
+
+fn dispatch() -> impl Strategy<Value = MarkForDispatch> {
+    let link = (number(), small(), text());
+    let link = link.prop_map(|(run_id, token, node)| RunLink { run_id, token, node });
+    let task = (created(), link).prop_map(|(task, run)| Created { run: Some(run), ..task });
+    let item = (small(), 0..=9_i32, option::of(task), option::of(text()), option::of(text()));
+    let item = item.prop_map(|(token, state, task, correlation, signal)| Dispatched {
+        token,
+        state,
+        task,
+        correlation,
+        signal,
+    });
+    vec(item, 0..3).prop_map(|tokens| MarkForDispatch { tokens })
+}
+
+fn merge() -> impl Strategy<Value = MergeBranches> {
+    let into = (text(), 0..=6_u32, 0..=1_u32, 0..=2_u32, 0..=2_u32, any::<bool>());
+    let into = into.prop_map(|(target, strategy, mode, missing, on_conflict, include_failed)| {
+        MergeInto { target, strategy, mode, missing, on_conflict, include_failed }
+    });
+    (small(), small(), vec(into, 0..3), option::of(small()), small()).prop_map(
+        |(group, version, merges, promote, arrived)| MergeBranches {
+            group,
+            version,
+            merges,
+            promote,
+            arrived,
+        },
+    )
+}
+
+fn cancel() -> impl Strategy<Value = CancelTokens> {
+    let stopped = (number(), 1..=6_i32, small(), number(), number(), text());
+    let stopped = stopped.prop_map(|(task_id, from, attempt, previous, lease_id, worker)| {
+        Stopped { task_id, from, attempt, previous, lease_id, worker }
+    });
+    let tasks = (text(), -100..=100_i32, vec(stopped, 0..3));
+    let tasks = tasks.prop_map(|(queue, priority, tasks)| StoppedTasks { queue, priority, tasks });
+    (vec(small(), 0..5), vec(tasks, 0..3))
+        .prop_map(|(tokens, tasks)| CancelTokens { tokens, tasks })
+}
+
+fn begun() -> impl Strategy<Value = RunBegun> {
+    let tag = (text(), text()).prop_map(|(key, value)| Tag { key, value });
+    let first = (number(), text(), small(), json(), json(), number(), option::of(text()));
+    (first, vec(tag, 0..3), number(), small(), small()).prop_map(
+        |(first, tags, parent, parent_token, depth)| {
+            let (run_id, workflow, version, input, context, deadline_at, key) = first;
+            RunBegun {
+                run_id,
+                workflow,
+                version,
+                input,
+                context,
+                deadline_at,
+                key,
+                tags,
+                parent,
+                parent_token,
+                depth,
+            }
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let write = (text(), json()).prop_map(|(path, value)| Write { path, value });
+    let context = (small(), small(), vec(write, 0..3))
+        .prop_map(|(group, index, writes)| SetContext { group, index, writes });
+    let fan_in = (small(), small(), small(), option::of(small()))
+        .prop_map(|(group, token, node, via)| CreateFanInToken { group, token, node, via });
+    let output = (small(), option::of(json()), any::<bool>())
+        .prop_map(|(token, output, keep)| ApplyNodeOutput { token, output, keep });
+    let timer = (0..=2_u32, small(), small(), number())
+        .prop_map(|(kind, token, group, at)| SetTimer { kind, token, group, at });
+    let child = (small(), begun()).prop_map(|(token, run)| StartChild { token, run: Some(run) });
+    let finish = (0..=4_u32, option::of(json()), option::of(json()))
+        .prop_map(|(state, output, error)| FinishRun { state, output, error });
+    prop_oneof![
+        vec(new_token(), 0..4).prop_map(|tokens| Step::CreateTokens(CreateTokens { tokens })),
+        open_group().prop_map(Step::OpenGroup),
+        fan_in.prop_map(Step::CreateFanInToken),
+        (small(), small()).prop_map(|(group, token)| {
+            Step::ActivateFanInToken(ActivateFanInToken { group, token })
+        }),
+        updates().prop_map(Step::UpdateTokenStates),
+        settle().prop_map(Step::SettleBranch),
+        dispatch().prop_map(Step::MarkForDispatch),
+        output.prop_map(Step::ApplyNodeOutput),
+        context.prop_map(Step::SetContext),
+        merge().prop_map(Step::MergeBranches),
+        (small(), 0..=3_u32)
+            .prop_map(|(group, state)| Step::DropBranches(DropBranches { group, state })),
+        cancel().prop_map(Step::CancelTokens),
+        timer.prop_map(Step::SetTimer),
+        child.prop_map(Step::StartChild),
+        finish.prop_map(Step::FinishRun),
+        (small(), small())
+            .prop_map(|(token, signal)| Step::TakeSignal(TakeSignal { token, signal })),
+    ]
+}
+
+fn cascade() -> impl Strategy<Value = Vec<Decision>> {
+    let decision = (number(), number(), step()).prop_map(|(run_id, previous, step)| Decision {
+        run_id,
+        previous,
+        step: Some(step),
+    });
+    vec(decision, 0..4)
+}
+
+fn timers() -> impl Strategy<Value = TimerFired> {
+    let run = (number(), number(), cascade()).prop_map(|(run_id, deadline_at, cascade)| {
+        RunDeadlinePassed { run_id, deadline_at, cascade }
+    });
+    let join = (number(), small(), number(), cascade()).prop_map(
+        |(run_id, group, deadline_at, cascade)| JoinTimedOut {
+            run_id,
+            group,
+            deadline_at,
+            cascade,
+        },
+    );
+    let token =
+        || {
+            (number(), small(), number(), cascade())
+                .prop_map(|(run_id, token, at, cascade)| TokenDue { run_id, token, at, cascade })
+        };
+    (vec(run, 0..2), vec(join, 0..2), vec(token(), 0..2), vec(token(), 0..2)).prop_map(
+        |(runs, joins, nodes, timers)| TimerFired {
+            deadlines: Vec::new(),
+            runs,
+            joins,
+            nodes,
+            timers,
+        },
+    )
+}
+
+fn record() -> impl Strategy<Value = oracle::Record> {
+    let signal =
+        (number(), text(), text(), option::of(text()), json(), small(), number(), cascade());
+    let signal = signal.prop_map(
+        |(run_id, name, correlation, signal_id, payload, token, previous, cascade)| {
+            Event::SignalReceived(SignalReceived {
+                run_id,
+                name,
+                correlation,
+                signal_id,
+                payload,
+                token,
+                previous,
+                cascade,
+            })
+        },
+    );
+    let completed = cascade().prop_map(|cascade| {
+        let about = Some(About::default());
+        Event::TaskCompleted(TaskCompleted { about, cascade, ..TaskCompleted::default() })
+    });
+    let event = prop_oneof![
+        (text(), small(), json()).prop_map(|(name, version, definition)| {
+            Event::WorkflowRegistered(WorkflowRegistered { name, version, definition })
+        }),
+        (begun(), cascade())
+            .prop_map(|(run, cascade)| Event::RunStarted(RunStarted { run: Some(run), cascade })),
+        signal,
+        (number(), cascade()).prop_map(|(run_id, cascade)| {
+            Event::RunCancelRequested(RunCancelRequested { run_id, cascade })
+        }),
+        cascade().prop_map(|cascade| Event::DispatchContinued(DispatchContinued { cascade })),
+        timers().prop_map(Event::TimerFired),
+        completed,
+    ];
+    (number(), number(), event).prop_map(|(lsn, at, event)| oracle::Record {
+        version: FORMAT_VERSION,
+        lsn,
+        at,
+        event: Some(event),
+    })
+}

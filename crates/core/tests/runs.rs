@@ -1,0 +1,18 @@
+//! Runs: every order in which few branches can arrive, every error code, and random workflows with
+//! random workers. After every record all laws are checked, and a second state that only reads the
+//! log must be the same.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
+
+#[path = "runs/codes.rs"]
+mod codes;
+#[path = "runs/fan_in.rs"]
+mod fan_in;
+#[path = "runs/laws.rs"]
+mod laws;
+#[path = "runs/random.rs"]
+mod random;
+#[path = "runs/rows.rs"]
+mod rows;
+#[path = "runs/world.rs"]
+mod world;

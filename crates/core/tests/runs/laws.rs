@@ -1,0 +1,129 @@
+//! The laws of runs that a log shows by itself: each is broken by one change, and named.
+
+use tenure_core::audit::{Audit, Law};
+use tenure_core::codec;
+use tenure_core::event::{Decision, DropBranches, Event, GroupState, Record, RunState, Step};
+use tenure_core::id::{GroupId, Lsn, RunId, TokenId};
+
+use super::world::World;
+
+/// A run of two branches: registered, started, leased, both completed.
+fn story() -> World {
+    let mut world = World::new();
+    world.register(
+        "workflow: w
+initial_node: a
+nodes:
+  - {ref: a, kind: pass}
+  - {ref: b, kind: task, task: {queue: q}}
+  - {ref: c, kind: pass}
+transitions:
+  - {ref: t, from: a, to: b, spawn_count: 2}
+  - {from: b, to: c, synchronization: {joins_transition: t}}
+",
+    );
+    world.start("w", "{}");
+    let leases = world.lease(2);
+    leases.into_iter().for_each(|lease| drop(world.complete(lease, "1").unwrap()));
+    world
+}
+
+/// The law that the story breaks after a change, and at which record.
+fn broken(change: impl FnOnce(&mut Vec<Record<'_>>)) -> Option<(Law, usize)> {
+    let world = story();
+    let mut records: Vec<_> = world.log.iter().map(|bytes| codec::decode(bytes).unwrap()).collect();
+    change(&mut records);
+    let mut audit = Audit::new();
+    let judged = records.iter().zip(1..).map(|(record, nth)| (audit.record(record), nth));
+    judged.filter_map(|(judged, nth)| Some((judged.err()?.law, nth))).next()
+}
+
+fn started<'r, 'a>(log: &'r mut [Record<'a>]) -> &'r mut Vec<Decision<'a>> {
+    let Event::RunStarted(event) = &mut log[1].event else { panic!("a run starts here") };
+    &mut event.cascade
+}
+
+fn completed<'r, 'a>(log: &'r mut [Record<'a>], nth: usize) -> &'r mut Vec<Decision<'a>> {
+    let Event::TaskCompleted(event) = &mut log[nth].event else { panic!("a task completes here") };
+    &mut event.cascade
+}
+
+fn nth_update(cascade: &mut [Decision<'_>], change: impl FnOnce(&mut TokenId)) {
+    let update = cascade.iter_mut().find_map(|decision| match &mut decision.step {
+        Step::UpdateTokenStates(step) => Some(&mut step.tokens[0].token),
+        _ => None,
+    });
+    change(update.unwrap());
+}
+
+#[test]
+fn a_sound_story_passes() {
+    assert_eq!(broken(|_| {}), None);
+    story().verify();
+}
+
+#[test]
+fn what_begins_out_of_order_is_found() {
+    let found = broken(|log| {
+        let Event::RunStarted(event) = &mut log[1].event else { panic!() };
+        event.run.run_id = RunId(2);
+    });
+    assert_eq!(found, Some((Law::RunsGrowInOrder, 2)));
+    let found = broken(|log| {
+        let Event::WorkflowRegistered(event) = &mut log[0].event else { panic!() };
+        event.version = 2;
+    });
+    assert_eq!(found, Some((Law::RunsGrowInOrder, 1)));
+    let found = broken(|log| {
+        let Step::CreateTokens(step) = &mut started(log)[0].step else { panic!() };
+        step.tokens[0].token = TokenId(2);
+    });
+    assert_eq!(found, Some((Law::RunsGrowInOrder, 2)));
+}
+
+#[test]
+fn what_has_ended_and_changes_is_found() {
+    let found = broken(|log| nth_update(completed(log, 4), |token| *token = TokenId(2)));
+    assert_eq!(found, Some((Law::TheEndedStaysEnded, 5)));
+    let found = broken(|log| {
+        let cascade = completed(log, 4);
+        let finish = cascade.pop().unwrap();
+        cascade.insert(1, finish);
+    });
+    assert_eq!(found, Some((Law::TheEndedStaysEnded, 5)));
+    let found = broken(|log| {
+        let Step::FinishRun(step) = &mut completed(log, 4).last_mut().unwrap().step else {
+            panic!()
+        };
+        step.state = RunState::Running;
+    });
+    assert_eq!(found, Some((Law::TheEndedStaysEnded, 5)));
+}
+
+#[test]
+fn a_group_that_closes_twice_or_counts_too_many_is_found() {
+    let found = broken(|log| {
+        let cascade = completed(log, 4);
+        let drops = |decision: &Decision<'_>| matches!(decision.step, Step::DropBranches(_));
+        let at = cascade.iter().position(drops).unwrap();
+        let again = DropBranches { group: GroupId(1), state: GroupState::Failed };
+        let run_id = RunId(1);
+        let step = Step::DropBranches(again);
+        cascade.insert(at, Decision { run_id, previous: Lsn::NONE, step });
+    });
+    assert_eq!(found, Some((Law::GroupsCloseOnce, 5)));
+    let found = broken(|log| {
+        for decision in completed(log, 3) {
+            if let Step::SettleBranch(step) = &mut decision.step {
+                step.count = 3;
+            }
+        }
+    });
+    assert_eq!(found, Some((Law::GroupsCloseOnce, 4)));
+}
+
+#[test]
+fn a_record_that_is_missing_in_a_runs_history_is_found() {
+    let found = broken(|log| completed(log, 4)[0].previous = Lsn(2));
+    assert_eq!(found, Some((Law::HistoryIsAChain, 5)));
+}

@@ -1,0 +1,206 @@
+//! A state that serves, a log, and a second state that reads the log as it is written: a crash at
+//! every record.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use tenure_core::audit::Audit;
+use tenure_core::command::{
+    Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, RegisterWorkflow, Reply, Retry,
+    SignalRun, StartRun,
+};
+use tenure_core::event::Record;
+use tenure_core::id::{RunId, TaskId};
+use tenure_core::name::{FailureCode, QueueName, Reason, SignalText, WorkerName};
+use tenure_core::state::StateName;
+use tenure_core::terms::{Payload, Tags};
+use tenure_core::time::{Now, Timestamp};
+use tenure_core::{Draft, Rejection, State, Verdict, apply, codec, decide, invariant};
+use tenure_flow::{Definition, Value};
+
+pub(crate) struct World {
+    pub(crate) state: State,
+    replayed: State,
+    audit: Audit,
+    pub(crate) now: Timestamp,
+    pub(crate) records: usize,
+    /// All records as they were written.
+    pub(crate) log: Vec<Vec<u8>>,
+    checks: Checks,
+}
+
+/// How much is looked at after each record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Checks {
+    /// Everything.
+    All,
+    /// What a decision touched only, as in life.
+    Touched,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(Checks::All)
+    }
+
+    pub(crate) fn with(checks: Checks) -> Self {
+        Self {
+            state: State::new(0),
+            replayed: State::replaying(1),
+            audit: Audit::new(),
+            now: Timestamp(1_700_000_000_000),
+            records: 0,
+            log: Vec::new(),
+            checks,
+        }
+    }
+
+    /// Decides, writes, reads, applies and compares.
+    pub(crate) fn play(&mut self, command: &Command) -> Result<Reply, Rejection> {
+        let now = Now::both(self.now);
+        self.state.advance(now);
+        let before = self.state.clone();
+        let mut draft = Draft::new(&before);
+        let (event, reply) = match decide(&mut draft, command, now, 0)? {
+            Verdict::Append(event, reply) => (event, reply),
+            Verdict::Answer(reply) => return Ok(reply),
+        };
+        let record = Record { lsn: before.last_lsn().next(), at: now.log, event };
+        let mut bytes = Vec::new();
+        codec::encode(&record, &mut bytes);
+        let read = codec::decode(&bytes).unwrap();
+        assert_eq!(read, record, "what is read is what was written");
+        apply(&mut self.state, &record);
+        apply(&mut self.replayed, &read);
+        self.records += 1;
+        self.audit.read(&read, &bytes).unwrap();
+        draft.check_against(&self.state).unwrap();
+        if self.checks == Checks::All {
+            invariant::check(&self.state).unwrap();
+            assert_eq!(self.replayed.facts().hash(), self.state.facts().hash(), "{record:?}");
+        }
+        self.log.push(bytes);
+        Ok(reply)
+    }
+
+    /// Both states are the same, and keep all laws.
+    pub(crate) fn verify(&self) {
+        invariant::check(&self.state).unwrap();
+        assert_eq!(self.replayed.facts().hash(), self.state.facts().hash());
+        self.audit.compare(self.state.facts()).unwrap();
+        self.audit.finish().unwrap();
+    }
+
+    pub(crate) fn register(&mut self, yaml: &str) {
+        let definition = Definition::compile(&tenure_flow::yaml::parse(yaml).unwrap());
+        let definition = definition.unwrap_or_else(|faults| panic!("{faults:?}\n{yaml}"));
+        let definition = Arc::new(definition);
+        self.play(&Command::RegisterWorkflow(RegisterWorkflow { definition })).unwrap();
+    }
+
+    pub(crate) fn start(&mut self, workflow: &str, input: &str) -> RunId {
+        let command = StartRun {
+            workflow: workflow.into(),
+            version: None,
+            input: json(input),
+            key: None,
+            tags: Tags::default(),
+        };
+        match self.play(&Command::StartRun(command)).unwrap() {
+            Reply::Started(started) => started.run_id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn lease(&mut self, max: u32) -> Vec<LeaseRef> {
+        let command = LeaseTasks {
+            worker: WorkerName::parse("anna").unwrap(),
+            queues: vec![QueueName::parse("q").unwrap()],
+            tasks_max: NonZeroU32::new(max).unwrap(),
+            lease_ms: None,
+        };
+        match self.play(&Command::LeaseTasks(command)).unwrap() {
+            Reply::Leased(leases) => {
+                let lease = |it: &tenure_core::command::Leased| LeaseRef {
+                    task_id: it.task_id,
+                    lease_id: it.lease_id,
+                };
+                leases.iter().map(lease).collect()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn complete(&mut self, lease: LeaseRef, output: &str) -> Result<Reply, Rejection> {
+        self.play(&Command::CompleteTask(complete(lease, output)))
+    }
+
+    pub(crate) fn fail(&mut self, lease: LeaseRef, code: &str) -> Result<Reply, Rejection> {
+        self.play(&Command::FailTask(fail(lease, code)))
+    }
+
+    pub(crate) fn signal(
+        &mut self,
+        run_id: RunId,
+        name: &str,
+        payload: &str,
+    ) -> Result<Reply, Rejection> {
+        self.play(&Command::SignalRun(SignalRun {
+            run_id,
+            name: name.into(),
+            payload: json(payload),
+            correlation: SignalText::parse("").unwrap(),
+            signal_id: None,
+        }))
+    }
+
+    pub(crate) fn wait(&mut self, ms: u64) {
+        self.now = self.now.plus_ms(ms);
+        self.play(&Command::FireDeadlines).unwrap();
+    }
+
+    pub(crate) fn run_state(&self, run: RunId) -> &'static str {
+        self.state.run(run).unwrap().state()
+    }
+
+    pub(crate) fn output(&self, run: RunId) -> String {
+        self.state.run(run).unwrap().output().map_or("none".to_owned(), Value::to_json)
+    }
+
+    pub(crate) fn context(&self, run: RunId) -> String {
+        self.state.run(run).unwrap().context().to_json()
+    }
+
+    /// The codes of a run's error: the outermost first, then the causes.
+    pub(crate) fn codes(&self, run: RunId) -> Vec<String> {
+        let view = self.state.run(run).unwrap();
+        let Some(error) = view.error().and_then(Value::as_map) else { return Vec::new() };
+        let code = |value: &Value| {
+            value.as_map().and_then(|map| map.get("code")?.as_text().map(str::to_owned)).unwrap()
+        };
+        let causes = error.get("causes").and_then(Value::as_list);
+        let causes = causes.map(|list| list.as_slice()).unwrap_or_default();
+        std::iter::once(code(view.error().unwrap())).chain(causes.iter().map(code)).collect()
+    }
+
+    pub(crate) fn task_state(&self, task: TaskId) -> StateName {
+        self.state.task(task).unwrap().state()
+    }
+}
+
+pub(crate) fn complete(lease: LeaseRef, output: &str) -> CompleteTask {
+    CompleteTask { lease, output: Payload::parse("output", output.as_bytes().to_vec()).unwrap() }
+}
+
+pub(crate) fn fail(lease: LeaseRef, code: &str) -> FailTask {
+    FailTask {
+        lease,
+        reason: Reason::keep_end("it was told to"),
+        code: Some(FailureCode::parse(code).unwrap()),
+        retry: Retry::Never,
+    }
+}
+
+pub(crate) fn json(text: &str) -> Value {
+    Value::from_json(text.as_bytes()).unwrap()
+}
