@@ -22,6 +22,31 @@ const COUNTS: std::ops::Range<u64> = 1..COUNTS_END;
 const NOT_THE_SNAPSHOTS: &str =
     "the log up to this record is not the one that the snapshot was taken from";
 
+/// Where the reading of a log begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// With the first record, which must be there.
+    First,
+    /// Behind a snapshot; what is before it need not be there, and is not handed over.
+    After(Anchor),
+    /// With the oldest record that is there.
+    Oldest,
+}
+
+impl Beginning {
+    fn anchor(self) -> Option<Anchor> {
+        match self {
+            Beginning::After(anchor) => Some(anchor),
+            Beginning::First | Beginning::Oldest => None,
+        }
+    }
+}
+
+/// Which log is in a folder; none if there is no segment.
+pub fn log_id<D: Disk>(disk: &D) -> Result<Option<u128>, Fault> {
+    Ok(find_segments(disk)?.segments.first().map(|(header, _)| header.log_id))
+}
+
 /// Where the log ends and how it can go on.
 pub(crate) struct End<D: Disk> {
     pub recovered: Recovered,
@@ -73,10 +98,11 @@ pub(crate) enum Tail {
 /// Changes nothing. If `visit` has enough, reading stops there, and nothing behind is judged.
 pub(crate) fn recover<D: Disk>(
     disk: &D,
-    anchor: Option<Anchor>,
+    beginning: Beginning,
     shared: &Shared,
     visit: &mut dyn FnMut(&Frame<'_>, u64) -> ControlFlow<()>,
 ) -> Result<End<D>, Fault> {
+    let anchor = beginning.anchor();
     let found = find_segments(disk)?;
     let mut scan = Scan {
         anchor,
@@ -98,7 +124,9 @@ pub(crate) fn recover<D: Disk>(
     let headers: Vec<_> = found.segments.iter().map(|(header, _)| *header).collect();
     let first = first_to_read(&headers, anchor);
     if let Some(header) = headers.get(first) {
-        check_beginning(header, anchor)?;
+        if beginning != Beginning::Oldest {
+            check_beginning(header, anchor)?;
+        }
         // If the log begins right behind the snapshot there is nothing to compare it with.
         scan.meets_anchor = anchor.is_some_and(|anchor| anchor.lsn < header.first_lsn);
         (scan.recovered.last_lsn, scan.recovered.chain) =

@@ -4,17 +4,19 @@
 use std::ops::ControlFlow;
 
 use crate::Lsn;
+use crate::claim::Claim;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
 use crate::frame::{
     Batch, Chain, Digest, Frame, FrameStamp, HEADER_BYTES, Kind, Word, frame_bytes,
 };
 use crate::index::{Entry, Shared};
-use crate::log::{Committed, Place};
-use crate::options::{Durability, Options};
+use crate::log::{Committed, Extent, OpenLog, Place, Trimmed};
+use crate::options::{Durability, Keep, Options};
 use crate::planted::{self, Bug};
 use crate::reader::Reader;
-use crate::recover::{self, Anchor, Last, Recovered, Tail};
+use crate::recover::{self, Anchor, Beginning, Last, Recovered, Tail};
+use crate::recovered::Base;
 use crate::segment::{self, FRAMES_FROM, PAGE_BYTES, SegmentHeader};
 use crate::spare::{Room, Stock};
 
@@ -61,11 +63,20 @@ impl<D: Disk> Wal<D> {
         anchor: Option<Anchor>,
         mut visit: impl FnMut(&Frame<'_>),
     ) -> Result<(Self, Recovered), Fault> {
-        let folder = || disk.name();
-        let lock = disk.lock().map_err(|cause| Fault::NoFolder { folder: folder(), cause })?;
-        let lock = lock.ok_or_else(|| Fault::InUse { folder: folder() })?;
+        Claim::new(disk, options)?.open(&Base::after(anchor), &mut visit)
+    }
+
+    /// The same for a folder that is ours already.
+    pub(crate) fn open_locked(
+        disk: &D,
+        lock: D::Lock,
+        options: Options,
+        anchor: Option<Anchor>,
+        visit: &mut dyn FnMut(&Frame<'_>),
+    ) -> Result<(Self, Recovered), Fault> {
         let shared = Shared::default();
-        let end = recover::recover(disk, anchor, &shared, &mut |frame, _| {
+        let beginning = anchor.map_or(Beginning::First, Beginning::After);
+        let end = recover::recover(disk, beginning, &shared, &mut |frame, _| {
             // The last word of a segment is none of the log's frames.
             if frame.header.kind != Kind::GoesOn {
                 visit(frame);
@@ -287,6 +298,36 @@ impl<D: Disk> Wal<D> {
         synced.map_err(|e| self.broken(Fault::io("sync", &self.disk.name(), e)))?;
         self.stock.keep(kept);
         Ok(())
+    }
+
+    /// Forgets the oldest segment, if it has only records before this one and the policy lets it
+    /// go.
+    pub fn trim_one(&mut self, before: Lsn, keep: Keep, at_ms: u64) -> Result<Trimmed, Fault> {
+        self.expect_good();
+        let [_, next, ..] = self.segments.as_slice() else { return Ok(Trimmed::Nothing) };
+        let next = *next;
+        let may_go = next.first_lsn <= planted::trimmed_before(before, self.written)
+            && match keep {
+                Keep::All => false,
+                Keep::Bytes(bytes) => self.extent().bytes > bytes,
+                Keep::Ms(ms) => {
+                    // All that is in a segment is older than the first frame of the next.
+                    let first = segment::first_frame_at_ms(&self.disk, &next)?;
+                    first.is_some_and(|first| first.saturating_add(ms) <= at_ms)
+                }
+            };
+        if !may_go {
+            return Ok(Trimmed::Nothing);
+        }
+        self.trim(next.first_lsn)?;
+        Ok(Trimmed::Some)
+    }
+
+    /// What there is of the log.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        let oldest = self.segments.first().map_or(self.written.next(), |first| first.first_lsn);
+        Extent { oldest, bytes: self.segments.iter().map(|segment| segment.file_bytes).sum() }
     }
 
     fn write(

@@ -18,7 +18,7 @@ use tenure_core::time::{Now, Timestamp};
 use tenure_core::{Draft, State, Verdict, apply, decide};
 use tenure_wal::disk::read_only::ReadOnlyDisk;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Batch, Inspection, Options, Spares, Wal, inspect};
+use tenure_wal::{Batch, Beginning, Inspection, Options, Spares, Wal, inspect};
 
 /// Small, so that a story of seven records and a mark goes over more than one segment: the mark
 /// has no room in the first one, whose last page is for the word that the log goes on.
@@ -98,7 +98,7 @@ impl Folder {
     fn inspected(&self) -> (Inspection, Vec<Place>) {
         let mut frames = Vec::new();
         let disk = ReadOnlyDisk::open(self.path()).unwrap();
-        let inspection = inspect(&disk, |at| {
+        let inspection = inspect(&disk, Beginning::First, |at| {
             frames.push(Place { segment: at.segment.header.number, offset: at.offset });
         });
         (inspection.unwrap(), frames)

@@ -9,6 +9,7 @@ mod index;
 mod ledger;
 mod list;
 mod paged;
+pub mod snapshot;
 mod task;
 mod view;
 
