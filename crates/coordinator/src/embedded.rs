@@ -18,7 +18,7 @@ use tenure_core::name::{Invalid, QueueName, Reason, WorkerName};
 use tenure_core::state::{QueueView, StateName};
 use tenure_core::terms::Payload;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Durability, Fault, Log, LogThread, Note, Options, Reader, Wal};
+use tenure_wal::{Claim, Durability, Fault, Log, LogThread, Note, Options, Reader};
 
 use crate::ask::{Answer, Ask, Outcome, Query, Refusal, TaskFilter};
 use crate::feed::{Feed, Followed, Follower, Position};
@@ -26,9 +26,11 @@ use crate::history::{History, Step, history};
 use crate::inbox::Inbox;
 use crate::info::{Grant, Status, TaskInfo, TaskPage};
 use crate::recover::{Failure, Progress, recover};
+use crate::snapshot::SnapshotInfo;
 use crate::step::Coordinator;
 use crate::thread::{MachineClock, run};
 use crate::ticket::{Ticket, TicketCaller};
+use crate::upkeep::Upkeep;
 
 /// A folder of tasks that is open. Clones are the same one; the last that goes closes it.
 #[derive(Clone, Debug)]
@@ -42,6 +44,7 @@ struct Running {
     feed: Feed,
     reader: Mutex<Reader<RealDisk>>,
     notes: Vec<Note>,
+    start: Start,
     thread: Mutex<Option<JoinHandle<Result<(), Fault>>>>,
 }
 
@@ -49,6 +52,16 @@ struct Running {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Opening {
     durability: Durability,
+    upkeep: Upkeep,
+}
+
+/// What a folder was opened from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The last record of the snapshot; none if the whole log was replayed.
+    pub snapshot: Option<Lsn>,
+    /// Records that were applied after it.
+    pub records: u64,
 }
 
 /// Why something was not done.
@@ -113,7 +126,13 @@ impl Opening {
     /// When a call returns: after its record is durable, or earlier.
     #[must_use]
     pub fn durability(self, durability: Durability) -> Self {
-        Self { durability }
+        Self { durability, ..self }
+    }
+
+    /// When snapshots are taken, and what is kept.
+    #[must_use]
+    pub fn upkeep(self, upkeep: Upkeep) -> Self {
+        Self { upkeep, ..self }
     }
 
     /// Opens a folder, which is made if it is missing, and tells how far the replay is.
@@ -129,8 +148,7 @@ impl Opening {
         let seed = fresh_seed();
         let entropy = u128::from(seed) << 64 | u128::from(fresh_seed());
         let options = Options { durability: self.durability, ..Options::new(entropy) };
-        let recovery =
-            recover(|anchor, visit| Wal::open(&disk, options, anchor, visit), seed, progress)?;
+        let recovery = recover(Claim::new(&disk, options)?, seed, progress)?;
         let inbox = Inbox::default();
         let bell = inbox.clone();
         let recovery = recovery
@@ -138,8 +156,13 @@ impl Opening {
             .map_err(|cause| Fault::NoFolder { folder: name(), cause })?;
         let reader = Mutex::new(recovery.log.reader());
         let notes = recovery.notes.clone();
+        let start = Start {
+            snapshot: recovery.kept.newest.map(|newest| newest.lsn),
+            records: recovery.records,
+        };
         let clock = MachineClock::start();
-        let coordinator = Coordinator::new(recovery, inbox.clone(), clock.read(), seed);
+        let coordinator =
+            Coordinator::new(recovery, inbox.clone(), clock.read(), seed).with_upkeep(self.upkeep);
         let feed = coordinator.feed().clone();
         let door = inbox.clone();
         let thread = std::thread::Builder::new()
@@ -147,7 +170,7 @@ impl Opening {
             .spawn(move || run(coordinator, &door, clock))
             .map_err(|cause| Fault::NoFolder { folder: name(), cause })?;
         let thread = Mutex::new(Some(thread));
-        Ok(Tenure { running: Arc::new(Running { inbox, feed, reader, notes, thread }) })
+        Ok(Tenure { running: Arc::new(Running { inbox, feed, reader, notes, start, thread }) })
     }
 }
 
@@ -156,6 +179,12 @@ impl Tenure {
     /// however the last process ended.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, Error> {
         Opening::default().open(folder, |_| {})
+    }
+
+    /// What the folder was opened from.
+    #[must_use]
+    pub fn start(&self) -> Start {
+        self.running.start
     }
 
     /// What people should hear of, though the folder is sound.
@@ -277,6 +306,14 @@ impl Tenure {
     pub fn status(&self) -> Result<Status, Error> {
         let Answer::Status(status) = self.query(Query::Status)? else { return unexpected() };
         Ok(*status)
+    }
+
+    /// Takes a snapshot of all that was asked before, and waits until it is there.
+    pub fn snapshot(&self) -> Result<SnapshotInfo, Error> {
+        let Answer::Snapshot(info) = self.ask(Ask::TakeSnapshot).wait()? else {
+            return unexpected();
+        };
+        Ok(info)
     }
 
     /// What happened to a task, from the log.

@@ -45,8 +45,12 @@ pub fn run<L: Log, C: Caller>(
     clock: MachineClock,
 ) -> Result<(), Fault> {
     loop {
-        let next = match coordinator.step(clock.read()) {
-            Ok(next) => next,
+        let stepped = coordinator.step(clock.read()).and_then(|next| {
+            let is_over = next != Next::Now && inbox.is_closed();
+            Ok((next, is_over && coordinator.may_close(coordinator.now(clock.read()))?))
+        });
+        let (next, may_close) = match stepped {
+            Ok(stepped) => stepped,
             Err(fault) => {
                 coordinator.turn_away(&fault.to_string());
                 coordinator.feed().close();
@@ -55,9 +59,7 @@ pub fn run<L: Log, C: Caller>(
         };
         match next {
             Next::Now => {}
-            _ if inbox.is_closed() && coordinator.is_settled() => {
-                return coordinator.close(clock.read());
-            }
+            _ if may_close => return coordinator.close(clock.read()),
             Next::WhenRung => inbox.wait(WakesFor::Anything, None),
             Next::WithinMs(ms) => inbox.wait(WakesFor::Anything, Some(Duration::from_millis(ms))),
             Next::WhenLogged(ms) => inbox.wait(WakesFor::TheBell, ms.map(Duration::from_millis)),

@@ -318,7 +318,7 @@ fn many() {
     report("many: a finished task in memory, output null", bytes, "bytes");
 
     engine.clock_ms += 1_000;
-    let forget = Command::PurgeTasks(Retention { age_ms: 0, tasks_max: 0 });
+    let forget = Command::PurgeTasks(Retention { age_ms: 0, tasks_max: 0, ..Retention::default() });
     let mut purges = Vec::new();
     while engine.state.facts().task_count() > 0 {
         purges.push(time(|| drop(engine.run(&forget))));

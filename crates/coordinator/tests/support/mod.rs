@@ -14,7 +14,7 @@ use tenure_coordinator::{
 };
 use tenure_core::id::Lsn;
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Fault, Options, Spares, Wal};
+use tenure_wal::{Claim, Fault, Options, Spares};
 
 use self::log::{Gate, SteppedLog};
 
@@ -106,7 +106,7 @@ impl House {
     pub(crate) fn with(disk: ModelDisk, wall_ms: u64, options: Options) -> Self {
         let gate = Gate::default();
         let recovery: Recovery<SteppedLog> =
-            recover(|anchor, visit| Wal::open(&disk, options, anchor, visit), 1, |_| {})
+            recover(Claim::new(&disk, options).unwrap(), 1, |_| {})
                 .unwrap()
                 .map_log(|wal| Ok::<_, Fault>(SteppedLog::new(wal, gate.clone())))
                 .unwrap();

@@ -179,7 +179,7 @@ impl Client {
             Deed::Purge => {
                 let age_ms = scene.random.pick(&[500, 5_000, u64::MAX]);
                 let tasks_max = scene.random.pick(&[3, 50, u64::MAX]);
-                let retention = Retention { age_ms, tasks_max };
+                let retention = Retention { age_ms, tasks_max, ..Retention::default() };
                 self.send(Ask::Command(Command::PurgeTasks(retention)), scene);
             }
         }
