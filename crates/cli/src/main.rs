@@ -6,6 +6,7 @@ mod client;
 mod failure;
 mod output;
 mod serve;
+mod snapshot;
 mod wal;
 
 use std::process::ExitCode;
@@ -64,6 +65,9 @@ enum Verb {
     Serve(serve::Serve),
     /// Measure a server under load.
     Bench(bench::Bench),
+    /// Take a snapshot of a running server.
+    #[command(after_help = snapshot::EXAMPLES)]
+    Snapshot,
     /// Look into a log, without changing it.
     Wal(wal::Wal),
 }
@@ -91,6 +95,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.verb {
         Verb::Serve(serve) => serve::run(serve, cli.server.api_key.as_deref()),
         Verb::Bench(bench) => bench::run(bench, &cli.server, cli.output),
+        Verb::Snapshot => snapshot::run(&cli.server, cli.output),
         Verb::Wal(wal) => wal::run(wal, cli.output),
     }
 }

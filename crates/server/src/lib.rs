@@ -17,8 +17,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use tenure_coordinator::Durability;
-use tenure_coordinator::{Error, Note, Opening, Progress, Tenure};
+pub use tenure_coordinator::{Durability, Keep, Upkeep, limits as engine_limits};
+use tenure_coordinator::{Error, Note, Opening, Progress, Start, Tenure};
+pub use tenure_core::command::Retention;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -34,6 +35,8 @@ pub struct Options {
     pub listen: String,
     /// When a reply may leave.
     pub durability: Durability,
+    /// When snapshots are taken, and what is kept.
+    pub upkeep: Upkeep,
     /// What clients have to show; none only on a loopback address.
     pub api_key: Option<String>,
 }
@@ -104,6 +107,8 @@ pub enum News<'a> {
     Replaying(Progress),
     /// Something about the log that people should hear.
     Note(&'a Note),
+    /// What it has started from.
+    Started(Start),
     /// It is ready, at this address.
     Ready(SocketAddr),
 }
@@ -122,10 +127,12 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
     }
     let tenure = Opening::default()
         .durability(options.durability)
+        .upkeep(options.upkeep)
         .open(&options.data, |progress| news(News::Replaying(progress)))?;
     for note in tenure.notes() {
         news(News::Note(note));
     }
+    news(News::Started(tenure.start()));
     let app = Arc::new(App::new(tenure.clone()));
     let guarded = Guarded {
         app: Arc::clone(&app),

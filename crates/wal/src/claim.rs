@@ -37,7 +37,7 @@ impl<D: Disk> OpenLog for Claim<D> {
         let found = snapshot::list(&self.disk)?;
         let Some(newest) = found.first() else { return Ok(found) };
         // A log that was ever written has a segment: without one, what followed is lost.
-        match recover::log_id(&self.disk)? {
+        match recover::first_segment(&self.disk)? {
             Some(_) => Ok(found),
             None => Err(Fault::Corrupt(Corruption {
                 file: snapshot::file_name(*newest),
@@ -49,7 +49,8 @@ impl<D: Disk> OpenLog for Claim<D> {
     }
 
     fn load(&mut self, lsn: Lsn, visit: &mut dyn FnMut(&[u8])) -> Result<Footer, Fault> {
-        let log_id = recover::log_id(&self.disk)?.unwrap_or(self.options.new_log_id);
+        let log_id = recover::first_segment(&self.disk)?
+            .map_or(self.options.new_log_id, |first| first.log_id);
         snapshot::load(&self.disk, log_id, lsn, visit)
     }
 

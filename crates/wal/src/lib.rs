@@ -37,7 +37,7 @@ pub use job::{SnapshotEnd, SnapshotJob, SnapshotSource, SnapshotWork, Sum};
 pub use log::{Committed, Extent, Log, OpenLog, Place, ReadLog, Trimmed};
 pub use options::{Durability, Keep, Options, Spares};
 pub use reader::{Read, Reader};
-pub use recover::{Beginning, log_id};
+pub use recover::{Beginning, first_segment};
 pub use recovered::{Anchor, Base, Note, Recovered};
 pub use segment::{FORMAT, SegmentHeader};
 pub use spare::Room;

@@ -42,9 +42,9 @@ impl Beginning {
     }
 }
 
-/// Which log is in a folder; none if there is no segment.
-pub fn log_id<D: Disk>(disk: &D) -> Result<Option<u128>, Fault> {
-    Ok(find_segments(disk)?.segments.first().map(|(header, _)| header.log_id))
+/// The oldest segment in a folder, if there is any. It says which log this is, and where it begins.
+pub fn first_segment<D: Disk>(disk: &D) -> Result<Option<SegmentHeader>, Fault> {
+    Ok(find_segments(disk)?.segments.first().map(|(header, _)| *header))
 }
 
 /// Where the log ends and how it can go on.
@@ -54,6 +54,8 @@ pub(crate) struct End<D: Disk> {
     pub last: Option<Last<D>>,
     /// All segments that are there, oldest first.
     pub segments: Vec<SegmentHeader>,
+    /// How many of them were not read, because a snapshot covers them.
+    pub unread: usize,
 }
 
 pub(crate) struct Last<D: Disk> {
@@ -141,7 +143,7 @@ pub(crate) fn recover<D: Disk>(
     }
     scan.check_anchor(&headers)?;
     check_counts(&scan.recovered, headers.last())?;
-    Ok(End { recovered: scan.recovered, last: scan.last, segments: headers })
+    Ok(End { recovered: scan.recovered, last: scan.last, segments: headers, unread: first })
 }
 
 struct Segments<D: Disk> {

@@ -83,6 +83,7 @@ impl<D: Disk> Wal<D> {
             }
             ControlFlow::Continue(())
         })?;
+        shared.note_older(&end.segments[..end.unread]);
         recover::remove_leftovers(disk)?;
         let mut stock = Stock::open(disk, options)?;
         let mut recovered = end.recovered;

@@ -9,6 +9,7 @@ mod compare;
 mod law;
 mod lease;
 mod names;
+mod seed;
 mod summary;
 mod table;
 mod task;
@@ -100,7 +101,7 @@ impl Audit {
         for (_, row) in self.tasks.iter() {
             summary.count(row.state);
         }
-        let (given, ended) = (summary.grants, summary.ends.all());
+        let (given, ended) = (summary.leased + summary.grants, summary.ends.all());
         hold(Law::EveryGrantEndsOnce, given == ended + summary.open(), || {
             format!("{given} grants, {ended} ends, and {} leases are open", summary.open())
         })?;
