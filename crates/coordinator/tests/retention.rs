@@ -16,7 +16,7 @@ use tenure_core::id::TaskId;
 use tenure_core::terms::SpanMs;
 use tenure_core::time::Timestamp;
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Log, Read, ReadLog};
+use tenure_wal::{Log, Read};
 
 const AGE_MS: u64 = 10_000;
 
@@ -52,7 +52,7 @@ fn purges(house: &House) -> Vec<usize> {
 #[test]
 fn under_load_nothing_that_lives_or_is_too_young_is_forgotten() {
     let mut house = house(u64::MAX, 20);
-    let mut before = BTreeMap::new();
+    let mut before: BTreeMap<TaskId, Option<Timestamp>> = BTreeMap::new();
     let mut forgotten = 0;
     for round in 0..400_u64 {
         house.tell(submit(if round % 3 == 0 { "mail" } else { "other" })).answer();
@@ -67,7 +67,7 @@ fn under_load_nothing_that_lives_or_is_too_young_is_forgotten() {
         let now = house.coordinator.now(house.reading()).log;
         let after = tasks(&house);
         for (id, ended) in before.iter().filter(|(id, _)| !after.contains_key(id)) {
-            let ended: Timestamp = ended.unwrap_or_else(|| panic!("task {id} had not ended"));
+            let ended = ended.unwrap_or_else(|| panic!("task {id} had not ended"));
             assert!(ended.plus_ms(AGE_MS) <= now, "task {id} was {} ms old", now.0 - ended.0);
             forgotten += 1;
         }
@@ -103,7 +103,9 @@ fn a_backlog_is_forgotten_a_little_with_each_step_and_nobody_waits_for_it() {
     assert_eq!(house.step(), Next::WithinMs(0), "there is more to forget");
     assert!(!probe.waits(), "it was served in the same step");
     assert_eq!(tasks(&house).len(), 291);
-    (0..100).for_each(|_| drop(house.step()));
+    for _ in 0..100 {
+        house.step();
+    }
     assert_eq!(tasks(&house).len(), 1);
     let purges = purges(&house);
     assert!(purges.iter().all(|items| *items == 10), "{purges:?}");

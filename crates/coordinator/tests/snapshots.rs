@@ -92,7 +92,9 @@ fn a_snapshot_never_knows_more_than_the_log() {
     house.step();
     let snapshot = house.ask(Ask::TakeSnapshot);
     let later: Vec<_> = (0..8).map(|_| house.ask(submit("mail"))).collect();
-    (0..20).for_each(|_| drop(house.step()));
+    for _ in 0..20 {
+        house.step();
+    }
     assert!(held.iter().chain(&later).all(|probe| probe.waits()) && snapshot.waits());
     assert_eq!(snapshot::list(&house.disk).unwrap(), []);
     house.gate.open();
@@ -113,7 +115,9 @@ fn by_size_and_by_age_snapshots_come_by_themselves_and_the_log_stays_small() {
         house.tell(numbered(n, 300)).answer();
         house.step();
     }
-    (0..20).for_each(|_| drop(house.settle()));
+    for _ in 0..20 {
+        house.settle();
+    }
     let kept = house.coordinator.kept().clone();
     assert!(kept.taken >= 3, "{kept:?}");
     assert_eq!(snapshot::list(&house.disk).unwrap().len(), 2);
@@ -128,9 +132,11 @@ fn by_size_and_by_age_snapshots_come_by_themselves_and_the_log_stays_small() {
 fn a_log_that_is_kept_by_age_goes_when_it_is_old_enough() {
     let upkeep = Upkeep { log_keep: Keep::Ms(3_600_000), ..often() };
     let mut house = House::kept(ModelDisk::default(), START_MS, upkeep);
-    let mut fill = |house: &mut House, from: usize| {
+    let fill = |house: &mut House, from: usize| {
         (from..from + 400).for_each(|n| drop(house.tell(numbered(n, 300)).answer()));
-        (0..20).for_each(|_| drop(house.settle()));
+        for _ in 0..20 {
+            house.settle();
+        }
         house.coordinator.log().extent().oldest
     };
     assert_eq!(fill(&mut house, 0), Lsn(1), "all of it is young");
@@ -147,7 +153,9 @@ fn a_snapshot_that_cannot_be_written_is_told_of_and_tried_again_later() {
         let at_call = house.disk.calls() + 2;
         house.disk.plan(Some(PlannedFault { at_call, kind, lasting: false }));
         let probe = house.ask(Ask::TakeSnapshot);
-        (0..20).for_each(|_| drop(house.settle()));
+        for _ in 0..20 {
+            house.settle();
+        }
         house.disk.plan(None);
         assert_eq!(probe.refusal().code(), "unavailable");
         assert!(house.coordinator.take_snapshot_failure().is_some());
@@ -236,7 +244,7 @@ fn flip(disk: &ModelDisk, name: &str, at: usize) -> ModelDisk {
 
 #[test]
 fn a_changed_bit_in_any_block_falls_back_to_the_older_with_an_alarm() {
-    let (disk, hash) = with_two(often(), 45, 100_000);
+    let (disk, hash) = with_two(often(), 200, 20_000);
     let [newest, older] = snapshot::list(&disk).unwrap()[..] else { unreachable!("two are kept") };
     let name = file_name(newest);
     let size = disk.bytes(&name).unwrap().len();
@@ -298,6 +306,23 @@ fn a_snapshot_that_is_whole_and_gives_another_state_stops_the_start() {
         assert!(matches!(failure, Failure::Hash { .. }), "{failure}");
         assert_eq!(failure.exit_code(), 65);
     }
+}
+
+/// The test above would notice.
+#[cfg(feature = "planted")]
+#[test]
+fn without_the_check_of_its_hash_another_state_would_be_served() {
+    use tenure_coordinator::planted::{Bug, plant};
+    let (disk, hash) = with_two(often(), 60, 2_000);
+    let name = file_name(snapshot::list(&disk).unwrap()[0]);
+    let changed = flip(&disk, &name, 5_000);
+    let mut bytes = changed.bytes(&name).unwrap();
+    forge::reseal_snapshot(&mut bytes).unwrap();
+    changed.put(&name, bytes);
+    plant(Some(Bug::SnapshotHashUnchecked));
+    let served = start(&changed);
+    plant(None);
+    assert_ne!(served.unwrap().state.facts().hash(), hash);
 }
 
 #[test]

@@ -60,6 +60,17 @@ proptest! {
         let log = run::play(&plan).map_err(TestCaseError::fail)?;
         snapshots::at_every_record(&log).map_err(TestCaseError::fail)?;
     }
+
+    #[test]
+    fn a_changed_snapshot_never_ends_the_process(
+        plan in world::plan(1..40),
+        changes in vec((any::<usize>(), any::<u8>()), 100),
+    ) {
+        let log = run::play(&plan).map_err(TestCaseError::fail)?;
+        for (at, to) in changes {
+            snapshots::damaged(&log, at, to).map_err(TestCaseError::fail)?;
+        }
+    }
 }
 
 proptest! {

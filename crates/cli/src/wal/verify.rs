@@ -234,12 +234,11 @@ impl Proof {
             summary.heartbeats, summary.stale_reports
         ));
         lines.print(format_args!("state     {}", self.hash));
-        match summary.after.is_some() {
-            true => {
-                lines.print(format_args!("The log is sound from LSN {} on.", summary.after.0 + 1))
-            }
-            false => lines.print("The log is sound."),
-        }
+        let from = match summary.after.is_some() {
+            true => format!(" from LSN {} on", summary.after.0 + 1),
+            false => String::new(),
+        };
+        lines.print(format_args!("The log is sound{from}."));
         for note in &self.notes {
             lines.print(format_args!("\nnote: {note}"));
         }

@@ -4,6 +4,7 @@ use super::Verdict;
 use crate::command::{Reply, Rest, Retention, Swept};
 use crate::event::{Event, TasksPurged};
 use crate::limits::{DUE_ITEMS_MAX, FOR_EVER_MS};
+use crate::planted::{self, Bug};
 use crate::state::{Draft, Ledger};
 use crate::time::Now;
 
@@ -15,7 +16,9 @@ pub(super) fn decide(draft: &mut Draft<'_>, retention: Retention, now: Now) -> V
     let mut due = indexes
         .finished(retention.age_ms.min(FOR_EVER_MS), items_max + 1)
         .zip(0_u64..)
-        .take_while(|((over_at, _), nth)| *over_at <= now.log || *nth < too_many)
+        .take_while(|((over_at, _), nth)| {
+            *over_at <= now.log || *nth < too_many || planted::has(Bug::PurgedTooEarly)
+        })
         .map(|((_, task_id), _)| task_id);
     let tasks: Vec<_> = due.by_ref().take(items_max).collect();
     let rest = if due.next().is_some() { Rest::More } else { Rest::Nothing };

@@ -47,3 +47,23 @@ pub(crate) fn at_every_record(log: &[Vec<u8>]) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// A stream with one byte changed is refused, or makes a state that the laws can be asked about.
+pub(crate) fn damaged(log: &[Vec<u8>], at: usize, to: u8) -> Result<(), String> {
+    let mut state = State::replaying(0);
+    for bytes in log {
+        apply(&mut state, &codec::decode(bytes).map_err(|malformed| malformed.to_string())?);
+    }
+    let mut encoder = Encoder::new(state.facts().clone());
+    let mut bytes = Vec::new();
+    while encoder.next_block(&mut bytes) == Rest::More {}
+    let at = at % bytes.len();
+    bytes[at] = to;
+    let mut decoder = Decoder::new(0);
+    if let Ok(read) = decoder.feed(&bytes).and_then(|()| decoder.finish()) {
+        read.facts().hash();
+        // It may well break one; what counts is that it can be asked.
+        let _ = invariant::check_facts(read.facts());
+    }
+    Ok(())
+}

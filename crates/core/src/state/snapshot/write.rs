@@ -7,6 +7,7 @@ use crate::command::Rest;
 use crate::event::Tag;
 use crate::id::TaskId;
 use crate::name::Text;
+use crate::planted::{self, Bug};
 use crate::state::dense::{Dense, WorkerRef};
 use crate::state::facts::Facts;
 use crate::state::task::{Cold, StateName, Task, TaskState};
@@ -143,7 +144,7 @@ impl Encoder {
             payload: self.facts.blobs.get(task.payload),
             priority: task.priority,
             lease_id: task.lease_id,
-            attempt: task.attempt,
+            attempt: task.attempt - u32::from(planted::has(Bug::SnapshotForgets)).min(task.attempt),
             started_at: task.started_at,
             granted_ms: task.granted_ms,
             output: self.facts.blobs.get(task.output),
