@@ -25,10 +25,10 @@ use crate::feed::{Feed, Followed, Follower, Position};
 use crate::history::{History, Step, history};
 use crate::inbox::Inbox;
 use crate::info::{Grant, Status, TaskInfo, TaskPage};
-use crate::recover::{Failure, Progress, recover};
+use crate::recover::{Failure, Progress, recover_beside};
 use crate::snapshot::SnapshotInfo;
 use crate::step::Coordinator;
-use crate::thread::{MachineClock, run};
+use crate::thread::{MachineClock, Trouble, run};
 use crate::ticket::{Ticket, TicketCaller};
 use crate::upkeep::Upkeep;
 
@@ -49,10 +49,17 @@ struct Running {
 }
 
 /// How a folder is opened.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Opening {
     durability: Durability,
     upkeep: Upkeep,
+    tell: fn(&Trouble),
+}
+
+impl Default for Opening {
+    fn default() -> Self {
+        Self { durability: Durability::default(), upkeep: Upkeep::default(), tell: |_| {} }
+    }
 }
 
 /// What a folder was opened from.
@@ -135,6 +142,12 @@ impl Opening {
         Self { upkeep, ..self }
     }
 
+    /// Who is told of what people should hear of while it runs.
+    #[must_use]
+    pub fn on_trouble(self, tell: fn(&Trouble)) -> Self {
+        Self { tell, ..self }
+    }
+
     /// Opens a folder, which is made if it is missing, and tells how far the replay is.
     pub fn open(
         self,
@@ -148,7 +161,8 @@ impl Opening {
         let seed = fresh_seed();
         let entropy = u128::from(seed) << 64 | u128::from(fresh_seed());
         let options = Options { durability: self.durability, ..Options::new(entropy) };
-        let recovery = recover(Claim::new(&disk, options)?, seed, progress)?;
+        let claim = Claim::new(&disk, options)?;
+        let (recovery, proof) = recover_beside(claim, seed, progress)?;
         let inbox = Inbox::default();
         let bell = inbox.clone();
         let recovery = recovery
@@ -163,11 +177,13 @@ impl Opening {
         let clock = MachineClock::start();
         let coordinator =
             Coordinator::new(recovery, inbox.clone(), clock.read(), seed).with_upkeep(self.upkeep);
+        // Indexes were built meanwhile.
+        proof.check()?;
         let feed = coordinator.feed().clone();
         let door = inbox.clone();
         let thread = std::thread::Builder::new()
             .name("coordinator".to_owned())
-            .spawn(move || run(coordinator, &door, clock))
+            .spawn(move || run(coordinator, &door, clock, self.tell))
             .map_err(|cause| Fault::NoFolder { folder: name(), cause })?;
         let thread = Mutex::new(Some(thread));
         Ok(Tenure { running: Arc::new(Running { inbox, feed, reader, notes, start, thread }) })

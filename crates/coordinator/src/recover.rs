@@ -2,12 +2,13 @@
 //! order, and the laws are checked before anybody is served.
 
 use std::fmt;
+use std::thread::JoinHandle;
 
 use tenure_core::codec::{self, Malformed};
 use tenure_core::id::Lsn;
 use tenure_core::invariant::{self, Violation};
-use tenure_core::state::StateHash;
 use tenure_core::state::snapshot::Decoder;
+use tenure_core::state::{Facts, StateHash};
 use tenure_core::time::Timestamp;
 use tenure_core::{State, apply};
 use tenure_wal::snapshot::{Footer, file_name};
@@ -154,10 +155,22 @@ impl From<Fault> for Failure {
 /// Starts from a log: from its newest good snapshot, or from its first record. `table_seed` is any
 /// number that strangers cannot foretell.
 pub fn recover<O: OpenLog>(
-    mut log: O,
+    log: O,
     table_seed: u64,
     progress: impl FnMut(Progress),
 ) -> Result<Recovery<O::Log>, Failure> {
+    let (recovery, proof) = recover_beside(log, table_seed, progress)?;
+    proof.check()?;
+    Ok(recovery)
+}
+
+/// The same while the snapshot's state hash is still being worked out, which takes as long as the
+/// rest of a start. Nobody may be served before the proof is there.
+pub fn recover_beside<O: OpenLog>(
+    mut log: O,
+    table_seed: u64,
+    progress: impl FnMut(Progress),
+) -> Result<(Recovery<O::Log>, Proof), Failure> {
     let found = log.snapshots()?;
     let (mut bad, mut loaded) = (Vec::new(), None);
     for lsn in &found {
@@ -171,23 +184,47 @@ pub fn recover<O: OpenLog>(
     }
     let Some(Loaded { state, footer, bytes }) = loaded else {
         let kept = Kept { bad: bad.len() as u64, ..Kept::default() };
-        return replay(log, State::replaying(table_seed), None, bad, kept, progress);
+        let state = State::replaying(table_seed);
+        return Ok((replay(log, state, None, bad, kept, progress)?, Proof(None)));
     };
     let newest = Some(SnapshotInfo::of(&footer, bytes, 0));
     let older = found.iter().find(|lsn| **lsn < footer.lsn).map(|lsn| Lsn(lsn.0));
     let kept = Kept { newest, older, bad: bad.len() as u64, ..Kept::default() };
-    // Hashing takes as long as the rest of a start, so it is done beside it, on a view.
-    let view = state.facts().clone();
-    let (recovery, hash) = std::thread::scope(|scope| {
-        let hashing = scope.spawn(move || view.hash());
-        let recovery = replay(log, state, Some(footer), bad, kept, progress);
-        (recovery, hashing.join().expect("a hash is always found"))
-    });
-    let recovery = recovery?;
-    let (lsn, expected) = (Lsn(footer.lsn.0), StateHash(footer.state_hash));
-    match hash == expected || planted::has(Bug::SnapshotHashUnchecked) {
-        true => Ok(recovery),
-        false => Err(Failure::Hash { lsn, expected, found: hash }),
+    let proof = Proof::begin(state.facts().clone(), &footer);
+    let recovery = replay(log, state, Some(footer), bad, kept, progress);
+    Ok((recovery?, proof))
+}
+
+/// That a snapshot gives the state that it was taken from; it is worked out on a thread of its own.
+#[derive(Debug)]
+#[must_use = "nobody may be served before it is checked"]
+pub struct Proof(Option<Claimed>);
+
+#[derive(Debug)]
+struct Claimed {
+    lsn: Lsn,
+    expected: StateHash,
+    hashing: JoinHandle<StateHash>,
+}
+
+impl Proof {
+    fn begin(view: Facts, footer: &Footer) -> Self {
+        let (lsn, expected) = (Lsn(footer.lsn.0), StateHash(footer.state_hash));
+        let hashing = std::thread::spawn(move || view.hash());
+        Self(Some(Claimed { lsn, expected, hashing }))
+    }
+
+    /// Waits for it.
+    pub fn check(self) -> Result<(), Failure> {
+        let Some(Claimed { lsn, expected, hashing }) = self.0 else { return Ok(()) };
+        let found = match hashing.join() {
+            Ok(found) => found,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        match found == expected || planted::has(Bug::SnapshotHashUnchecked) {
+            true => Ok(()),
+            false => Err(Failure::Hash { lsn, expected, found }),
+        }
     }
 }
 

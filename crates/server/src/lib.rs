@@ -128,6 +128,7 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
     let tenure = Opening::default()
         .durability(options.durability)
         .upkeep(options.upkeep)
+        .on_trouble(|trouble| tracing::warn!("{trouble}"))
         .open(&options.data, |progress| news(News::Replaying(progress)))?;
     for note in tenure.notes() {
         news(News::Note(note));

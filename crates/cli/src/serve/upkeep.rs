@@ -1,6 +1,6 @@
 //! What `tenure serve` keeps, and for how long.
 
-use tenure_server::engine_limits::{SNAPSHOT_EVERY_MS, SNAPSHOT_LOG_BYTES};
+use tenure_server::engine_limits::SNAPSHOT_LOG_BYTES;
 use tenure_server::{Keep, Retention, Upkeep};
 
 /// More hours than this are not kept by hours: a hundred years.
@@ -86,6 +86,8 @@ fn parse_span(text: &str) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
+    use tenure_server::engine_limits::SNAPSHOT_EVERY_MS;
+
     use super::*;
 
     #[test]
