@@ -12,7 +12,7 @@ use crate::frame::{
 use crate::index::{Entry, Shared};
 use crate::load::{Loaded, is_zeros};
 use crate::planted::{self, Bug};
-pub(crate) use crate::recovered::{Anchor, Note, Recovered};
+pub(crate) use crate::recovered::{Anchor, Beginning, Note, Recovered};
 use crate::segment::{self, Copies, FRAMES_FROM, Found, PAGE_BYTES, SegmentHeader};
 use crate::snapshot::TEMPORARY;
 
@@ -21,26 +21,6 @@ const COUNTS: std::ops::Range<u64> = 1..COUNTS_END;
 
 const NOT_THE_SNAPSHOTS: &str =
     "the log up to this record is not the one that the snapshot was taken from";
-
-/// Where the reading of a log begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beginning {
-    /// With the first record, which must be there.
-    First,
-    /// Behind a snapshot; what is before it need not be there, and is not handed over.
-    After(Anchor),
-    /// With the oldest record that is there.
-    Oldest,
-}
-
-impl Beginning {
-    fn anchor(self) -> Option<Anchor> {
-        match self {
-            Beginning::After(anchor) => Some(anchor),
-            Beginning::First | Beginning::Oldest => None,
-        }
-    }
-}
 
 /// The oldest segment in a folder, if there is any. It says which log this is, and where it begins.
 pub fn first_segment<D: Disk>(disk: &D) -> Result<Option<SegmentHeader>, Fault> {

@@ -15,6 +15,26 @@ pub struct Anchor {
     pub chain: Chain,
 }
 
+/// Where the reading of a log begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// With the first record, which must be there.
+    First,
+    /// Behind a snapshot; what is before it need not be there, and is not handed over.
+    After(Anchor),
+    /// With the oldest record that is there.
+    Oldest,
+}
+
+impl Beginning {
+    pub(crate) fn anchor(self) -> Option<Anchor> {
+        match self {
+            Beginning::After(anchor) => Some(anchor),
+            Beginning::First | Beginning::Oldest => None,
+        }
+    }
+}
+
 /// What an opening goes on from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Base {
