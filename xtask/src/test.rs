@@ -66,6 +66,12 @@ fn steps() -> Vec<Step> {
             )),
         },
         Step {
+            name: "planted bugs in snapshots",
+            work: Work::Cargo(cargo(
+                "test -p tenure-coordinator --features planted --test snapshots",
+            )),
+        },
+        Step {
             name: "planted bugs in the simulation",
             work: Work::Cargo(cargo("test -p tenure-sim --features planted --test planted")),
         },

@@ -89,7 +89,8 @@ impl Writer {
             self.play(&Command::ExpireLeases);
         }
         if nth.is_multiple_of(1_000) {
-            let retention = Retention { age_ms: u64::MAX, tasks_max: KEPT_TASKS };
+            let retention =
+                Retention { age_ms: u64::MAX, tasks_max: KEPT_TASKS, ..Retention::default() };
             self.play(&Command::PurgeTasks(retention));
         }
     }

@@ -13,6 +13,7 @@ mod plain;
 mod queue;
 mod serve;
 mod shown;
+mod snapshot;
 mod span;
 mod status;
 mod style;
@@ -100,6 +101,9 @@ enum Verb {
     Worker(worker::Worker),
     /// Show how the server stands.
     Status(status::Status),
+    /// Take a snapshot of a running server.
+    #[command(after_help = snapshot::EXAMPLES)]
+    Snapshot,
     /// Look into a log, without changing it.
     Wal(wal::Wal),
     /// Print what a shell needs to complete commands and flags.
@@ -138,6 +142,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Verb::Queue(queue) => queue::run(queue, &cli.server, cli.output),
         Verb::Worker(worker) => worker::run(worker, &cli.server, cli.output),
         Verb::Status(status) => status::run(status, &cli.server, cli.output),
+        Verb::Snapshot => snapshot::run(&cli.server, cli.output),
         Verb::Wal(wal) => wal::run(wal, cli.output),
         Verb::Completions(completions) => completions::run(completions),
         Verb::Workflow(workflow) => workflow::run(workflow, cli.output),

@@ -1,5 +1,7 @@
 //! `tenure serve`: the server.
 
+mod upkeep;
+
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -21,7 +23,12 @@ Examples:
 Durability:
   sync          a reply leaves when its record is on disk: nothing that was told can be lost
   interval=5ms  a reply leaves at once; a loss of power can take back the last 5 ms
-  os            a reply leaves at once; a loss of power can take back half a minute and more";
+  os            a reply leaves at once; a loss of power can take back half a minute and more
+
+What is kept of the log, beyond what the last two snapshots need:
+  all           everything, for ever
+  hours=24      what was written in the last 24 hours
+  bytes=4GiB    so much in all (KiB, MiB, GiB, or plain bytes)";
 
 /// The server: HTTP and live updates on one port.
 #[derive(Debug, Args)]
@@ -38,6 +45,9 @@ pub(crate) struct Serve {
     /// When a reply may leave: sync, interval=5ms or os.
     #[arg(long, value_name = "MODE", default_value = "sync", value_parser = parse_durability)]
     durability: tenure_server::Durability,
+
+    #[command(flatten)]
+    upkeep: upkeep::Args,
 
     /// Which lines go to stderr: one for each transition, late result and refusal, at most 1,000 a
     /// second; or only what the server says about itself.
@@ -112,6 +122,7 @@ pub(crate) fn run(args: &Serve, api_key: Option<&str>) -> Result<(), Failure> {
         data: args.data.clone(),
         listen: args.listen.clone(),
         durability: args.durability,
+        upkeep: args.upkeep.parsed(),
         api_key: api_key.map(str::to_owned),
         lines: match args.log {
             Log::Transitions => Lines::Transitions,
@@ -121,6 +132,14 @@ pub(crate) fn run(args: &Serve, api_key: Option<&str>) -> Result<(), Failure> {
     serve(&options, |news| match news {
         News::Replaying(progress) => tracing::info!(records = progress.records, "replaying"),
         News::Note(note) => tracing::warn!("{note}"),
+        News::Started(start) => match start.snapshot {
+            Some(lsn) => tracing::info!(
+                snapshot = lsn.0,
+                records = start.records,
+                "started from a snapshot and the records after it"
+            ),
+            None => tracing::info!(records = start.records, "started from the whole log"),
+        },
         News::Ready(address) => {
             let mut out = std::io::stdout().lock();
             // Whoever started us may not be interested.

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod support;
+#[path = "wal/trimmed.rs"]
+mod trimmed;
 #[path = "wal/verify.rs"]
 mod verify;
 

@@ -14,6 +14,7 @@ use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::state::{Facts, QueueView, StateName};
 
 use crate::info::{Explained, Grant, Status, TaskInfo, TaskPage};
+use crate::snapshot::SnapshotInfo;
 use crate::workers::{Registration, WorkerInfo};
 
 /// Something that a caller wants.
@@ -43,6 +44,8 @@ pub enum Ask {
     Register(Registration),
     /// To give back all leases of a worker, who leaves.
     SignOff(WorkerName),
+    /// To have a snapshot with all that was asked before, and to hear when it is there.
+    TakeSnapshot,
 }
 
 /// Something that a caller wants to know.
@@ -135,6 +138,8 @@ pub enum Answer {
     Registered,
     /// How many leases were given back.
     SignedOff(usize),
+    /// A snapshot that is there.
+    Snapshot(SnapshotInfo),
     /// How things stand.
     Status(Box<Status>),
     /// Everything.
@@ -245,7 +250,7 @@ impl Ask {
             Ask::Command(command) | Ask::Change { command, .. } => kind_of(command),
             Ask::Submit(_) => Kind::Submit,
             Ask::SignOff(_) => Kind::Report,
-            Ask::Lease { .. } | Ask::Query(_) | Ask::Register(_) => Kind::Other,
+            Ask::Lease { .. } | Ask::Query(_) | Ask::Register(_) | Ask::TakeSnapshot => Kind::Other,
         }
     }
 
@@ -254,7 +259,11 @@ impl Ask {
         match self {
             Ask::Command(command) | Ask::Change { command, .. } => weight_of(command),
             Ask::Submit(task) => ITEM_BYTES + task.payload.as_bytes().len(),
-            Ask::Lease { .. } | Ask::Query(_) | Ask::Register(_) | Ask::SignOff(_) => ITEM_BYTES,
+            Ask::Lease { .. }
+            | Ask::Query(_)
+            | Ask::Register(_)
+            | Ask::SignOff(_)
+            | Ask::TakeSnapshot => ITEM_BYTES,
         }
     }
 }

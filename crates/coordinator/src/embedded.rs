@@ -18,17 +18,19 @@ use tenure_core::name::{Invalid, QueueName, Reason, WorkerName};
 use tenure_core::state::{QueueView, StateName};
 use tenure_core::terms::Payload;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Durability, Fault, Log, LogThread, Note, Options, Reader, Wal};
+use tenure_wal::{Claim, Durability, Fault, Log, LogThread, Note, Options, Reader};
 
 use crate::ask::{Answer, Ask, Kind, Outcome, Query, Refusal, TaskFilter};
 use crate::feed::{Feed, Followed, Follower, Position};
 use crate::history::{History, Step, history};
 use crate::inbox::{Inbox, Load};
 use crate::info::{Grant, Status, TaskInfo, TaskPage};
-use crate::recover::{Failure, Progress, recover};
+use crate::recover::{Failure, Progress, recover_beside};
+use crate::snapshot::SnapshotInfo;
 use crate::step::Coordinator;
-use crate::thread::{MachineClock, run};
+use crate::thread::{MachineClock, Trouble, run};
 use crate::ticket::{Ticket, TicketCaller};
+use crate::upkeep::Upkeep;
 
 /// A folder of tasks that is open. Clones are the same one; the last that goes closes it.
 #[derive(Clone, Debug)]
@@ -42,13 +44,31 @@ struct Running {
     feed: Feed,
     reader: Mutex<Reader<RealDisk>>,
     notes: Vec<Note>,
+    start: Start,
     thread: Mutex<Option<JoinHandle<Result<(), Fault>>>>,
 }
 
 /// How a folder is opened.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Opening {
     durability: Durability,
+    upkeep: Upkeep,
+    tell: fn(&Trouble),
+}
+
+impl Default for Opening {
+    fn default() -> Self {
+        Self { durability: Durability::default(), upkeep: Upkeep::default(), tell: |_| {} }
+    }
+}
+
+/// What a folder was opened from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The last record of the snapshot; none if the whole log was replayed.
+    pub snapshot: Option<Lsn>,
+    /// Records that were applied after it.
+    pub records: u64,
 }
 
 /// Why something was not done.
@@ -113,7 +133,19 @@ impl Opening {
     /// When a call returns: after its record is durable, or earlier.
     #[must_use]
     pub fn durability(self, durability: Durability) -> Self {
-        Self { durability }
+        Self { durability, ..self }
+    }
+
+    /// When snapshots are taken, and what is kept.
+    #[must_use]
+    pub fn upkeep(self, upkeep: Upkeep) -> Self {
+        Self { upkeep, ..self }
+    }
+
+    /// Who is told of what people should hear of while it runs.
+    #[must_use]
+    pub fn on_trouble(self, tell: fn(&Trouble)) -> Self {
+        Self { tell, ..self }
     }
 
     /// Opens a folder, which is made if it is missing, and tells how far the replay is.
@@ -129,8 +161,8 @@ impl Opening {
         let seed = fresh_seed();
         let entropy = u128::from(seed) << 64 | u128::from(fresh_seed());
         let options = Options { durability: self.durability, ..Options::new(entropy) };
-        let recovery =
-            recover(|anchor, visit| Wal::open(&disk, options, anchor, visit), seed, progress)?;
+        let claim = Claim::new(&disk, options)?;
+        let (recovery, proof) = recover_beside(claim, seed, progress)?;
         let inbox = Inbox::default();
         let bell = inbox.clone();
         let recovery = recovery
@@ -138,16 +170,23 @@ impl Opening {
             .map_err(|cause| Fault::NoFolder { folder: name(), cause })?;
         let reader = Mutex::new(recovery.log.reader());
         let notes = recovery.notes.clone();
+        let start = Start {
+            snapshot: recovery.kept.newest.map(|newest| newest.lsn),
+            records: recovery.records,
+        };
         let clock = MachineClock::start();
-        let coordinator = Coordinator::new(recovery, inbox.clone(), clock.read(), seed);
+        let coordinator =
+            Coordinator::new(recovery, inbox.clone(), clock.read(), seed).with_upkeep(self.upkeep);
+        // Indexes were built meanwhile.
+        proof.check()?;
         let feed = coordinator.feed().clone();
         let door = inbox.clone();
         let thread = std::thread::Builder::new()
             .name("coordinator".to_owned())
-            .spawn(move || run(coordinator, &door, clock))
+            .spawn(move || run(coordinator, &door, clock, self.tell))
             .map_err(|cause| Fault::NoFolder { folder: name(), cause })?;
         let thread = Mutex::new(Some(thread));
-        Ok(Tenure { running: Arc::new(Running { inbox, feed, reader, notes, thread }) })
+        Ok(Tenure { running: Arc::new(Running { inbox, feed, reader, notes, start, thread }) })
     }
 }
 
@@ -156,6 +195,12 @@ impl Tenure {
     /// however the last process ended.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, Error> {
         Opening::default().open(folder, |_| {})
+    }
+
+    /// What the folder was opened from.
+    #[must_use]
+    pub fn start(&self) -> Start {
+        self.running.start
     }
 
     /// What people should hear of, though the folder is sound.
@@ -291,6 +336,14 @@ impl Tenure {
     pub fn status(&self) -> Result<Status, Error> {
         let Answer::Status(status) = self.query(Query::Status)? else { return unexpected() };
         Ok(*status)
+    }
+
+    /// Takes a snapshot of all that was asked before, and waits until it is there.
+    pub fn snapshot(&self) -> Result<SnapshotInfo, Error> {
+        let Answer::Snapshot(info) = self.ask(Ask::TakeSnapshot).wait()? else {
+            return unexpected();
+        };
+        Ok(info)
     }
 
     /// What happened to a task, from the log.

@@ -11,6 +11,8 @@ use tenure_core::state::{
 use tenure_core::terms::{Backoff, Priority};
 use tenure_core::time::Timestamp;
 
+use crate::snapshot::Kept;
+
 /// A lease that was given, with all that its worker needs.
 #[derive(Clone, Debug)]
 pub struct Grant {
@@ -169,6 +171,8 @@ pub struct Status {
     pub parked_readers: usize,
     /// What was done since the start.
     pub work: Work,
+    /// How snapshots and the log stand.
+    pub kept: Kept,
 }
 
 /// What was done since the start.
@@ -182,4 +186,6 @@ pub struct Work {
     pub frames: u64,
     /// Bytes of those frames.
     pub bytes: u64,
+    /// Finished tasks that were forgotten because their time was over.
+    pub purged: u64,
 }

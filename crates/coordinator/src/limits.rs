@@ -44,3 +44,23 @@ pub const FULL_RETRY_MS: u64 = 100;
 pub const HISTORY_ITEMS_MAX: usize = 1_000;
 /// Bytes of a task's history after which no older steps are given.
 pub const HISTORY_BYTES: usize = 2 << 20;
+/// Log bytes after which a snapshot is taken, unless the last one was larger: then as many as that,
+/// so that snapshots never cost more than the log itself.
+pub const SNAPSHOT_LOG_BYTES: u64 = 256 << 20;
+/// After so long one is taken too, if at least [`SNAPSHOT_WORTH_BYTES`] were written.
+pub const SNAPSHOT_EVERY_MS: u64 = 3_600_000;
+/// Fewer log bytes than this are replayed faster than a snapshot is worth taking for its age.
+pub const SNAPSHOT_WORTH_BYTES: u64 = 16 << 20;
+/// At an orderly stop one is taken if so many log bytes would have to be replayed at the next start,
+/// and if that is at least a quarter of the last snapshot.
+pub const SNAPSHOT_STOP_BYTES: u64 = 64 << 20;
+/// How long a snapshot that could not be written is left alone before another one is tried.
+pub const SNAPSHOT_RETRY_MS: u64 = 60_000;
+/// Callers that wait for a snapshot.
+pub const SNAPSHOT_CALLERS_MAX: usize = 1_000;
+/// Log bytes that are kept beyond what the two snapshots need.
+pub const LOG_KEEP_BYTES: u64 = 4 << 30;
+/// Finished tasks that one step forgets, so that those who wait do not notice.
+pub const PURGE_ITEMS_MAX: usize = 2_000;
+/// How long what is to be forgotten may wait for company: one record for many.
+pub const PURGE_EVERY_MS: u64 = 1_000;

@@ -20,6 +20,10 @@ pub enum Bug {
     ClockFromTheWall,
     /// A task's key is kept in memory only.
     KeyOutsideTheRecord,
+    /// A snapshot has what was decided since its last durable record.
+    SnapshotTooEarly,
+    /// A snapshot is believed whatever hash its footer has, and what it lacks is not missed.
+    SnapshotHashUnchecked,
 }
 
 impl Bug {

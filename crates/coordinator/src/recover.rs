@@ -1,14 +1,21 @@
-//! Starting: every record of the log is applied again, in order, and the laws are checked before
-//! anybody is served.
+//! Starting: the newest good snapshot is read, every record that follows it is applied again, in
+//! order, and the laws are checked before anybody is served.
 
 use std::fmt;
+use std::thread::JoinHandle;
 
 use tenure_core::codec::{self, Malformed};
 use tenure_core::id::Lsn;
 use tenure_core::invariant::{self, Violation};
+use tenure_core::state::snapshot::Decoder;
+use tenure_core::state::{Facts, StateHash};
 use tenure_core::time::Timestamp;
 use tenure_core::{State, apply};
-use tenure_wal::{Anchor, Fault, Frame, Note, Recovered};
+use tenure_wal::snapshot::{Footer, file_name};
+use tenure_wal::{Base, Fault, Frame, Note, OpenLog, Recovered};
+
+use crate::planted::{self, Bug};
+use crate::snapshot::{Kept, SnapshotInfo};
 
 /// Progress is told after about so many records.
 const PROGRESS_RECORDS: u64 = 1 << 20;
@@ -28,13 +35,15 @@ pub struct Recovery<L> {
     pub at: Timestamp,
     /// Whether records may be missing that somebody was told of.
     pub may_lack: bool,
+    /// The snapshots, and how much of the log follows the newest.
+    pub kept: Kept,
 }
 
 impl<L> Recovery<L> {
     /// The same with the log in another shape.
     pub fn map_log<M, E>(self, map: impl FnOnce(L) -> Result<M, E>) -> Result<Recovery<M>, E> {
-        let Self { state, log, notes, records, at, may_lack } = self;
-        Ok(Recovery { state, log: map(log)?, notes, records, at, may_lack })
+        let Self { state, log, notes, records, at, may_lack, kept } = self;
+        Ok(Recovery { state, log: map(log)?, notes, records, at, may_lack, kept })
     }
 }
 
@@ -59,6 +68,29 @@ pub enum Failure {
         /// What is strange about it.
         malformed: Malformed,
     },
+    /// A snapshot is whole, but this binary does not understand it.
+    Snapshot {
+        /// Which snapshot.
+        lsn: Lsn,
+        /// What is strange about it.
+        malformed: Malformed,
+    },
+    /// A snapshot is whole, but it does not give the state that it was taken from.
+    Hash {
+        /// Which snapshot.
+        lsn: Lsn,
+        /// The hash that it should have.
+        expected: StateHash,
+        /// The hash that it has.
+        found: StateHash,
+    },
+    /// No snapshot can be read, and without one the log is not whole.
+    NoSnapshot {
+        /// What is wrong with the newest.
+        newest: Box<Fault>,
+        /// What is missing in the log.
+        log: Box<Fault>,
+    },
     /// What it says breaks a law.
     Law(Violation),
 }
@@ -69,7 +101,11 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Log(fault) => fault.exit_code(),
-            Failure::Record { .. } | Failure::Law(_) => 65,
+            Failure::Record { .. }
+            | Failure::Snapshot { .. }
+            | Failure::Hash { .. }
+            | Failure::NoSnapshot { .. }
+            | Failure::Law(_) => 65,
         }
     }
 }
@@ -82,6 +118,22 @@ impl fmt::Display for Failure {
                 f,
                 "the log cannot be understood: the record with LSN {lsn}: {malformed}; it was \
                  perhaps written by a newer version, so use that one; nothing was changed"
+            ),
+            Failure::Snapshot { lsn, malformed } => write!(
+                f,
+                "the snapshot at LSN {lsn} cannot be understood: {malformed}; it was perhaps written \
+                 by a newer version, so use that one; nothing was changed"
+            ),
+            Failure::Hash { lsn, expected, found } => write!(
+                f,
+                "the snapshot at LSN {lsn} gives a state with hash {found} and was taken from one \
+                 with {expected}, which is a bug in Tenure; nothing was changed; keep a copy of the \
+                 folder, use the version that wrote it, and please report it"
+            ),
+            Failure::NoSnapshot { newest, log } => write!(
+                f,
+                "no snapshot can be used, and the log does not go back to its first record: {log}; \
+                 of the newest snapshot: {newest}"
             ),
             Failure::Law(violation) => write!(
                 f,
@@ -100,17 +152,133 @@ impl From<Fault> for Failure {
     }
 }
 
-/// Replays a log. `open` opens it and hands over its frames; `table_seed` is any number that
-/// strangers cannot foretell.
-pub fn recover<L>(
-    open: impl FnOnce(Option<Anchor>, &mut dyn FnMut(&Frame<'_>)) -> Result<(L, Recovered), Fault>,
+/// Starts from a log: from its newest good snapshot, or from its first record. `table_seed` is any
+/// number that strangers cannot foretell.
+pub fn recover<O: OpenLog>(
+    log: O,
     table_seed: u64,
+    progress: impl FnMut(Progress),
+) -> Result<Recovery<O::Log>, Failure> {
+    let (recovery, proof) = recover_beside(log, table_seed, progress)?;
+    proof.check()?;
+    Ok(recovery)
+}
+
+/// The same while the snapshot's state hash is still being worked out, which takes as long as the
+/// rest of a start. Nobody may be served before the proof is there.
+pub fn recover_beside<O: OpenLog>(
+    mut log: O,
+    table_seed: u64,
+    progress: impl FnMut(Progress),
+) -> Result<(Recovery<O::Log>, Proof), Failure> {
+    let found = log.snapshots()?;
+    let (mut bad, mut loaded) = (Vec::new(), None);
+    for lsn in &found {
+        match load(&mut log, *lsn, table_seed)? {
+            Ok(good) => {
+                loaded = Some(good);
+                break;
+            }
+            Err(fault) => bad.push((*lsn, fault)),
+        }
+    }
+    let Some(Loaded { state, footer, bytes }) = loaded else {
+        let kept = Kept { bad: bad.len() as u64, ..Kept::default() };
+        let state = State::replaying(table_seed);
+        return Ok((replay(log, state, None, bad, kept, progress)?, Proof(None)));
+    };
+    let newest = Some(SnapshotInfo::of(&footer, bytes, 0));
+    let older = found.iter().find(|lsn| **lsn < footer.lsn).map(|lsn| Lsn(lsn.0));
+    let kept = Kept { newest, older, bad: bad.len() as u64, ..Kept::default() };
+    let proof = Proof::begin(state.facts().clone(), &footer);
+    let recovery = replay(log, state, Some(footer), bad, kept, progress);
+    Ok((recovery?, proof))
+}
+
+/// That a snapshot gives the state that it was taken from; it is worked out on a thread of its own.
+#[derive(Debug)]
+#[must_use = "nobody may be served before it is checked"]
+pub struct Proof(Option<Claimed>);
+
+#[derive(Debug)]
+struct Claimed {
+    lsn: Lsn,
+    expected: StateHash,
+    hashing: JoinHandle<StateHash>,
+}
+
+impl Proof {
+    fn begin(view: Facts, footer: &Footer) -> Self {
+        let (lsn, expected) = (Lsn(footer.lsn.0), StateHash(footer.state_hash));
+        let hashing = std::thread::spawn(move || view.hash());
+        Self(Some(Claimed { lsn, expected, hashing }))
+    }
+
+    /// Waits for it.
+    pub fn check(self) -> Result<(), Failure> {
+        let Some(Claimed { lsn, expected, hashing }) = self.0 else { return Ok(()) };
+        let found = match hashing.join() {
+            Ok(found) => found,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        match found == expected || planted::has(Bug::SnapshotHashUnchecked) {
+            true => Ok(()),
+            false => Err(Failure::Hash { lsn, expected, found }),
+        }
+    }
+}
+
+/// A snapshot that could be read.
+struct Loaded {
+    state: State,
+    footer: Footer,
+    bytes: u64,
+}
+
+/// Reads a snapshot. One that has rotted is given back as a fault, and an older one can be tried;
+/// one that is whole and makes no sense is a failure.
+fn load<O: OpenLog>(
+    log: &mut O,
+    lsn: tenure_wal::Lsn,
+    table_seed: u64,
+) -> Result<Result<Loaded, Fault>, Failure> {
+    let mut decoder = Decoder::new(table_seed);
+    let (mut fed, mut bytes) = (Ok(()), 0);
+    let read = log.load(lsn, &mut |piece| {
+        bytes += piece.len() as u64;
+        if fed.is_ok() {
+            fed = decoder.feed(piece);
+        }
+    });
+    let footer = match read {
+        Ok(footer) => footer,
+        Err(fault @ (Fault::Corrupt(_) | Fault::Io { .. })) => return Ok(Err(fault)),
+        Err(fault) => return Err(fault.into()),
+    };
+    let at = Lsn(lsn.0);
+    let state = fed.and_then(|()| decoder.finish());
+    let state = state.map_err(|malformed| Failure::Snapshot { lsn: at, malformed })?;
+    let same = (state.last_lsn(), state.facts().task_count()) == (at, footer.items);
+    if !same && !planted::has(Bug::SnapshotHashUnchecked) {
+        let (expected, found) = (StateHash(footer.state_hash), state.facts().hash());
+        return Err(Failure::Hash { lsn: at, expected, found });
+    }
+    Ok(Ok(Loaded { state, footer, bytes }))
+}
+
+/// Opens the log, and applies what follows the snapshot.
+fn replay<O: OpenLog>(
+    log: O,
+    mut state: State,
+    snapshot: Option<Footer>,
+    bad: Vec<(tenure_wal::Lsn, Fault)>,
+    mut kept: Kept,
     mut progress: impl FnMut(Progress),
-) -> Result<Recovery<L>, Failure> {
-    let mut state = State::replaying(table_seed);
+) -> Result<Recovery<O::Log>, Failure> {
     let mut failed = None;
     let (mut records, mut told) = (0, 0);
     let mut replay = |frame: &Frame<'_>| {
+        kept.log_bytes += frame.header.frame_bytes();
         for (lsn, bytes) in frame.records() {
             match codec::decode(bytes) {
                 _ if failed.is_some() => return,
@@ -124,11 +292,26 @@ pub fn recover<L>(
             progress(Progress { records, at: state.facts().last_at() });
         }
     };
-    let (log, recovered) = open(None, &mut replay)?;
+    let anchor = snapshot.map(|footer| footer.anchor());
+    let base = Base { anchor, bad: bad.iter().map(|(lsn, _)| *lsn).collect() };
+    let opened = log.open(&base, &mut replay);
+    let mut notes: Vec<Note> = Vec::new();
+    for (lsn, fault) in &bad {
+        notes.push(Note::BadSnapshot { file: file_name(*lsn), found: fault.to_string() });
+    }
+    let (log, recovered) = match (opened, bad.into_iter().next()) {
+        (Ok(opened), _) => opened,
+        (Err(log @ Fault::Corrupt(_)), Some((_, newest))) if anchor.is_none() => {
+            return Err(Failure::NoSnapshot { newest: Box::new(newest), log: Box::new(log) });
+        }
+        (Err(fault), _) => return Err(fault.into()),
+    };
     if let Some((lsn, malformed)) = failed {
         return Err(Failure::Record { lsn, malformed });
     }
     invariant::check_facts(state.facts()).map_err(Failure::Law)?;
-    let Recovered { notes, at_ms, may_lack, .. } = recovered;
-    Ok(Recovery { state, log, notes, records, at: Timestamp(at_ms), may_lack })
+    let Recovered { notes: more, at_ms, may_lack, .. } = recovered;
+    notes.extend(more);
+    let at = Timestamp(at_ms);
+    Ok(Recovery { state, log, notes, records, at, may_lack, kept })
 }

@@ -97,6 +97,7 @@ fn weight(outcome: &Outcome) -> usize {
         | Answer::Queue(_)
         | Answer::Registered
         | Answer::SignedOff(_)
+        | Answer::Snapshot(_)
         | Answer::Status(_)
         | Answer::Facts(_) => 0,
     }

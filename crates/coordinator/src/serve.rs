@@ -64,6 +64,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 Ok(Answer::Registered)
             }
             Ask::SignOff(worker) => self.sign_off(&worker, now),
+            Ask::TakeSnapshot => return self.ask_for_snapshot(caller),
         };
         self.put(caller, outcome);
     }
@@ -256,6 +257,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 parked_leases: self.parked.len(),
                 parked_readers: self.readers.len(),
                 work: self.work,
+                kept: self.snapshots.kept.clone(),
             })),
             Query::Facts => Answer::Facts(Box::new(self.state.facts().clone())),
         })

@@ -24,6 +24,7 @@ use crate::planted::{self, Bug};
 use crate::recover::Recovery;
 use crate::respond::Outbox;
 use crate::serve::{ParkedLease, ParkedReader};
+use crate::snapshot::Snapshots;
 use crate::wait::Waiters;
 use crate::workers::Workers;
 
@@ -65,6 +66,9 @@ pub struct Coordinator<L: Log, C: Caller> {
     /// How much room the disk has for new work, and when that was looked at.
     pub(crate) room: Room,
     room_seen_at: Option<Timestamp>,
+    pub(crate) snapshots: Snapshots<C>,
+    /// Nothing is purged before this.
+    pub(crate) purge_from: Timestamp,
 }
 
 /// Where the frame is that was sent last.
@@ -103,13 +107,14 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// Goes on where the log left off. `seed` is any number, different at every start.
     #[must_use]
     pub fn new(recovery: Recovery<L>, inbox: Inbox<C>, reading: Reading, seed: u64) -> Self {
-        let Recovery { mut state, log, at, may_lack, .. } = recovery;
+        let Recovery { mut state, log, at, may_lack, kept, .. } = recovery;
         let last = match planted::has(Bug::ClockFromTheWall) {
             true => Timestamp::ZERO,
             false => state.facts().last_at().max(at),
         };
         let clock = LogClock::start(last, reading);
-        state.serve(clock.now(reading));
+        let now = clock.now(reading);
+        state.serve(now);
         let released = state.last_lsn();
         Self {
             epoch: log.epoch(),
@@ -138,6 +143,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             must_sync: may_lack,
             room: Room::Plenty,
             room_seen_at: None,
+            snapshots: Snapshots::new(kept, now.log),
+            purge_from: Timestamp::ZERO,
         }
     }
 
@@ -175,6 +182,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         }
         self.inbox.left(self.taken.len());
         self.send(now)?;
+        self.tend_snapshots(now)?;
         self.give_back_lost();
         Ok(self.next(now, ticked))
     }
@@ -220,6 +228,11 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         matches!(self.frame, FrameState::None) && self.batch.is_empty() && self.taken.is_empty()
     }
 
+    /// Whether nothing is with the log that it has not committed.
+    pub(crate) fn is_logged(&self) -> bool {
+        matches!(self.frame, FrameState::None)
+    }
+
     /// Whether time has something to do that it has not done yet.
     #[must_use]
     pub fn has_due(&self, reading: Reading) -> bool {
@@ -255,7 +268,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let callers = self.outbox.drain().chain(self.taken.drain(..).map(|request| request.caller));
         let parked = self.parked.remove_if(|_| true).into_iter().map(|parked| parked.caller);
         let readers = self.readers.remove_if(|_| true).into_iter().map(|reader| reader.caller);
-        for caller in callers.chain(parked).chain(readers) {
+        let waiting = self.snapshots.drain_callers();
+        for caller in callers.chain(parked).chain(readers).chain(waiting) {
             let _ = caller.tell(refusal());
         }
     }
@@ -279,7 +293,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             self.frame = FrameState::None;
             self.committed(committed, sent, now)?;
         }
-        Ok(())
+        self.collect_snapshot(now)
     }
 
     /// Hands the frame to the log. When nobody else waits there is nothing to do meanwhile, so it
@@ -317,10 +331,12 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         self.work.frames += 1;
         self.work.records += u64::from(batch.records());
         self.work.bytes += batch.payload_bytes() as u64;
+        self.snapshots.logged(batch.payload_bytes() as u64);
         self.outbox.release(released, &mut self.lost);
         let first = Lsn(sent.place.lsn.0);
         self.emptied.extend(self.feed.publish(first, batch));
-        Ok(())
+        // A view that waited for this frame may be written now.
+        self.begin_snapshot()
     }
 
     /// Work that was granted to somebody who is gone goes back at once.
@@ -346,12 +362,14 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             || !self.errands.is_empty()
             || !self.woken.is_empty()
             || ticked == Rest::More
-            || (matches!(self.frame, FrameState::None) && self.must_sync)
-            || (matches!(self.frame, FrameState::None) && !self.batch.is_empty());
+            || (self.is_logged() && self.must_sync)
+            || (self.is_logged() && self.has_upkeep())
+            || (self.is_logged() && !self.batch.is_empty());
         if has_more {
             return Next::Now;
         }
-        let due = [self.next_tick(now), self.next_chore()].into_iter().flatten().min();
+        let due = [self.next_tick(now), self.next_chore(), self.next_snapshot()];
+        let due = due.into_iter().flatten().min();
         due.map_or(Next::WhenRung, |due| Next::WithinMs(ms_until(due)))
     }
 
@@ -388,7 +406,9 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         if self.room_seen_at.is_none_or(|at| at.plus_ms(ROOM_CHECK_MS) <= now.log) {
             self.room_seen_at = Some(now.log);
             self.room = self.log.room();
+            self.snapshots.kept.extent = self.log.extent();
         }
+        self.tend_log(now)?;
         if self.batch.is_empty()
             && self.unmarked_since.is_some_and(|since| since.plus_ms(MARK_AFTER_MS) <= now.log)
         {

@@ -1,11 +1,12 @@
 //! The coordinator on a thread of its own, with the machine's clocks.
 
+use std::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
 use tenure_wal::{Fault, Log};
 
 use crate::ask::Caller;
-use crate::clock::Reading;
+use crate::clock::{ClockJump, Reading};
 use crate::inbox::{Inbox, WakesFor};
 use crate::planted;
 use crate::step::{Coordinator, Next};
@@ -35,6 +36,32 @@ impl MachineClock {
     }
 }
 
+/// Something that people should hear of while it runs. Nobody has to do anything at once.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The wall clock was set.
+    Jump(ClockJump),
+    /// A snapshot could not be written.
+    Snapshot(Fault),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trouble::Jump(jump) => write!(
+                f,
+                "the wall clock jumped by {} ms; leases are not touched, appointments follow it",
+                jump.by_ms
+            ),
+            Trouble::Snapshot(fault) => write!(
+                f,
+                "a snapshot could not be written: {fault}; the log is kept, and another one is \
+                 tried in a minute"
+            ),
+        }
+    }
+}
+
 /// Steps until the inbox is closed and everything is settled, or until the log fails.
 ///
 /// # Errors
@@ -44,22 +71,28 @@ pub fn run<L: Log, C: Caller>(
     mut coordinator: Coordinator<L, C>,
     inbox: &Inbox<C>,
     clock: MachineClock,
+    tell: fn(&Trouble),
 ) -> Result<(), Fault> {
     planted::plant_named();
     loop {
-        let next = match coordinator.step(clock.read()) {
-            Ok(next) => next,
+        let stepped = coordinator.step(clock.read()).and_then(|next| {
+            let is_over = next != Next::Now && inbox.is_closed();
+            Ok((next, is_over && coordinator.may_close(coordinator.now(clock.read()))?))
+        });
+        let (next, may_close) = match stepped {
+            Ok(stepped) => stepped,
             Err(fault) => {
                 coordinator.turn_away(&fault.to_string());
                 coordinator.feed().close();
                 return Err(fault);
             }
         };
+        let jump = coordinator.take_jump().map(Trouble::Jump);
+        let failure = coordinator.take_snapshot_failure().map(Trouble::Snapshot);
+        jump.iter().chain(&failure).for_each(tell);
         match next {
             Next::Now => {}
-            _ if inbox.is_closed() && coordinator.is_settled() => {
-                return coordinator.close(clock.read());
-            }
+            _ if may_close => return coordinator.close(clock.read()),
             Next::WhenRung => inbox.wait(WakesFor::Anything, None),
             Next::WithinMs(ms) => inbox.wait(WakesFor::Anything, Some(Duration::from_millis(ms))),
             Next::WhenLogged(ms) => inbox.wait(WakesFor::TheBell, ms.map(Duration::from_millis)),

@@ -3,10 +3,10 @@
 
 use tenure_core::command::{Command, Rest, Swept};
 use tenure_core::time::{Clock, Now, Timestamp};
-use tenure_wal::Log;
+use tenure_wal::{Log, Room};
 
 use crate::ask::{Answer, Caller};
-use crate::limits::{STEP_GRANTS_MAX, WALL_CHECK_MS};
+use crate::limits::{PURGE_EVERY_MS, STEP_GRANTS_MAX, WALL_CHECK_MS};
 use crate::serve::{ParkedLease, ParkedReader};
 use crate::step::Coordinator;
 
@@ -34,6 +34,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 rest = Rest::More;
             }
         }
+        self.purge(now);
         for _ in 0..STEP_GRANTS_MAX {
             let Some(ParkedLease { caller, .. }) = self.parked.pop_due(now.log) else { break };
             self.put(caller, Ok(Answer::Leased(Vec::new())));
@@ -63,8 +64,35 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             self.state.has_dispatch().then_some(now.log),
             self.parked.next_deadline(),
             self.readers.next_deadline(),
+            self.next_purge(),
         ];
         moments.into_iter().flatten().min()
+    }
+
+    /// Forgets finished tasks whose time is over: a few at a time, and nobody waits for the rest.
+    fn purge(&mut self, now: Now) {
+        if !self.has_room() || self.next_purge().is_none_or(|at| at > now.log) {
+            return;
+        }
+        let swept = self.run(&Command::PurgeTasks(self.snapshots.upkeep.retention), now);
+        let Ok(Answer::Swept(Swept { items, rest })) = swept else { return };
+        self.work.purged += items as u64;
+        self.purge_from = match rest {
+            Rest::More => now.log,
+            Rest::Nothing => now.log.plus_ms(PURGE_EVERY_MS),
+        };
+    }
+
+    /// When something is to be forgotten. Not while the disk is nearly full: what is left of it is
+    /// for those who wait.
+    fn next_purge(&self) -> Option<Timestamp> {
+        match self.room {
+            Room::Low => None,
+            Room::Plenty => {
+                let due = self.state.next_purge(&self.snapshots.upkeep.retention)?;
+                Some(due.max(self.purge_from))
+            }
+        }
     }
 
     /// When the next lease or deadline ends.

@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 
 use tenure_core::codec;
 use tenure_core::command::{
-    Command, CompleteTask, LeaseRef, LeaseTasks, NewTask, Reply, ReportTasks, Retention,
-    SubmitTasks,
+    CancelTask, Command, CompleteTask, LeaseRef, LeaseTasks, NewTask, Reply, ReportTasks, Rest,
+    Retention, SubmitTasks,
 };
 use tenure_core::event::Record;
 use tenure_core::id::{LeaseId, TaskId};
 use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::state::snapshot::{Decoder, Encoder};
 use tenure_core::terms::{LeaseMs, Payload};
 use tenure_core::time::{Now, Timestamp};
-use tenure_core::{Draft, State, Verdict, apply, decide};
+use tenure_core::{Draft, State, Verdict, apply, decide, invariant};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -52,8 +53,13 @@ fn main() {
 
 type Case = (&'static str, fn());
 
-const CASES: [Case; 4] =
-    [("lifecycle", lifecycles), ("replay", replay), ("expiry", expiry), ("many", many)];
+const CASES: [Case; 5] = [
+    ("lifecycle", lifecycles),
+    ("replay", replay),
+    ("expiry", expiry),
+    ("many", many),
+    ("snapshot", snapshot),
+];
 
 fn in_own_process(case: &str) {
     let program = std::env::current_exe().expect("a program knows its own path");
@@ -318,7 +324,7 @@ fn many() {
     report("many: a finished task in memory, output null", bytes, "bytes");
 
     engine.clock_ms += 1_000;
-    let forget = Command::PurgeTasks(Retention { age_ms: 0, tasks_max: 0 });
+    let forget = Command::PurgeTasks(Retention { age_ms: 0, tasks_max: 0, ..Retention::default() });
     let mut purges = Vec::new();
     while engine.state.facts().task_count() > 0 {
         purges.push(time(|| drop(engine.run(&forget))));
@@ -334,6 +340,64 @@ fn many() {
         resident_bytes().saturating_sub(empty) as f64 / 1e6,
         "MB",
     );
+}
+
+/// Ten million waiting tasks: what a snapshot of them costs its thread, what it costs the writer,
+/// and what a start makes of it.
+fn snapshot() {
+    let commands = Commands::new(10_000);
+    let mut engine = Engine::new();
+    for _ in 0..MANY / 10_000 {
+        engine.submit(&commands.submit_many);
+    }
+    let mut view = None;
+    let took = median(|| time(|| view = Some(engine.state.facts().clone())));
+    report("snapshot: cloning the view", ms(took), "ms");
+
+    // One task in ten thousand: each is in a page that the view shares.
+    let cancels = (1..MANY).step_by(10_000).map(|id| {
+        let cancel = CancelTask { task_id: TaskId(id), grace_ms: None };
+        time(|| drop(engine.run(&Command::CancelTask(cancel))))
+    });
+    let mut cancels: Vec<_> = cancels.collect();
+    cancels.sort();
+    let (median_one, longest) = (cancels[cancels.len() / 2], cancels[cancels.len() - 1]);
+    report("snapshot: a write to a shared page, median", ms(median_one), "ms");
+    report("snapshot: a write to a shared page, longest", ms(longest), "ms");
+
+    let mut encoder = Encoder::new(view.take().expect("it was taken"));
+    let (mut bytes, mut block) = (Vec::with_capacity(2 << 30), Vec::new());
+    let took = time(|| {
+        loop {
+            block.clear();
+            let rest = encoder.next_block(&mut block);
+            bytes.extend_from_slice(&block);
+            if rest == Rest::Nothing {
+                break;
+            }
+        }
+    });
+    report("snapshot: encoding", rate(MANY, took), "tasks/s");
+    report("snapshot: a task in it, payload included", bytes.len() as f64 / MANY as f64, "bytes");
+    let mut hash = None;
+    let took = time(|| hash = Some(encoder.facts().hash()));
+    report("snapshot: hashing", took.as_secs_f64(), "s");
+    report("snapshot: dropping the view", ms(time(|| drop(encoder))), "ms");
+    drop(engine);
+
+    let mut state = None;
+    let took = time(|| {
+        let mut decoder = Decoder::new(1);
+        bytes.chunks(1 << 20).for_each(|piece| decoder.feed(piece).expect("it is sound"));
+        state = Some(decoder.finish().expect("it is whole"));
+    });
+    report("snapshot: decoding", rate(MANY, took), "tasks/s");
+    let mut state = state.expect("it was read");
+    assert_eq!(Some(state.facts().hash()), hash, "it gives the same state");
+    let took = time(|| invariant::check_facts(state.facts()).expect("it keeps the laws"));
+    report("snapshot: checking the laws", took.as_secs_f64(), "s");
+    let took = time(|| state.serve(Now::both(Timestamp(1_000_000_000_000))));
+    report("snapshot: building the indexes", took.as_secs_f64(), "s");
 }
 
 fn count_instructions(case: &str) {

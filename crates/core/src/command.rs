@@ -7,7 +7,10 @@ use tenure_flow::{Definition, Value};
 
 use crate::event::{IdsSkipped, QueueSettings, RunState};
 use crate::id::{LeaseId, RunId, TaskId, TokenId};
-use crate::limits::{MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT};
+use crate::limits::{
+    DUE_ITEMS_MAX, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT, RETENTION_MS_DEFAULT,
+    RETENTION_TASKS_DEFAULT,
+};
 use crate::name::{FailureCode, QueueName, Reason, SignalText, TaskKey, WorkerName};
 use crate::rejection::Rejection;
 use crate::state::StateName;
@@ -282,6 +285,18 @@ pub struct Retention {
     pub age_ms: u64,
     /// Beyond this many, those whose time is nearest are forgotten.
     pub tasks_max: u64,
+    /// No more than so many at a time, and never more than [`crate::limits::DUE_ITEMS_MAX`].
+    pub items_max: usize,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            age_ms: RETENTION_MS_DEFAULT,
+            tasks_max: RETENTION_TASKS_DEFAULT,
+            items_max: DUE_ITEMS_MAX,
+        }
+    }
 }
 
 /// What became of a command.

@@ -79,6 +79,9 @@ pub const MAX_EXPIRIES_DEFAULT: u16 = 10;
 pub const RETENTION_MS_DEFAULT: u64 = 7 * 86_400_000;
 /// How many finished tasks are kept.
 pub const RETENTION_TASKS_DEFAULT: u64 = 10_000_000;
+/// Longer than anything is kept. Added to a moment it stays short of the last one; past that, all
+/// moments would be the same and their order lost.
+pub(crate) const FOR_EVER_MS: u64 = u64::MAX / 2;
 /// Tasks that one page of a list looks at before it gives back what it has.
 pub const LIST_SCAN_MAX: usize = 10_000;
 /// Tasks that are counted in front of one that waits in line.

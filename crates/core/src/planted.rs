@@ -9,6 +9,10 @@ pub enum Bug {
     HeartbeatOfAnyone,
     /// An attempt is counted when it is handed out, and the grant's record does not say it.
     AttemptCountedLate,
+    /// What has not ended for long enough is forgotten too.
+    PurgedTooEarly,
+    /// A snapshot leaves one attempt out.
+    SnapshotForgets,
 }
 
 #[cfg(feature = "planted")]

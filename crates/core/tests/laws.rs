@@ -20,6 +20,8 @@ mod reports;
 mod run;
 #[path = "laws/script.rs"]
 mod script;
+#[path = "laws/snapshots.rs"]
+mod snapshots;
 #[path = "laws/sweeps.rs"]
 mod sweeps;
 #[path = "laws/world.rs"]
@@ -47,6 +49,27 @@ proptest! {
     #[test]
     fn the_rules_do_what_the_model_does_and_keep_every_law(plan in world::plan(1..80)) {
         run::play(&plan).map_err(TestCaseError::fail)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(1_000))]
+
+    #[test]
+    fn a_snapshot_and_what_follows_it_give_what_the_whole_log_gives(plan in world::plan(1..60)) {
+        let log = run::play(&plan).map_err(TestCaseError::fail)?;
+        snapshots::at_every_record(&log).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn a_changed_snapshot_never_ends_the_process(
+        plan in world::plan(1..40),
+        changes in vec((any::<usize>(), any::<u8>()), 100),
+    ) {
+        let log = run::play(&plan).map_err(TestCaseError::fail)?;
+        for (at, to) in changes {
+            snapshots::damaged(&log, at, to).map_err(TestCaseError::fail)?;
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The header of a segment: any bytes, once or twice, with a checksum that fits or not.
 
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Fault, forge, inspect};
+use tenure_wal::{Beginning, Fault, forge, inspect};
 
 use crate::damage::Image;
 use crate::input::Input;
@@ -43,7 +43,8 @@ fn is_read_as_written(image: &Image, bytes: &[u8]) {
     for (name, bytes) in image {
         disk.put(name, bytes.clone());
     }
-    let inspection = inspect(&disk, |_| {}).expect("what was opened can be looked at");
+    let inspection =
+        inspect(&disk, Beginning::First, |_| {}).expect("what was opened can be looked at");
     let header = inspection.segments[0].header;
     let log_id = u128::from(long(bytes, 16)) | u128::from(long(bytes, 24)) << 64;
     assert_eq!(header.log_id, log_id);

@@ -1,7 +1,7 @@
 //! What must hold of any log that opens, whatever its bytes are, and of any that does not.
 
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Anchor, Batch, Fault, Kind, Lsn, Note, Read, Wal, inspect};
+use tenure_wal::{Anchor, Batch, Beginning, Fault, Kind, Lsn, Note, Read, Wal, inspect};
 
 use crate::damage::Image;
 use crate::reference::{disk_of, image_of, options};
@@ -22,7 +22,7 @@ pub(crate) struct Found {
 /// what opens has records without gaps, is told the same by everyone who reads it, and goes on.
 pub(crate) fn open(image: &Image, anchor: Option<Anchor>) -> Result<Found, Fault> {
     let disk = disk_of(image);
-    let looked = inspect(&disk, |_| {});
+    let looked = inspect(&disk, Beginning::First, |_| {});
     let opened = visit(&disk, anchor);
     assert!(disk.calls() < CALLS_MAX, "{} calls for one opening", disk.calls());
     let (wal, found) = match opened {

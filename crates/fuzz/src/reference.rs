@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{ModelDisk, Survival};
-use tenure_wal::{Anchor, Batch, Kind, Note, Options, Spares, Wal, inspect};
+use tenure_wal::{Anchor, Batch, Beginning, Kind, Note, Options, Spares, Wal, inspect};
 
 use crate::damage::{Image, Landmark};
 
@@ -120,7 +120,7 @@ fn make(ends: Ends) -> Reference {
 
 fn describe(disk: &ModelDisk) -> Reference {
     let (mut frames, mut records, mut words) = (Vec::new(), Vec::new(), Vec::new());
-    let inspected = inspect(disk, |at| {
+    let inspected = inspect(disk, Beginning::First, |at| {
         let header = at.frame.header;
         if header.kind == Kind::GoesOn {
             // It is no part of the chain; the next segment is where the log goes on.

@@ -312,6 +312,15 @@ impl Client {
         Ok(again(Twice::IsTheSame, status).await?.into_inner())
     }
 
+    /// Takes a snapshot of all that was acknowledged before, and waits until it is on disk.
+    pub async fn take_snapshot(&self) -> Result<v1::Snapshot, Error> {
+        let take = || {
+            let mut status = StatusClient::new(self.connection.clone());
+            async move { status.take_snapshot(v1::TakeSnapshotRequest {}).await }
+        };
+        Ok(again(Twice::IsTheSame, take).await?.into_inner())
+    }
+
     /// Follows what happens. It comes back by itself after a cut, at its last position.
     pub async fn watch(&self, from: WatchFrom) -> Result<Watch, Error> {
         Watch::begin(self.clone(), from).await

@@ -24,8 +24,9 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 
 pub use crate::lines::Lines;
-pub use tenure_coordinator::Durability;
-use tenure_coordinator::{Error, Note, Opening, Position, Progress, Tenure};
+pub use tenure_coordinator::{Durability, Keep, Upkeep, limits as engine_limits};
+use tenure_coordinator::{Error, Note, Opening, Position, Progress, Start, Tenure};
+pub use tenure_core::command::Retention;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -43,6 +44,8 @@ pub struct Options {
     pub listen: String,
     /// When a reply may leave.
     pub durability: Durability,
+    /// When snapshots are taken, and what is kept.
+    pub upkeep: Upkeep,
     /// What clients have to show; none only on a loopback address.
     pub api_key: Option<String>,
     /// Which lines are written about what happens.
@@ -125,6 +128,8 @@ pub enum News<'a> {
     Replaying(Progress),
     /// Something about the log that people should hear.
     Note(&'a Note),
+    /// What it has started from.
+    Started(Start),
     /// It is ready, at this address.
     Ready(SocketAddr),
 }
@@ -143,10 +148,13 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
     }
     let tenure = Opening::default()
         .durability(options.durability)
+        .upkeep(options.upkeep)
+        .on_trouble(|trouble| tracing::warn!("{trouble}"))
         .open(&options.data, |progress| news(News::Replaying(progress)))?;
     for note in tenure.notes() {
         news(News::Note(note));
     }
+    news(News::Started(tenure.start()));
     let follower = tenure.follow(Position::after(tenure.last_lsn()));
     let scribe = Scribe::start(options.lines, follower).map_err(Failure::Runtime)?;
     let app = Arc::new(App::new(tenure.clone(), scribe));

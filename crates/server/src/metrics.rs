@@ -99,6 +99,7 @@ impl Metrics {
         uptime.set(uptime_s);
         registry.register("uptime_seconds", "Since the start", uptime);
         let load = app.tenure.load();
+        let newest = status.kept.newest;
         let gauges = [
             ("lsn", "The last record", status.lsn.0),
             ("durable_lsn", "The last record that was told", status.released.0),
@@ -113,6 +114,11 @@ impl Metrics {
                 app.turnstile.waiting() as u64,
             ),
             ("bodies_bytes", "Bytes of requests that are being read", app.bodies.bytes() as u64),
+            ("snapshot_lsn", "The newest snapshot", newest.map_or(0, |newest| newest.lsn.0)),
+            ("snapshot_bytes", "Its size", newest.map_or(0, |newest| newest.bytes)),
+            ("snapshots_bad", "Snapshots that this start could not read", status.kept.bad),
+            ("log_oldest_lsn", "The oldest record in the log", status.kept.extent.oldest.0),
+            ("log_size_bytes", "Bytes that the log takes on disk", status.kept.extent.bytes),
         ];
         for (name, help, value) in gauges {
             let gauge = Gauge::<i64>::default();
@@ -124,6 +130,9 @@ impl Metrics {
             ("log_records", "Records written", status.work.records),
             ("log_frames", "Frames written", status.work.frames),
             ("log_bytes", "Bytes written", status.work.bytes),
+            ("tasks_purged", "Finished tasks forgotten by retention", status.work.purged),
+            ("snapshots", "Snapshots taken", status.kept.taken),
+            ("snapshots_failed", "Snapshots that could not be written", status.kept.failed),
         ];
         for (name, help, value) in counters {
             let counter = Counter::<u64, AtomicU64>::default();

@@ -27,6 +27,8 @@ pub(crate) struct TaskEntry {
     pub(crate) payload: Vec<u8>,
     pub(crate) key: Option<String>,
     pub(crate) state: StateName,
+    /// Log time of the record that made it so.
+    pub(crate) since: Timestamp,
     /// What it was after each record of its history.
     pub(crate) history: Vec<Seen>,
     pub(crate) lease: Option<LeaseId>,
@@ -68,7 +70,11 @@ impl TaskEntry {
         after.checked_sub(1).map(|at| self.history[at])
     }
 
-    fn now(&mut self, lsn: Lsn, state: StateName) {
+    fn now(&mut self, record: &Record<'_>, state: StateName) {
+        let lsn = record.lsn;
+        if self.state != state {
+            self.since = record.at;
+        }
         self.state = state;
         let seen = Seen { lsn, state, attempt: self.grants };
         match self.history.last_mut() {
@@ -105,20 +111,21 @@ impl Book {
                     payload: item.payload.to_vec(),
                     key,
                     state: StateName::Waiting,
+                    since: record.at,
                     history: Vec::new(),
                     lease: None,
                     grants: 0,
                     completed: None,
                     is_purged: false,
                 };
-                task.now(lsn, StateName::Waiting);
+                task.now(record, StateName::Waiting);
                 self.tasks.insert(item.task_id, task);
             }
             Item::Granted { worker, item } => {
                 let Some(task) = self.tasks.get_mut(&item.about.task_id) else { return };
                 task.grants += 1;
                 task.lease = Some(item.lease_id);
-                task.now(lsn, StateName::Leased);
+                task.now(record, StateName::Leased);
                 let lease = LeaseEntry {
                     task_id: item.about.task_id,
                     worker: worker.to_owned(),
@@ -131,7 +138,7 @@ impl Book {
             }
             Item::Extended(item) => self.move_end(item.lease_id, item.expires_at),
             Item::AskedToStop { about, lease_id, expires_at } => {
-                self.step(about.task_id, lsn, StateName::Leased);
+                self.step(about.task_id, record, StateName::Leased);
                 self.move_end(lease_id, expires_at);
             }
             Item::Ended { about, lease_id, to, by } => {
@@ -144,11 +151,11 @@ impl Book {
                         task.completed = Some((lease_id, output.to_vec()));
                     }
                 }
-                self.step(about.task_id, lsn, to);
+                self.step(about.task_id, record, to);
             }
-            Item::Stale { about, state, .. } => self.step(about.task_id, lsn, state),
-            Item::Canceled { about } => self.step(about.task_id, lsn, StateName::Canceled),
-            Item::Retried { about } => self.step(about.task_id, lsn, StateName::Waiting),
+            Item::Stale { about, state, .. } => self.step(about.task_id, record, state),
+            Item::Canceled { about } => self.step(about.task_id, record, StateName::Canceled),
+            Item::Retried { about } => self.step(about.task_id, record, StateName::Waiting),
             Item::Purged(id) => {
                 if let Some(task) = self.tasks.get_mut(&id) {
                     task.is_purged = true;
@@ -166,9 +173,9 @@ impl Book {
         (self.last_lsn, self.last_at) = (record.lsn, record.at);
     }
 
-    fn step(&mut self, id: TaskId, lsn: Lsn, to: StateName) {
+    fn step(&mut self, id: TaskId, record: &Record<'_>, to: StateName) {
         if let Some(task) = self.tasks.get_mut(&id) {
-            task.now(lsn, to);
+            task.now(record, to);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The coordinator's lives: each starts from what the disk has, and ends in order or not.
 
 use tenure_coordinator::{Answer, Refusal};
-use tenure_wal::Note;
+use tenure_wal::{Note, snapshot};
 
 use crate::actors::FollowerActor;
 use crate::check::{Held, hold};
@@ -18,6 +18,9 @@ impl World {
         if self.life.is_some() {
             return Ok(());
         }
+        // A start that got so far has set it aside, and failed after that.
+        let there = snapshot::list(&self.machine.disk.model).unwrap_or_default();
+        self.machine.rotten.take_if(|lsn| !there.contains(lsn));
         self.plan_for_recovery();
         match self.machine.start(&self.mix, &mut self.random) {
             Ok(started) => self.started(started),
@@ -34,15 +37,25 @@ impl World {
     }
 
     fn started(&mut self, started: Started) -> Held {
-        let Started { life, records, notes } = started;
+        let Started { life, after, records, notes } = started;
         let told = self.machine.tape.borrow().len();
-        self.trace.note(self.now, format_args!("start {}: {} records", life.start, records.len()));
-        self.laws.recovered(&self.machine.tape.borrow(), &records)?;
-        let untold = records.len() - told;
+        self.trace.note(
+            self.now,
+            format_args!("start {}: {} records after {after}", life.start, records.len()),
+        );
+        let after = after as usize;
+        self.laws.recovered(&self.machine.tape.borrow(), after, &records)?;
+        let untold = after + records.len() - told;
+        self.tally.add_many("log", "start from a snapshot", u64::from(after > 0));
         self.tally.add_many("fault", "records that nobody was told of", untold as u64);
-        self.machine.tape.borrow_mut().extend(records.into_iter().skip(told));
+        self.machine.tape.borrow_mut().extend(records.into_iter().skip(told - after));
         self.read_tape()?;
         self.laws.state_after_recovery(life.coordinator.state().facts())?;
+        let rotten = self.machine.rotten.take();
+        // A snapshot that could not be read for once is as good as a rotten one.
+        if self.machine.disk.happened().is_none() {
+            self.laws.fell_back(rotten, &notes)?;
+        }
         for note in notes {
             self.tally.add(
                 "fault",
@@ -50,6 +63,7 @@ impl World {
                     Note::Torn { .. } => "torn end",
                     Note::Scar { .. } => "scar",
                     Note::OneHeader { .. } => "one header",
+                    Note::BadSnapshot { .. } => "bad snapshot",
                 },
             );
         }
@@ -67,6 +81,9 @@ impl World {
             self.tally.add_many("log", "committed beside", uses.beside);
             self.tally.add_many("log", "frame held", uses.full);
             self.tally.add_many("log", "mark", uses.marks);
+            self.tally.add_many("log", "snapshot", uses.snapshots);
+            self.tally.add_many("log", "snapshot given up", uses.snapshots_failed);
+            self.tally.add_many("log", "segment trimmed", uses.trimmed);
             self.laws.model.waiting.retain(|_, delivery| delivery.start != life.start);
         }
         life

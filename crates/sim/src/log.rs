@@ -5,8 +5,10 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::snapshot::SnapshotWriter;
-use tenure_wal::{Anchor, Batch, Committed, Fault, Log, Lsn, Place, Reader, Room, Wal};
+use tenure_wal::{
+    Anchor, Batch, Committed, Extent, Fault, Keep, Log, Lsn, Place, Reader, Room, SnapshotEnd,
+    SnapshotJob, SnapshotWork, Trimmed, Wal,
+};
 
 use crate::random::Random;
 
@@ -20,6 +22,9 @@ pub(crate) struct Uses {
     pub(crate) beside: u64,
     pub(crate) full: u64,
     pub(crate) marks: u64,
+    pub(crate) snapshots: u64,
+    pub(crate) snapshots_failed: u64,
+    pub(crate) trimmed: u64,
 }
 
 /// A log whose syncs take virtual time.
@@ -30,6 +35,8 @@ pub(crate) struct SimLog {
     random: Random,
     sync_ms: u64,
     under_way: Option<UnderWay>,
+    /// The snapshot under way, and when its next piece is due.
+    snapshot: Option<(SnapshotJob<ModelDisk>, u64)>,
     /// When the disk is done with what was done here.
     busy_until: u64,
     tape: Tape,
@@ -53,12 +60,18 @@ impl SimLog {
         tape: Tape,
     ) -> Self {
         let uses = Uses::default();
-        Self { wal, clock, random, sync_ms, under_way: None, busy_until: 0, tape, uses }
+        let (under_way, snapshot) = (None, None);
+        Self { wal, clock, random, sync_ms, under_way, snapshot, busy_until: 0, tape, uses }
     }
 
     /// When the batch under way is to be committed.
     pub(crate) fn done_at(&self) -> Option<u64> {
         self.under_way.as_ref().map(|sent| sent.done_at)
+    }
+
+    /// When the snapshot under way goes on.
+    pub(crate) fn snapshot_at(&self) -> Option<u64> {
+        self.snapshot.as_ref().map(|(_, at)| *at)
     }
 
     /// Until when whoever called is kept waiting.
@@ -82,7 +95,6 @@ impl SimLog {
 
 impl Log for SimLog {
     type Reader = Reader<ModelDisk>;
-    type Snapshot = SnapshotWriter<ModelDisk>;
 
     fn epoch(&self) -> u64 {
         self.wal.epoch()
@@ -141,11 +153,39 @@ impl Log for SimLog {
         self.wal.reader()
     }
 
-    fn snapshot(&self, lsn: Lsn) -> Result<SnapshotWriter<ModelDisk>, Fault> {
-        SnapshotWriter::create(self.wal.disk(), self.wal.log_id(), lsn)
+    fn durable(&self) -> Lsn {
+        assert!(self.under_way.is_none(), "no batch may be under way");
+        self.wal.durable()
     }
 
-    fn trim(&mut self, before: Lsn) -> Result<(), Fault> {
-        self.wal.trim(before)
+    fn begin_snapshot(&mut self, work: SnapshotWork) {
+        assert!(self.snapshot.is_none(), "one snapshot is under way at a time");
+        let job = SnapshotJob::new(self.wal.disk().clone(), self.wal.log_id(), work);
+        self.snapshot = Some((job, self.clock.get()));
+    }
+
+    fn poll_snapshot(&mut self) -> Option<SnapshotEnd> {
+        let (job, at) = self.snapshot.as_mut().filter(|(_, at)| *at <= self.clock.get())?;
+        let Some(end) = job.step() else {
+            *at = self.clock.get() + self.random.between(0, self.sync_ms);
+            return None;
+        };
+        match end {
+            SnapshotEnd::Kept { .. } => self.uses.snapshots += 1,
+            SnapshotEnd::GivenUp { .. } | SnapshotEnd::Broken(_) => self.uses.snapshots_failed += 1,
+        }
+        self.snapshot = None;
+        Some(end)
+    }
+
+    fn trim(&mut self, before: Lsn, keep: Keep, at_ms: u64) -> Result<Trimmed, Fault> {
+        assert!(self.under_way.is_none(), "no batch may be under way");
+        let trimmed = self.wal.trim_one(before, keep, at_ms)?;
+        self.uses.trimmed += u64::from(trimmed == Trimmed::Some);
+        Ok(trimmed)
+    }
+
+    fn extent(&self) -> Extent {
+        self.wal.extent()
     }
 }

@@ -1,5 +1,8 @@
 //! What a seed draws before anything happens: how many there are, how bad the weather is.
 
+use tenure_coordinator::{Keep, Upkeep};
+use tenure_core::command::Retention;
+
 use crate::random::Random;
 
 /// The options of one run. Printed when it fails.
@@ -45,6 +48,10 @@ pub struct Mix {
     pub fills: bool,
     /// Bytes of a segment.
     pub segment_bytes: u64,
+    /// When snapshots are taken, and what is kept.
+    pub upkeep: Upkeep,
+    /// Starts before which the newest snapshot has rotted, in a thousand.
+    pub rot_permille: u64,
 }
 
 impl Mix {
@@ -82,6 +89,22 @@ impl Mix {
             silent_permille: random.pick(&[0, 50, 300]),
             fills: random.chance(500),
             segment_bytes: random.pick(&[40 << 10, 64 << 10, 256 << 10]),
+            upkeep: draw_upkeep(random),
+            rot_permille: if is_calm { 0 } else { random.pick(&[0, 0, 300]) },
         }
+    }
+}
+
+/// Some never take a snapshot or forget anything, some do so all the time.
+fn draw_upkeep(random: &mut Random) -> Upkeep {
+    Upkeep {
+        snapshot_log_bytes: random.pick(&[u64::MAX, 2_000, 20_000]),
+        snapshot_every_ms: u64::MAX / 2,
+        log_keep: random.pick(&[Keep::All, Keep::Bytes(1), Keep::Ms(2_000)]),
+        retention: Retention {
+            age_ms: random.pick(&[7 * 86_400_000, 500, 5_000]),
+            tasks_max: random.pick(&[10_000_000, 10_000_000, 5]),
+            items_max: random.pick(&[1, 7, 2_000]),
+        },
     }
 }

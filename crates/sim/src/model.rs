@@ -6,6 +6,7 @@ use tenure_coordinator::Ask;
 use tenure_core::command::{Command, NewTask};
 use tenure_core::id::{LeaseId, Lsn, TaskId};
 
+use crate::check::AskedToForget;
 use crate::desk::CallerId;
 
 /// A request of an actor; it may reach the coordinator in several copies.
@@ -57,6 +58,8 @@ pub(crate) struct Model {
     /// Outputs that were sent under each lease.
     pub(crate) outputs: BTreeMap<LeaseId, BTreeSet<Vec<u8>>>,
     pub(crate) told: u64,
+    /// What anybody asked to be forgotten.
+    pub(crate) purges: AskedToForget,
 }
 
 impl Model {
@@ -69,6 +72,7 @@ impl Model {
     }
 
     fn note_command(&mut self, command: &Command) {
+        self.purges.note_command(command);
         let mut sent = |lease: LeaseId, output: &[u8]| {
             self.outputs.entry(lease).or_default().insert(output.to_vec());
         };

@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use tenure_coordinator::{Coordinator, Failure, Inbox, Reading, recover};
 use tenure_core::time::Now;
-use tenure_wal::{Note, Options, Spares, Wal};
+use tenure_wal::disk::model::ModelDisk;
+use tenure_wal::snapshot::Footer;
+use tenure_wal::{Base, Claim, Fault, Frame, Lsn, Note, OpenLog, Options, Recovered, Spares, Wal};
 
 use crate::desk::SimCaller;
 use crate::disk::SimDisk;
@@ -27,6 +29,8 @@ pub(crate) struct Machine {
     pub(crate) furthest: u64,
     pub(crate) tape: Tape,
     pub(crate) starts: u64,
+    /// The snapshot that rotted since the last start.
+    pub(crate) rotten: Option<Lsn>,
 }
 
 /// A coordinator that lives.
@@ -53,7 +57,9 @@ pub(crate) struct Life {
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) life: Life,
-    /// All records of the log.
+    /// The last record of the snapshot that it started from.
+    pub(crate) after: u64,
+    /// All records that follow.
     pub(crate) records: Vec<Vec<u8>>,
     pub(crate) notes: Vec<Note>,
 }
@@ -67,6 +73,7 @@ impl Machine {
             furthest: WALL_AHEAD,
             tape: Tape::default(),
             starts: 0,
+            rotten: None,
         }
     }
 
@@ -81,18 +88,10 @@ impl Machine {
             salt_seed: random.next(),
             ..Options::new(7)
         };
-        let mut records = Vec::new();
-        let disk = self.disk.model.clone();
-        let recovery = recover(
-            |anchor, visit| {
-                Wal::open(&disk, options, anchor, |frame| {
-                    records.extend(frame.records().map(|(_, bytes)| bytes.to_vec()));
-                    visit(frame);
-                })
-            },
-            random.next(),
-            |_| {},
-        )?;
+        let (mut records, mut after) = (Vec::new(), 0);
+        let claim = Claim::new(&self.disk.model, options)?;
+        let log = Witness { claim, records: &mut records, after: &mut after };
+        let recovery = recover(log, random.next(), |_| {})?;
         let (clock, tape, sync_ms) = (Rc::clone(&self.clock), Rc::clone(&self.tape), mix.sync_ms);
         let fork = random.fork();
         let notes = recovery.notes.clone();
@@ -101,7 +100,8 @@ impl Machine {
         let (born_at, wall_ahead) = (self.clock.get(), self.wall_ahead);
         let inbox = Inbox::default();
         let reading = Reading { monotonic_ms: 0, wall_ms: born_at + wall_ahead };
-        let coordinator = Coordinator::new(recovery, inbox.clone(), reading, random.next());
+        let coordinator = Coordinator::new(recovery, inbox.clone(), reading, random.next())
+            .with_upkeep(mix.upkeep);
         let life = Life {
             coordinator,
             inbox,
@@ -114,7 +114,38 @@ impl Machine {
             born_at,
             wall_ahead,
         };
-        Ok(Started { life, records, notes })
+        Ok(Started { life, after, records, notes })
+    }
+}
+
+/// The log, with somebody who writes down what is read.
+struct Witness<'w> {
+    claim: Claim<ModelDisk>,
+    records: &'w mut Vec<Vec<u8>>,
+    after: &'w mut u64,
+}
+
+impl OpenLog for Witness<'_> {
+    type Log = Wal<ModelDisk>;
+
+    fn snapshots(&mut self) -> Result<Vec<Lsn>, Fault> {
+        self.claim.snapshots()
+    }
+
+    fn load(&mut self, lsn: Lsn, visit: &mut dyn FnMut(&[u8])) -> Result<Footer, Fault> {
+        self.claim.load(lsn, visit)
+    }
+
+    fn open(
+        self,
+        base: &Base,
+        visit: &mut dyn FnMut(&Frame<'_>),
+    ) -> Result<(Self::Log, Recovered), Fault> {
+        *self.after = base.anchor.map_or(0, |anchor| anchor.lsn.0);
+        self.claim.open(base, &mut |frame| {
+            self.records.extend(frame.records().map(|(_, bytes)| bytes.to_vec()));
+            visit(frame);
+        })
     }
 }
 

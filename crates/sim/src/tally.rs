@@ -37,6 +37,7 @@ const EXPECTED: [(&str, &[&str]); 6] = [
             "Workers",
             "Status",
             "Facts",
+            "TakeSnapshot",
         ],
     ),
     (
@@ -95,9 +96,22 @@ const EXPECTED: [(&str, &[&str]); 6] = [
             "torn end",
             "scar",
             "records that nobody was told of",
+            "bad snapshot",
         ],
     ),
-    ("log", &["committed here", "committed beside", "frame held", "mark"]),
+    (
+        "log",
+        &[
+            "committed here",
+            "committed beside",
+            "frame held",
+            "mark",
+            "snapshot",
+            "snapshot given up",
+            "segment trimmed",
+            "start from a snapshot",
+        ],
+    ),
     (
         "network",
         &[
@@ -180,6 +194,7 @@ pub(crate) fn ask_name(ask: &Ask) -> &'static str {
         Ask::Lease { .. } => "Lease and wait",
         Ask::Register(_) => "Register",
         Ask::SignOff(_) => "SignOff",
+        Ask::TakeSnapshot => "TakeSnapshot",
         Ask::Query(query) => match query {
             Query::Task(_) => "Task",
             Query::Explain(_) => "Explain",

@@ -1,6 +1,8 @@
 //! What goes wrong with the machine: it stops, its disk fails or is full, its clock is set.
 
 use tenure_wal::disk::model::FaultKind;
+use tenure_wal::disk::{Disk, DiskFile};
+use tenure_wal::snapshot;
 
 use crate::check::Held;
 use crate::disk::Planned;
@@ -129,6 +131,9 @@ impl World {
                 self.machine.disk.kill();
             }
         }
+        if self.healed_at.is_none() && self.random.chance(self.mix.rot_permille) {
+            self.rot();
+        }
         if self.random.chance(300) && self.mix.jump_ms > 0 && self.healed_at.is_none() {
             self.jump();
         }
@@ -143,6 +148,27 @@ impl World {
         self.machine.disk.limit(Some(beyond));
         let wait = self.random.between(500, 4_000);
         self.after(wait, Event::RoomReturns);
+    }
+
+    /// A bit of the newest snapshot is another, while there is an older one.
+    fn rot(&mut self) {
+        let disk = &self.machine.disk.model;
+        let found = snapshot::list(disk).unwrap_or_default();
+        let [newest, _, ..] = found.as_slice() else { return };
+        if self.machine.rotten.is_some() {
+            return;
+        }
+        let Ok(file) = disk.open(&snapshot::file_name(*newest)) else { return };
+        let at = self.random.below(file.size().unwrap_or_default());
+        let mut byte = [0];
+        let changed = file
+            .read_at(&mut byte, at)
+            .and_then(|_| file.write_at(&[byte[0] ^ 1 << self.random.below(8)], at))
+            .and_then(|_| file.sync());
+        if changed.is_ok() {
+            self.trace.note(self.now, format_args!("snapshot {newest} rots at {at}"));
+            self.machine.rotten = Some(*newest);
+        }
     }
 
     /// Somebody sets the clock.

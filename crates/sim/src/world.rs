@@ -81,6 +81,8 @@ impl World {
     pub(crate) fn new(seed: u64, is_loud: bool) -> Self {
         let mut random = Random::new(seed);
         let mix = Mix::draw(&mut random);
+        let mut laws = Laws::new();
+        laws.model.purges.note(mix.upkeep.retention);
         let clients = (0..mix.clients).map(|_| Actor::Client(Client::default()));
         let actors = clients.chain((0..mix.workers).map(|n| Actor::Worker(Worker::new(n))));
         Self {
@@ -97,7 +99,7 @@ impl World {
             desk: Desk::default(),
             known: Vec::new(),
             left: BTreeSet::new(),
-            laws: Laws::new(),
+            laws,
             tally: Tally::default(),
             trace: Trace::new(is_loud),
             healed_at: None,
@@ -277,6 +279,9 @@ impl World {
         if let Some(done_at) = life.coordinator.log().done_at() {
             life.step_by(done_at);
         }
+        if let Some(at) = life.coordinator.log().snapshot_at() {
+            life.step_by(at.max(now));
+        }
         let is_under_way = life.coordinator.log().done_at().is_some();
         self.steps_now = match self.steps_now {
             (at, steps) if at == now => (at, steps + 1),
@@ -286,7 +291,7 @@ impl World {
             format!("it steps and steps at {now}: {next:?}")
         })?;
         self.laws.stepped(life, now, next)?;
-        if life.is_stopping && next != Next::Now && life.coordinator.is_settled() {
+        if life.is_stopping && next != Next::Now && self.may_close()? {
             self.close()?;
         }
         if is_under_way && self.healed_at.is_none() && self.random.chance(LINE_BREAKS_PERMILLE) {
@@ -294,6 +299,25 @@ impl World {
         }
         self.die_if_crashed();
         Ok(())
+    }
+
+    /// Whether an orderly end has nothing to wait for.
+    fn may_close(&mut self) -> Result<bool, Broken> {
+        let now = self.now;
+        let Some(life) = &mut self.life else { return Ok(false) };
+        match life.coordinator.may_close(life.now(now)) {
+            Ok(may_close) => {
+                let at = life.coordinator.log().snapshot_at();
+                at.into_iter().for_each(|at| life.step_by(at.max(now)));
+                Ok(may_close)
+            }
+            Err(fault) => {
+                let cause = self.machine.disk.happened();
+                hold(CAUSE, cause.is_some(), || fault.to_string())?;
+                self.fault_ends_it(&fault.to_string())?;
+                Ok(false)
+            }
+        }
     }
 
     /// Somebody who asked for work is gone while it is being given.

@@ -33,15 +33,18 @@ enum Planted {
 }
 
 /// The bugs of the log that do not need a rotten disk to show.
-const BUGS: [Planted; 15] = [
+const BUGS: [Planted; 19] = [
     Planted::Core(core::Bug::HeartbeatOfAnyone),
     Planted::Core(core::Bug::AttemptCountedLate),
+    Planted::Core(core::Bug::PurgedTooEarly),
+    Planted::Core(core::Bug::SnapshotForgets),
     Planted::Coordinator(coordinator::Bug::ReleasedOneEarly),
     Planted::Coordinator(coordinator::Bug::ExpiryWithoutARecord),
     Planted::Coordinator(coordinator::Bug::GrantedToTheGone),
     Planted::Coordinator(coordinator::Bug::LostGrantKept),
     Planted::Coordinator(coordinator::Bug::ClockFromTheWall),
     Planted::Coordinator(coordinator::Bug::KeyOutsideTheRecord),
+    Planted::Coordinator(coordinator::Bug::SnapshotTooEarly),
     Planted::Wal(wal::Bug::SyncSkipped),
     Planted::Wal(wal::Bug::SyncErrorIgnored),
     Planted::Wal(wal::Bug::SyncErrorRetried),
@@ -49,6 +52,7 @@ const BUGS: [Planted; 15] = [
     Planted::Wal(wal::Bug::RenameBeforeSync),
     Planted::Wal(wal::Bug::AppendAfterTornTail),
     Planted::Wal(wal::Bug::TailNotSynced),
+    Planted::Wal(wal::Bug::TrimmedTooFar),
 ];
 
 /// The law that notices, and after how many seeds.

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::Lsn;
 use crate::frame::Chain;
-use crate::segment::SegmentHeader;
+use crate::segment::{FRAMES_FROM, SegmentHeader};
 
 /// A frame is remembered after about so many bytes.
 const STRIDE_BYTES: u64 = 256 << 10;
@@ -40,6 +40,42 @@ impl Shared {
         });
         if !near {
             entries.push(entry);
+        }
+    }
+
+    /// Remembers the beginnings of segments that are older than all that is remembered.
+    pub(crate) fn note_older(&self, segments: &[SegmentHeader]) {
+        let older = segments.iter().map(|segment| Entry {
+            lsn: segment.first_lsn,
+            segment: *segment,
+            offset: FRAMES_FROM,
+            before: segment.before,
+        });
+        self.0.entries.write().unwrap_or_else(PoisonError::into_inner).splice(0..0, older);
+    }
+
+    /// Remembers a frame that a reader has come by, if none is remembered near it: nobody has read
+    /// the segments that a snapshot covers.
+    pub(crate) fn learn(&self, entry: Entry) {
+        let place = |entry: &Entry| (entry.segment.number, entry.offset);
+        let find = |entries: &[Entry]| {
+            let at = entries.partition_point(|known| place(known) <= place(&entry));
+            let is_near = |known: &Entry| {
+                known.segment.number == entry.segment.number
+                    && known.offset.abs_diff(entry.offset) < STRIDE_BYTES
+            };
+            let before = at.checked_sub(1).and_then(|before| entries.get(before));
+            let is_known = before.is_none_or(is_near) || entries.get(at).is_some_and(is_near);
+            (!is_known).then_some(at)
+        };
+        let known = self.0.entries.read().unwrap_or_else(PoisonError::into_inner);
+        if find(&known).is_none() {
+            return;
+        }
+        drop(known);
+        let mut entries = self.0.entries.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = find(&entries) {
+            entries.insert(at, entry);
         }
     }
 

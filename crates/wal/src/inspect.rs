@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::frame::{Frame, Kind};
 use crate::index::Shared;
 use crate::load::is_zeros;
-use crate::recover::{self, Recovered, Tail};
+use crate::recover::{self, Beginning, Recovered, Tail};
 use crate::segment::{self, FRAMES_FROM, SegmentHeader};
 
 /// Bytes behind a segment's last frame are looked at in pieces of this size.
@@ -105,13 +105,14 @@ pub struct Located<'a> {
     pub frame: Frame<'a>,
 }
 
-/// Reads and checks the whole log as opening it would, hands every frame to `visit` in order, and
-/// changes nothing.
+/// Reads and checks the log from its beginning on as opening it would, hands every frame to `visit`
+/// in order, and changes nothing.
 pub fn inspect<D: Disk>(
     disk: &D,
+    beginning: Beginning,
     mut visit: impl FnMut(&Located<'_>),
 ) -> Result<Inspection, Fault> {
-    inspect_until(disk, |at| {
+    inspect_until(disk, beginning, |at| {
         visit(at);
         ControlFlow::Continue(())
     })
@@ -121,12 +122,13 @@ pub fn inspect<D: Disk>(
 /// all that is told of; the segments behind it were not read.
 pub fn inspect_until<D: Disk>(
     disk: &D,
+    beginning: Beginning,
     mut visit: impl FnMut(&Located<'_>) -> ControlFlow<()>,
 ) -> Result<Inspection, Fault> {
     let shared = Shared::default();
     let mut segments: Vec<SegmentSummary> = Vec::new();
     let mut flow = ControlFlow::Continue(());
-    let end = recover::recover(disk, None, &shared, &mut |frame, offset| {
+    let end = recover::recover(disk, beginning, &shared, &mut |frame, offset| {
         note_segments(&shared, &mut segments);
         let Some(segment) = segments.last_mut() else { unreachable!("a frame is in a segment") };
         flow = visit(&Located { segment: &*segment, offset, frame: *frame });

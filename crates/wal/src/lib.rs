@@ -4,6 +4,7 @@
 //! synced is never lost and never changed: what a crash left half-written at the very end is cut
 //! off and reported, and anything else that is broken is refused.
 
+mod claim;
 pub mod disk;
 mod fault;
 #[cfg(feature = "model")]
@@ -11,6 +12,7 @@ pub mod forge;
 mod frame;
 mod index;
 mod inspect;
+mod job;
 mod load;
 mod log;
 mod options;
@@ -27,13 +29,16 @@ mod spare;
 mod thread;
 mod writer;
 
+pub use claim::Claim;
 pub use fault::{Corruption, Fault};
 pub use frame::{Batch, Chain, Frame, Header, Kind, PAYLOAD_BYTES_MAX, Word};
 pub use inspect::{Inspection, Located, SegmentState, SegmentSummary, inspect, inspect_until};
-pub use log::{Committed, Log, Place, ReadLog, WriteSnapshot};
-pub use options::{Durability, Options, Spares};
+pub use job::{SnapshotEnd, SnapshotJob, SnapshotSource, SnapshotWork, Sum};
+pub use log::{Committed, Extent, Log, OpenLog, Place, ReadLog, Trimmed};
+pub use options::{Durability, Keep, Options, Spares};
 pub use reader::{Read, Reader};
-pub use recovered::{Anchor, Note, Recovered};
+pub use recover::first_segment;
+pub use recovered::{Anchor, Base, Beginning, Note, Recovered};
 pub use segment::{FORMAT, SegmentHeader};
 pub use spare::Room;
 pub use thread::LogThread;

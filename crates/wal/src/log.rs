@@ -3,9 +3,11 @@
 
 use crate::Lsn;
 use crate::fault::Fault;
-use crate::frame::Batch;
+use crate::frame::{Batch, Frame};
+use crate::job::{SnapshotEnd, SnapshotWork};
+use crate::options::Keep;
 use crate::reader::Read;
-use crate::recover::Anchor;
+use crate::recovered::{Anchor, Base, Recovered};
 use crate::snapshot::Footer;
 use crate::spare::Room;
 use crate::writer::Released;
@@ -34,8 +36,6 @@ pub struct Committed {
 pub trait Log {
     /// Reads what is durable, beside the writer and on any thread.
     type Reader: ReadLog + Send + 'static;
-    /// A snapshot in the making, on any thread.
-    type Snapshot: WriteSnapshot + Send + 'static;
 
     /// The writer's time in office. Each opening has a larger one.
     fn epoch(&self) -> u64;
@@ -73,11 +73,61 @@ pub trait Log {
     /// A reader, at the first record.
     fn reader(&self) -> Self::Reader;
 
-    /// Begins a snapshot of the state after a record.
-    fn snapshot(&self, lsn: Lsn) -> Result<Self::Snapshot, Fault>;
+    /// The last record that is durable. No batch may be under way.
+    fn durable(&self) -> Lsn;
 
-    /// Forgets records before this one, as far as that is convenient. No batch may be under way.
-    fn trim(&mut self, before: Lsn) -> Result<(), Fault>;
+    /// Begins to write a snapshot while everything else goes on. One may be under way.
+    fn begin_snapshot(&mut self, work: SnapshotWork);
+
+    /// What became of the snapshot under way, once that is known.
+    fn poll_snapshot(&mut self) -> Option<SnapshotEnd>;
+
+    /// Forgets some of the oldest records, all of them before this one, if the policy lets them go.
+    /// Little at a time: it is called again until nothing is left to be forgotten. No batch may be
+    /// under way.
+    fn trim(&mut self, before: Lsn, keep: Keep, at_ms: u64) -> Result<Trimmed, Fault>;
+
+    /// What there is of it. No batch may be under way.
+    fn extent(&self) -> Extent;
+}
+
+/// Whether a call has forgotten something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trimmed {
+    /// Some, and there may be more.
+    Some,
+    /// There is nothing to be forgotten now.
+    Nothing,
+}
+
+/// What there is of a log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// The oldest record that can be read; the one after the last, if there is none.
+    pub oldest: Lsn,
+    /// Bytes that it takes.
+    pub bytes: u64,
+}
+
+/// A log before it is open: first the snapshots, then what follows the one that is good.
+pub trait OpenLog {
+    /// The log once it is open.
+    type Log;
+
+    /// The snapshots that are there, newest first.
+    fn snapshots(&mut self) -> Result<Vec<Lsn>, Fault>;
+
+    /// Reads a snapshot. Each piece was checked; that the whole is there is known only when this
+    /// returns well.
+    fn load(&mut self, lsn: Lsn, visit: &mut dyn FnMut(&[u8])) -> Result<Footer, Fault>;
+
+    /// Opens the log, and hands over every frame that follows the base. When this returns, all
+    /// that was visited is durable.
+    fn open(
+        self,
+        base: &Base,
+        visit: &mut dyn FnMut(&Frame<'_>),
+    ) -> Result<(Self::Log, Recovered), Fault>;
 }
 
 /// Reads frames in order.
@@ -87,13 +137,4 @@ pub trait ReadLog {
 
     /// The frame that has the record that comes next.
     fn read(&mut self) -> Result<Read<'_>, Fault>;
-}
-
-/// A snapshot in the making.
-pub trait WriteSnapshot {
-    /// Adds bytes.
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Fault>;
-
-    /// Ends it. When this returns, it was read back whole and is durable.
-    fn finish(self, footer: &Footer) -> Result<(), Fault>;
 }

@@ -33,6 +33,17 @@ pub enum Spares {
     Caller,
 }
 
+/// How much of the log is kept beyond what the snapshots need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Everything, for ever.
+    All,
+    /// What was written in so many milliseconds, by log time.
+    Ms(u64),
+    /// So many bytes, and at least what the snapshots need.
+    Bytes(u64),
+}
+
 /// How a log is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {

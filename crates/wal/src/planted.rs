@@ -4,6 +4,7 @@
 
 use std::io;
 
+use crate::Lsn;
 use crate::disk::{Disk, DiskFile};
 use crate::frame::HEADER_BYTES;
 
@@ -42,6 +43,8 @@ pub enum Bug {
     RecycledTooEarly,
     /// A segment says that the log goes on in the next one before that is durable.
     GoesOnTooEarly,
+    /// The log is trimmed up to its end, whatever the snapshots need.
+    TrimmedTooFar,
 }
 
 #[cfg(feature = "planted")]
@@ -102,4 +105,9 @@ pub(crate) fn zeros_parse(bytes: &[u8]) -> bool {
 /// A sync of the folder after segments were trimmed.
 pub(crate) fn sync_trimmed<D: Disk>(disk: &D) -> io::Result<()> {
     if has(Bug::RecycledTooEarly) { Ok(()) } else { disk.sync_folder() }
+}
+
+/// Up to where the log may be trimmed.
+pub(crate) fn trimmed_before(before: Lsn, written: Lsn) -> Lsn {
+    if has(Bug::TrimmedTooFar) { written } else { before }
 }

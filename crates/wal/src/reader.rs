@@ -136,7 +136,11 @@ impl<D: Disk> Reader<D> {
         next.lsn = header.end_lsn();
         next.offset += header.frame_bytes();
         next.before = header.chain;
-        Ok((header.end_lsn() > self.wanted).then_some(header))
+        if header.end_lsn() > self.wanted {
+            return Ok(Some(header));
+        }
+        self.shared.learn(*next);
+        Ok(None)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::frame::{
 use crate::index::{Entry, Shared};
 use crate::load::{Loaded, is_zeros};
 use crate::planted::{self, Bug};
-pub(crate) use crate::recovered::{Anchor, Note, Recovered};
+pub(crate) use crate::recovered::{Anchor, Beginning, Note, Recovered};
 use crate::segment::{self, Copies, FRAMES_FROM, Found, PAGE_BYTES, SegmentHeader};
 use crate::snapshot::TEMPORARY;
 
@@ -22,6 +22,11 @@ const COUNTS: std::ops::Range<u64> = 1..COUNTS_END;
 const NOT_THE_SNAPSHOTS: &str =
     "the log up to this record is not the one that the snapshot was taken from";
 
+/// The oldest segment in a folder, if there is any. It says which log this is, and where it begins.
+pub fn first_segment<D: Disk>(disk: &D) -> Result<Option<SegmentHeader>, Fault> {
+    Ok(find_segments(disk)?.segments.first().map(|(header, _)| *header))
+}
+
 /// Where the log ends and how it can go on.
 pub(crate) struct End<D: Disk> {
     pub recovered: Recovered,
@@ -29,6 +34,8 @@ pub(crate) struct End<D: Disk> {
     pub last: Option<Last<D>>,
     /// All segments that are there, oldest first.
     pub segments: Vec<SegmentHeader>,
+    /// How many of them were not read, because a snapshot covers them.
+    pub unread: usize,
 }
 
 pub(crate) struct Last<D: Disk> {
@@ -73,10 +80,11 @@ pub(crate) enum Tail {
 /// Changes nothing. If `visit` has enough, reading stops there, and nothing behind is judged.
 pub(crate) fn recover<D: Disk>(
     disk: &D,
-    anchor: Option<Anchor>,
+    beginning: Beginning,
     shared: &Shared,
     visit: &mut dyn FnMut(&Frame<'_>, u64) -> ControlFlow<()>,
 ) -> Result<End<D>, Fault> {
+    let anchor = beginning.anchor();
     let found = find_segments(disk)?;
     let mut scan = Scan {
         anchor,
@@ -98,7 +106,9 @@ pub(crate) fn recover<D: Disk>(
     let headers: Vec<_> = found.segments.iter().map(|(header, _)| *header).collect();
     let first = first_to_read(&headers, anchor);
     if let Some(header) = headers.get(first) {
-        check_beginning(header, anchor)?;
+        if beginning != Beginning::Oldest {
+            check_beginning(header, anchor)?;
+        }
         // If the log begins right behind the snapshot there is nothing to compare it with.
         scan.meets_anchor = anchor.is_some_and(|anchor| anchor.lsn < header.first_lsn);
         (scan.recovered.last_lsn, scan.recovered.chain) =
@@ -113,7 +123,7 @@ pub(crate) fn recover<D: Disk>(
     }
     scan.check_anchor(&headers)?;
     check_counts(&scan.recovered, headers.last())?;
-    Ok(End { recovered: scan.recovered, last: scan.last, segments: headers })
+    Ok(End { recovered: scan.recovered, last: scan.last, segments: headers, unread: first })
 }
 
 struct Segments<D: Disk> {

@@ -15,6 +15,43 @@ pub struct Anchor {
     pub chain: Chain,
 }
 
+/// Where the reading of a log begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// With the first record, which must be there.
+    First,
+    /// Behind a snapshot; what is before it need not be there, and is not handed over.
+    After(Anchor),
+    /// With the oldest record that is there.
+    Oldest,
+}
+
+impl Beginning {
+    pub(crate) fn anchor(self) -> Option<Anchor> {
+        match self {
+            Beginning::After(anchor) => Some(anchor),
+            Beginning::First | Beginning::Oldest => None,
+        }
+    }
+}
+
+/// What an opening goes on from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Base {
+    /// The snapshot whose records need not be replayed; none if all have to be.
+    pub anchor: Option<Anchor>,
+    /// Snapshots that cannot be read. Once the log is open, they are set aside.
+    pub bad: Vec<Lsn>,
+}
+
+impl Base {
+    /// After this snapshot, and none is bad.
+    #[must_use]
+    pub fn after(anchor: Option<Anchor>) -> Self {
+        Self { anchor, bad: Vec::new() }
+    }
+}
+
 /// Something that people should hear of, though the log is sound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
@@ -40,6 +77,13 @@ pub enum Note {
         /// Which file.
         file: String,
     },
+    /// A snapshot cannot be read. The state was made of an older one, or of the whole log.
+    BadSnapshot {
+        /// Which file.
+        file: String,
+        /// What is wrong with it.
+        found: String,
+    },
 }
 
 impl fmt::Display for Note {
@@ -59,6 +103,11 @@ impl fmt::Display for Note {
                 f,
                 "one of the two headers of {file} cannot be read; the other is good, but the disk \
                  may be failing"
+            ),
+            Note::BadSnapshot { file, found } => write!(
+                f,
+                "{file} cannot be used: {found}; the state was made of what is older, and nothing \
+                 is lost, but the disk may be failing"
             ),
         }
     }

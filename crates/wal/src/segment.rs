@@ -129,6 +129,19 @@ pub(crate) fn name_spare<D: Disk>(
     planted::sync_folder(disk).map_err(|e| Fault::io("sync the folder of", &name, e))
 }
 
+/// Log time of a segment's first frame, if it has one.
+pub(crate) fn first_frame_at_ms<D: Disk>(
+    disk: &D,
+    header: &SegmentHeader,
+) -> Result<Option<u64>, Fault> {
+    let name = file_name(header.number);
+    let file = disk.open(&name).map_err(|e| Fault::io("open", &name, e))?;
+    let mut bytes = [0; frame::HEADER_BYTES];
+    file.read_full_at(&mut bytes, FRAMES_FROM).map_err(|e| Fault::io("read", &name, e))?;
+    let first = frame::read_header(&bytes, header.place(FRAMES_FROM));
+    Ok(first.map(|first| first.at_ms))
+}
+
 /// Reads a segment's header.
 pub(crate) fn read_header<F: DiskFile>(file: &F, name: &str) -> Result<Found, Fault> {
     let mut good = Vec::new();

@@ -24,6 +24,8 @@ pub(crate) const TEMPORARY: &str = "snapshot.tmp";
 const BLOCK_BYTES: usize = 1 << 20;
 /// How many good ones are kept.
 const KEPT: usize = 2;
+/// What follows the name of one that turned out to be bad.
+const BAD: &str = ".bad";
 const MAGIC: [u8; 8] = *b"TenureSN";
 pub(crate) const HEADER_BYTES: usize = 48;
 pub(crate) const BLOCK_HEADER_BYTES: usize = 8;
@@ -105,6 +107,13 @@ impl<D: Disk> SnapshotWriter<D> {
     /// Ends the snapshot. When this returns, it was read back whole and its name is durable.
     /// Older ones than the last two are gone.
     pub fn finish(mut self, footer: &Footer) -> Result<(), Fault> {
+        self.seal(footer)?;
+        self.name()
+    }
+
+    /// Writes the end, makes everything durable and reads it back. It has no name yet, so nothing
+    /// is changed if this fails. Gives back how long the file is.
+    pub(crate) fn seal(&mut self, footer: &Footer) -> Result<u64, Fault> {
         assert_eq!(footer.lsn, self.lsn, "a snapshot ends as what it began as");
         if self.block.len() > BLOCK_HEADER_BYTES {
             self.end_block()?;
@@ -127,6 +136,12 @@ impl<D: Disk> SnapshotWriter<D> {
                 "it does not read back as written",
             ));
         }
+        Ok(self.offset)
+    }
+
+    /// Gives a sealed snapshot its name, and forgets those that are too many. If this fails,
+    /// nobody knows which names are durable.
+    pub(crate) fn name(self) -> Result<(), Fault> {
         let name = file_name(self.lsn);
         self.disk.rename(TEMPORARY, &name).map_err(|e| Fault::io("rename to", &name, e))?;
         // The rename is not durable until the folder is; without this a crash can lose the name.
@@ -135,7 +150,7 @@ impl<D: Disk> SnapshotWriter<D> {
             let name = file_name(*old);
             self.disk.remove(&name).map_err(|e| Fault::io("remove", &name, e))?;
         }
-        Ok(())
+        remove_bad(&self.disk)
     }
 
     fn end_block(&mut self) -> Result<(), Fault> {
@@ -158,6 +173,24 @@ impl<D: Disk> SnapshotWriter<D> {
         self.offset += bytes.len() as u64;
         Ok(())
     }
+}
+
+/// Takes its name from a snapshot that turned out to be bad, so that nobody counts on it. It stays
+/// for those who look after the disk until the next good one.
+pub(crate) fn set_aside<D: Disk>(disk: &D, lsn: Lsn) -> Result<(), Fault> {
+    let name = file_name(lsn);
+    let aside = format!("{name}{BAD}");
+    disk.rename(&name, &aside).map_err(|e| Fault::io("rename", &name, e))?;
+    disk.sync_folder().map_err(|e| Fault::io("sync the folder of", &aside, e))
+}
+
+fn remove_bad<D: Disk>(disk: &D) -> Result<(), Fault> {
+    let names = disk.list().map_err(|e| Fault::io("list", &disk.name(), e))?;
+    let is_bad = |name: &&String| name.strip_suffix(BAD).is_some_and(|name| lsn_in(name).is_some());
+    for name in names.iter().filter(is_bad) {
+        disk.remove(name).map_err(|e| Fault::io("remove", name, e))?;
+    }
+    Ok(())
 }
 
 /// The snapshots that are there, newest first.
@@ -311,7 +344,9 @@ fn long(bytes: &[u8], at: usize) -> u64 {
     u64::from(word(bytes, at)) | u64::from(word(bytes, at + 4)) << 32
 }
 
-fn file_name(lsn: Lsn) -> String {
+/// What the file of a snapshot is called.
+#[must_use]
+pub fn file_name(lsn: Lsn) -> String {
     format!("snapshot-{:016x}.snap", lsn.0)
 }
 

@@ -1,7 +1,10 @@
 //! The log on a thread of its own: while one batch is written and synced there, the next one is
 //! made here. One batch is under way at a time.
 
-use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -9,10 +12,12 @@ use crate::Lsn;
 use crate::disk::Disk;
 use crate::fault::Fault;
 use crate::frame::Batch;
-use crate::log::{Committed, Log, Place, ReadLog, WriteSnapshot};
+use crate::job::{SnapshotEnd, SnapshotJob, SnapshotWork};
+use crate::log::{Committed, Extent, Log, Place, ReadLog, Trimmed};
+use crate::options::Keep;
 use crate::reader::{Read, Reader};
 use crate::recover::Anchor;
-use crate::snapshot::{Footer, SnapshotWriter};
+use crate::snapshot::TEMPORARY;
 use crate::spare::Room;
 use crate::writer::Wal;
 
@@ -24,6 +29,27 @@ pub struct LogThread<D: Disk> {
     done: Receiver<Committed>,
     thread: Option<JoinHandle<()>>,
     under_way: UnderWay,
+    snapshot: Option<SnapshotThread>,
+    bell: Bell,
+}
+
+/// Is rung after each batch and each snapshot.
+#[derive(Clone)]
+struct Bell(Arc<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for Bell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Bell")
+    }
+}
+
+/// A snapshot under way. Dropping it ends it, and waits for that.
+#[derive(Debug)]
+struct SnapshotThread {
+    lsn: Lsn,
+    done: Receiver<SnapshotEnd>,
+    give_up: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,23 +65,26 @@ struct Work {
 }
 
 impl<D: Disk> LogThread<D> {
-    /// Gives the log a thread, which calls `on_done` after each batch that was sent to it.
-    pub fn start(wal: Wal<D>, on_done: impl Fn() + Send + 'static) -> std::io::Result<Self> {
+    /// Gives the log a thread, which calls `on_done` after each batch that was sent to it, and after
+    /// each snapshot.
+    pub fn start(wal: Wal<D>, on_done: impl Fn() + Send + Sync + 'static) -> io::Result<Self> {
+        let bell = Bell(Arc::new(on_done));
         let wal = Arc::new(Mutex::new(wal));
         let (work, to_do) = mpsc::sync_channel::<Work>(1);
         let (tell, done) = mpsc::sync_channel(1);
-        let shared = Arc::clone(&wal);
+        let (shared, on_done) = (Arc::clone(&wal), bell.clone());
         let thread = std::thread::Builder::new().name("log".to_owned()).spawn(move || {
             while let Ok(Work { batch, place, at_ms }) = to_do.recv() {
                 let committed = lock(&shared).commit_at(batch, place, at_ms);
                 if tell.send(committed).is_err() {
                     break;
                 }
-                on_done();
+                (on_done.0)();
             }
         })?;
         let under_way = UnderWay::Nothing;
-        Ok(Self { wal, work: Some(work), done, thread: Some(thread), under_way })
+        let (work, thread, snapshot) = (Some(work), Some(thread), None);
+        Ok(Self { wal, work, done, thread, under_way, snapshot, bell })
     }
 
     /// The log itself, for everything else. Waits for what is under way.
@@ -72,7 +101,6 @@ impl<D: Disk> LogThread<D> {
 
 impl<D: Disk> Log for LogThread<D> {
     type Reader = Reader<D>;
-    type Snapshot = SnapshotWriter<D>;
 
     fn epoch(&self) -> u64 {
         self.wal().epoch()
@@ -124,13 +152,75 @@ impl<D: Disk> Log for LogThread<D> {
         self.wal().reader()
     }
 
-    fn snapshot(&self, lsn: Lsn) -> Result<SnapshotWriter<D>, Fault> {
-        let wal = self.wal();
-        SnapshotWriter::create(wal.disk(), wal.log_id(), lsn)
+    fn durable(&self) -> Lsn {
+        self.idle().durable()
     }
 
-    fn trim(&mut self, before: Lsn) -> Result<(), Fault> {
-        self.idle().trim(before)
+    fn begin_snapshot(&mut self, work: SnapshotWork) {
+        assert!(self.snapshot.is_none(), "one snapshot is under way at a time");
+        let wal = self.wal();
+        let job = SnapshotJob::new(wal.disk().clone(), wal.log_id(), work);
+        drop(wal);
+        self.snapshot = Some(SnapshotThread::start(job, self.bell.clone()));
+    }
+
+    fn poll_snapshot(&mut self) -> Option<SnapshotEnd> {
+        let running = self.snapshot.as_ref()?;
+        let end = match running.done.try_recv() {
+            Ok(end) => end,
+            Err(TryRecvError::Empty) => return None,
+            // The system gave it no thread.
+            Err(TryRecvError::Disconnected) => {
+                let fault = Fault::io("start a thread for", TEMPORARY, io::ErrorKind::Other.into());
+                SnapshotEnd::GivenUp { lsn: running.lsn, fault }
+            }
+        };
+        self.snapshot = None;
+        Some(end)
+    }
+
+    fn trim(&mut self, before: Lsn, keep: Keep, at_ms: u64) -> Result<Trimmed, Fault> {
+        self.idle().trim_one(before, keep, at_ms)
+    }
+
+    fn extent(&self) -> Extent {
+        self.idle().extent()
+    }
+}
+
+impl SnapshotThread {
+    fn start<D: Disk>(mut job: SnapshotJob<D>, bell: Bell) -> Self {
+        let (tell, done) = mpsc::sync_channel(1);
+        let give_up = Arc::new(AtomicBool::new(false));
+        let (lsn, stop) = (job.lsn(), Arc::clone(&give_up));
+        let run = move || {
+            let end = loop {
+                if stop.load(Ordering::Relaxed) {
+                    let stopped = io::ErrorKind::Interrupted.into();
+                    break job.give_up(Fault::io("go on with", TEMPORARY, stopped));
+                }
+                if let Some(end) = job.step() {
+                    break end;
+                }
+            };
+            // What only the snapshot still held is given back here, and not by the writer.
+            drop(job);
+            if tell.send(end).is_ok() {
+                (bell.0)();
+            }
+        };
+        let thread = std::thread::Builder::new().name("snapshot".to_owned()).spawn(run);
+        Self { lsn, done, give_up, thread: thread.ok() }
+    }
+}
+
+impl Drop for SnapshotThread {
+    fn drop(&mut self) {
+        self.give_up.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // The folder is not free for others while it is being written to.
+            let _ = thread.join();
+        }
     }
 }
 
@@ -144,18 +234,9 @@ impl<D: Disk> ReadLog for Reader<D> {
     }
 }
 
-impl<D: Disk> WriteSnapshot for SnapshotWriter<D> {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
-        SnapshotWriter::write(self, bytes)
-    }
-
-    fn finish(self, footer: &Footer) -> Result<(), Fault> {
-        SnapshotWriter::finish(self, footer)
-    }
-}
-
 impl<D: Disk> Drop for LogThread<D> {
     fn drop(&mut self) {
+        drop(self.snapshot.take());
         drop(self.work.take());
         if let Some(thread) = self.thread.take() {
             // It ends with its channel; a panic over there was told there.

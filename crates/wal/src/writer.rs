@@ -1,20 +1,24 @@
 //! Writing: one frame at a time, and only one that is not yet durable. The first write or sync
 //! that fails is the end of this writer.
 
+mod trim;
+
 use std::ops::ControlFlow;
 
 use crate::Lsn;
+use crate::claim::Claim;
 use crate::disk::{Disk, DiskFile};
 use crate::fault::Fault;
 use crate::frame::{
     Batch, Chain, Digest, Frame, FrameStamp, HEADER_BYTES, Kind, Word, frame_bytes,
 };
 use crate::index::{Entry, Shared};
-use crate::log::{Committed, Place};
+use crate::log::{Committed, OpenLog, Place};
 use crate::options::{Durability, Options};
 use crate::planted::{self, Bug};
 use crate::reader::Reader;
-use crate::recover::{self, Anchor, Last, Recovered, Tail};
+use crate::recover::{self, Anchor, Beginning, Last, Recovered, Tail};
+use crate::recovered::Base;
 use crate::segment::{self, FRAMES_FROM, PAGE_BYTES, SegmentHeader};
 use crate::spare::{Room, Stock};
 
@@ -61,17 +65,27 @@ impl<D: Disk> Wal<D> {
         anchor: Option<Anchor>,
         mut visit: impl FnMut(&Frame<'_>),
     ) -> Result<(Self, Recovered), Fault> {
-        let folder = || disk.name();
-        let lock = disk.lock().map_err(|cause| Fault::NoFolder { folder: folder(), cause })?;
-        let lock = lock.ok_or_else(|| Fault::InUse { folder: folder() })?;
+        Claim::new(disk, options)?.open(&Base::after(anchor), &mut visit)
+    }
+
+    /// The same for a folder that is ours already.
+    pub(crate) fn open_locked(
+        disk: &D,
+        lock: D::Lock,
+        options: Options,
+        anchor: Option<Anchor>,
+        visit: &mut dyn FnMut(&Frame<'_>),
+    ) -> Result<(Self, Recovered), Fault> {
         let shared = Shared::default();
-        let end = recover::recover(disk, anchor, &shared, &mut |frame, _| {
+        let beginning = anchor.map_or(Beginning::First, Beginning::After);
+        let end = recover::recover(disk, beginning, &shared, &mut |frame, _| {
             // The last word of a segment is none of the log's frames.
             if frame.header.kind != Kind::GoesOn {
                 visit(frame);
             }
             ControlFlow::Continue(())
         })?;
+        shared.note_older(&end.segments[..end.unread]);
         recover::remove_leftovers(disk)?;
         let mut stock = Stock::open(disk, options)?;
         let mut recovered = end.recovered;
@@ -263,30 +277,6 @@ impl<D: Disk> Wal<D> {
     pub fn room(&mut self) -> Room {
         self.expect_good();
         self.stock.room()
-    }
-
-    /// Forgets segments that have only records before this one; the one being written stays. Some
-    /// of their files are kept, to be overwritten and used again.
-    pub fn trim(&mut self, before: Lsn) -> Result<(), Fault> {
-        self.expect_good();
-        if self.segments.get(1).is_none_or(|second| second.first_lsn > before) {
-            return Ok(());
-        }
-        let mut kept = Vec::new();
-        while let [oldest, next, ..] = self.segments.as_slice()
-            && next.first_lsn <= before
-        {
-            // Readers hear of it first: they must not look for a file that is gone.
-            self.shared.forget_before(next.number);
-            let put_away = self.stock.put_away(oldest, &mut kept);
-            put_away.map_err(|fault| self.broken(fault))?;
-            self.segments.remove(0);
-        }
-        // Only then may the files be overwritten: a crash must not bring back the old name of one.
-        let synced = planted::sync_trimmed(&self.disk);
-        synced.map_err(|e| self.broken(Fault::io("sync", &self.disk.name(), e)))?;
-        self.stock.keep(kept);
-        Ok(())
     }
 
     fn write(

@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use tenure_core::codec;
 use tenure_core::event::Record;
 use tenure_wal::disk::read_only::ReadOnlyDisk;
-use tenure_wal::{Fault, Inspection, Located, Lsn, Note, inspect, inspect_until};
+use tenure_wal::{Beginning, Fault, Inspection, Located, Lsn, Note, inspect, inspect_until};
 
 use crate::Format;
 use crate::failure::{Failure, Place};
@@ -78,7 +78,7 @@ fn read(
     mut frame: impl FnMut(&Located<'_>),
     mut record: impl FnMut(&Seen<'_>) -> ControlFlow<()>,
 ) -> Result<Inspection, Failure> {
-    walk(folder, |at| {
+    walk(folder, Beginning::Oldest, |at| {
         frame(at);
         for (lsn, bytes) in at.frame.records() {
             match decode(lsn, bytes) {
@@ -100,11 +100,12 @@ fn read(
 /// Reads the log frame by frame until a visit wants no more, or fails.
 fn walk(
     folder: &Path,
+    beginning: Beginning,
     mut visit: impl FnMut(&Located<'_>) -> Result<ControlFlow<()>, Failure>,
 ) -> Result<Inspection, Failure> {
     let disk = ReadOnlyDisk::open(folder)?;
     let mut failed = None;
-    let inspected = inspect_until(&disk, |at| {
+    let inspected = inspect_until(&disk, beginning, |at| {
         visit(at).unwrap_or_else(|failure| {
             failed = Some(failure);
             ControlFlow::Break(())
@@ -115,7 +116,7 @@ fn walk(
         (_, Some(failure)) => Err(failure),
         // What is corrupt stays so. In a log that is being written, a page can be read before its
         // frame is there and a later page after the next one is, which looks the same only once.
-        (Err(Fault::Corrupt(first)), None) => match inspect(&disk, |_| {}) {
+        (Err(Fault::Corrupt(first)), None) => match inspect(&disk, beginning, |_| {}) {
             Err(Fault::Corrupt(second)) if first == second => Err(Fault::Corrupt(second).into()),
             Err(other) if !matches!(other, Fault::Corrupt(_)) => Err(other.into()),
             Ok(_) | Err(_) => Err(Failure::InMotion),
@@ -146,6 +147,6 @@ fn sentence(note: &Note) -> String {
              this folder, it is writing that frame right now; if not, the frame was never \
              acknowledged, and the next start leaves it out and goes on in a new segment"
         ),
-        Note::Scar { .. } | Note::OneHeader { .. } => note.to_string(),
+        Note::Scar { .. } | Note::OneHeader { .. } | Note::BadSnapshot { .. } => note.to_string(),
     }
 }

@@ -8,7 +8,8 @@ use std::ops::ControlFlow;
 use clap::Args;
 use serde_json::{Value, json};
 use tenure_core::time::Timestamp;
-use tenure_wal::{Inspection, Kind, Located, SegmentSummary};
+use tenure_wal::disk::read_only::ReadOnlyDisk;
+use tenure_wal::{Inspection, Kind, Located, Lsn, SegmentSummary, snapshot};
 
 use super::time::{moment, text};
 use super::{Data, Seen, read, sentence};
@@ -58,7 +59,8 @@ fn count(stat: &Stat) -> Result<Report, Failure> {
             ControlFlow::Continue(())
         },
     )?;
-    Ok(Report { folder: folder.display().to_string(), inspection, counts, marks })
+    let snapshots = snapshot::list(&ReadOnlyDisk::open(folder)?)?;
+    Ok(Report { folder: folder.display().to_string(), inspection, counts, marks, snapshots })
 }
 
 /// What the records add up to.
@@ -109,6 +111,8 @@ struct Report {
     inspection: Inspection,
     counts: Counts,
     marks: Marks,
+    /// Newest first.
+    snapshots: Vec<Lsn>,
 }
 
 impl Report {
@@ -151,6 +155,7 @@ impl Report {
             "first_at": self.counts.times.map(|(first, _)| moment(first)),
             "last_at": self.counts.times.map(|(_, last)| moment(last)),
             "events": events,
+            "snapshots": self.snapshots.iter().map(|lsn| lsn.0).collect::<Vec<_>>(),
             "notes": self.notes().collect::<Vec<_>>(),
         })
     }
@@ -193,6 +198,10 @@ impl Report {
                 ));
                 lines.print(format_args!("time      {} to {}", text(first_at), text(last_at)));
             }
+        }
+        if !self.snapshots.is_empty() {
+            let lsns: Vec<_> = self.snapshots.iter().map(ToString::to_string).collect();
+            lines.print(format_args!("snapshots at LSN {}", lsns.join(" and ")));
         }
         lines.print("");
         self.segments_table(lines);

@@ -1,5 +1,6 @@
 //! `tenure wal verify`: proof that a log keeps every law, or the first record that breaks one.
 
+mod base;
 mod progress;
 
 use std::ops::ControlFlow;
@@ -11,7 +12,9 @@ use tenure_core::codec;
 use tenure_core::state::{StateHash, StateName};
 use tenure_core::{State, apply, invariant};
 use tenure_wal::Located;
+use tenure_wal::snapshot::{Footer, file_name};
 
+use self::base::Base;
 use self::progress::Progress;
 use super::time::{moment, text};
 use super::{Data, sentence, walk};
@@ -20,9 +23,11 @@ use crate::failure::{Failure, Place};
 use crate::output::Lines;
 
 pub(super) const EXAMPLES: &str = "\
-Reads the whole log, from its first record on, and checks every record against the laws: no two
+Reads the log, from its first record on, or from the oldest snapshot on if what was before it is
+gone, and checks every record against the laws: no two
 leases of a task overlap, no late report was accepted, every grant ended once, ids and time only
-go forward, and so on. Then it applies all records, checks the state and prints its hash.
+go forward, and so on. Then it applies all records, checks the state and prints its hash. Each
+snapshot must be whole, and give the state that the records give.
 
 The first record that breaks a law is named with its LSN, file and offset; the exit code is then 65,
 as for a corrupt log.
@@ -72,12 +77,13 @@ struct Proof {
 }
 
 fn prove(verify: &Verify) -> Result<Proof, Failure> {
-    let mut verifier = Verifier::new();
-    let inspection = walk(&verify.data.folder, |at| verifier.frame(at).map(ControlFlow::Continue));
+    let folder = &verify.data.folder;
+    let Base { beginning, state, snapshots, notes: mut bad } = base::find(folder)?;
+    let mut verifier = Verifier::new(state, snapshots);
+    let inspection = walk(folder, beginning, |at| verifier.frame(at).map(ControlFlow::Continue));
     verifier.progress.end();
-    let inspection = inspection?;
-    let notes = inspection.recovered.notes.iter().map(sentence).collect();
-    verifier.finish(notes)
+    bad.extend(inspection?.recovered.notes.iter().map(sentence));
+    verifier.finish(bad)
 }
 
 /// The audit goes first: a record that it refuses is never applied.
@@ -87,16 +93,14 @@ struct Verifier {
     progress: Progress,
     /// The last frame that was read, for what is only known at the end.
     last: Place,
+    /// Snapshots that are still to come, the next one last.
+    snapshots: Vec<Footer>,
 }
 
 impl Verifier {
-    fn new() -> Self {
-        Self {
-            audit: Audit::new(),
-            state: State::replaying(0),
-            progress: Progress::new(),
-            last: Place::default(),
-        }
+    fn new(state: State, snapshots: Vec<Footer>) -> Self {
+        let (audit, progress) = (Audit::after(state.facts()), Progress::new());
+        Self { audit, state, progress, last: Place::default(), snapshots }
     }
 
     fn frame(&mut self, at: &Located<'_>) -> Result<(), Failure> {
@@ -120,7 +124,24 @@ impl Verifier {
         })?;
         self.audit.read(&record, bytes).map_err(|violation| self.unsound(&violation))?;
         apply(&mut self.state, &record);
-        Ok(())
+        self.compare_snapshot()
+    }
+
+    /// A snapshot must give the state that the records up to it give.
+    fn compare_snapshot(&mut self) -> Result<(), Failure> {
+        let facts = self.state.facts();
+        let Some(footer) = self.snapshots.pop_if(|next| next.lsn.0 <= facts.last_lsn().0) else {
+            return Ok(());
+        };
+        let (stored, found) = (StateHash(footer.state_hash), facts.hash());
+        match stored == found {
+            true => Ok(()),
+            false => Err(Failure::Unsound {
+                at: Place { file: file_name(footer.lsn), offset: 0, lsn: footer.lsn },
+                law: "SnapshotsFollowTheLog".to_owned(),
+                found: format!("its state has hash {stored}, and by the records {found}"),
+            }),
+        }
     }
 
     fn finish(self, notes: Vec<String>) -> Result<Proof, Failure> {
@@ -147,7 +168,11 @@ impl Proof {
         let counts = |counts: &[(&'static str, u64)]| -> Map<String, Value> {
             counts.iter().map(|(name, count)| ((*name).to_owned(), (*count).into())).collect()
         };
-        let mut tasks = counts(&[("created", summary.created), ("purged", summary.purged)]);
+        let mut tasks = counts(&[
+            ("known", summary.known),
+            ("created", summary.created),
+            ("purged", summary.purged),
+        ]);
         tasks.extend(counts(&self.by_state()));
         let mut grants = counts(&[("given", summary.grants)]);
         grants.extend(counts(&summary.ends.named()));
@@ -155,6 +180,7 @@ impl Proof {
         json!({
             "folder": folder,
             "sound": true,
+            "after_lsn": summary.after.0,
             "records": summary.records,
             "first_at": summary.times.map(|(first, _)| moment(first)),
             "last_at": summary.times.map(|(_, last)| moment(last)),
@@ -178,10 +204,20 @@ impl Proof {
         match summary.times {
             None => lines.print("records   0"),
             Some((first, last)) => {
-                let records = summary.records;
-                lines.print(format_args!("records   {records}, LSN 1 to {records}"));
+                let (records, after) = (summary.records, summary.after.0);
+                lines.print(format_args!(
+                    "records   {records}, LSN {} to {}",
+                    after + 1,
+                    after + records
+                ));
                 lines.print(format_args!("time      {} to {}", text(first), text(last)));
             }
+        }
+        if summary.after.is_some() {
+            lines.print(format_args!(
+                "before    {} tasks, from the snapshot at LSN {}; older records are gone",
+                summary.known, summary.after
+            ));
         }
         lines.print(format_args!(
             "tasks     {} created, {} purged, {} left{}",
@@ -198,7 +234,11 @@ impl Proof {
             summary.heartbeats, summary.stale_reports
         ));
         lines.print(format_args!("state     {}", self.hash));
-        lines.print("The log is sound.");
+        let from = match summary.after.is_some() {
+            true => format!(" from LSN {} on", summary.after.0 + 1),
+            false => String::new(),
+        };
+        lines.print(format_args!("The log is sound{from}."));
         for note in &self.notes {
             lines.print(format_args!("\nnote: {note}"));
         }

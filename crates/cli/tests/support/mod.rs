@@ -9,16 +9,20 @@ use std::process::Command as Process;
 use std::time::SystemTime;
 
 use tenure_core::codec;
-use tenure_core::command::{Command, CompleteTask, LeaseRef, LeaseTasks, NewTask, SubmitTasks};
+use tenure_core::command::{
+    Command, CompleteTask, LeaseRef, LeaseTasks, NewTask, Rest, SubmitTasks,
+};
 use tenure_core::event::Record;
 use tenure_core::id::{LeaseId, TaskId};
 use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::state::snapshot::Encoder;
 use tenure_core::terms::Payload;
 use tenure_core::time::{Now, Timestamp};
 use tenure_core::{Draft, State, Verdict, apply, decide};
 use tenure_wal::disk::read_only::ReadOnlyDisk;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Batch, Inspection, Options, Spares, Wal, inspect};
+use tenure_wal::snapshot::{Footer, SnapshotWriter};
+use tenure_wal::{Batch, Beginning, Inspection, Options, Spares, Wal, inspect};
 
 /// Small, so that a story of seven records and a mark goes over more than one segment: the mark
 /// has no room in the first one, whose last page is for the word that the log goes on.
@@ -98,7 +102,7 @@ impl Folder {
     fn inspected(&self) -> (Inspection, Vec<Place>) {
         let mut frames = Vec::new();
         let disk = ReadOnlyDisk::open(self.path()).unwrap();
-        let inspection = inspect(&disk, |at| {
+        let inspection = inspect(&disk, Beginning::First, |at| {
             frames.push(Place { segment: at.segment.header.number, offset: at.offset });
         });
         (inspection.unwrap(), frames)
@@ -171,6 +175,44 @@ impl Story {
         story.play(&Command::CompleteTask(CompleteTask { lease: second, output: sent }));
         story.wal.mark(story.clock_ms).unwrap();
         story.end(folder)
+    }
+
+    /// Eighty submits, snapshots after the thirtieth and the sixtieth, and nothing kept that they do
+    /// not need.
+    pub(crate) fn trimmed(folder: &Folder) -> Written {
+        let mut story = Self::begin(folder.open());
+        for n in 1..=80 {
+            story.submit(&[format!("\"{n:0200}\"").as_bytes()]);
+            if n == 30 || n == 60 {
+                story.snapshot_into(folder, n);
+            }
+        }
+        story.wal.trim(tenure_wal::Lsn(31)).unwrap();
+        let state_hash = story.state.facts().hash().to_string();
+        let end = Place { segment: 0, offset: 0 };
+        Written { record_bytes: story.record_bytes, state_hash, frames: Vec::new(), end }
+    }
+
+    /// Another log with as many records, which say something else.
+    pub(crate) fn elsewhere() -> Self {
+        let folder = Folder::new("elsewhere");
+        let mut story = Self::begin(folder.open());
+        (1..=60).for_each(|_| story.submit(&[b"null"]));
+        story
+    }
+
+    /// Writes the state as a snapshot of a record.
+    pub(crate) fn snapshot_into(&mut self, folder: &Folder, lsn: u64) {
+        let facts = self.state.facts();
+        let disk = RealDisk::open(folder.path()).unwrap();
+        let mut writer = SnapshotWriter::create(&disk, 7, tenure_wal::Lsn(lsn)).unwrap();
+        let mut encoder = Encoder::new(facts.clone());
+        let mut bytes = Vec::new();
+        while encoder.next_block(&mut bytes) == Rest::More {}
+        writer.write(&bytes).unwrap();
+        let (lsn, chain) = (tenure_wal::Lsn(lsn), self.wal.chain());
+        let (state_hash, items) = (facts.hash().0, facts.task_count());
+        writer.finish(&Footer { lsn, chain, state_hash, items }).unwrap();
     }
 
     /// More than a pipe can hold.

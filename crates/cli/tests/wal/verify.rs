@@ -88,11 +88,12 @@ fn a_sound_log_is_proved_and_summed_up() {
     let expected = json!({
         "folder": folder.path(),
         "sound": true,
+        "after_lsn": 0,
         "records": 7,
         "first_at": "2001-09-09T01:46:40.000Z",
         "last_at": "2001-09-09T01:47:30.000Z",
         "tasks": {
-            "created": 2, "purged": 0, "WAITING": 1, "LEASED": 0, "COMPLETED": 1, "FAILED": 0,
+            "known": 0, "created": 2, "purged": 0, "WAITING": 1, "LEASED": 0, "COMPLETED": 1, "FAILED": 0,
             "DEAD": 0, "CANCELED": 0,
         },
         "grants": {

@@ -11,7 +11,7 @@ use tenure_core::command::{Command, LeaseTasks, SubmitTasks};
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::terms::LeaseMs;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{LogThread, Options, Wal};
+use tenure_wal::{Claim, LogThread, Options};
 
 use crate::disk::Folder;
 
@@ -37,7 +37,7 @@ pub(crate) fn expiry() {
     let inbox: Inbox<Quiet> = Inbox::default();
     let bell = inbox.clone();
     let options = Options::new(7);
-    let recovery = recover(|anchor, visit| Wal::open(&disk, options, anchor, visit), 1, |_| {})
+    let recovery = recover(Claim::new(&disk, options).expect("it is free"), 1, |_| {})
         .expect("a new log opens")
         .map_log(|wal| LogThread::start(wal, move || bell.ring()))
         .expect("a thread can be made");

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::snapshot::SnapshotWriter;
-use tenure_wal::{Anchor, Batch, Committed, Fault, Log, Lsn, Place, Reader, Room, Wal};
+use tenure_wal::{
+    Anchor, Batch, Committed, Extent, Fault, Keep, Log, Lsn, Place, Reader, Room, SnapshotEnd,
+    SnapshotJob, SnapshotWork, Trimmed, Wal,
+};
 
 /// Holds syncs back while it is shut.
 #[derive(Clone, Debug, Default)]
@@ -30,19 +32,19 @@ pub(crate) struct SteppedLog {
     wal: Wal<ModelDisk>,
     gate: Gate,
     under_way: Option<(Batch, Place, u64)>,
+    snapshot: Option<SnapshotJob<ModelDisk>>,
     /// Records of each frame so far.
     pub(crate) frames: Vec<u32>,
 }
 
 impl SteppedLog {
     pub(crate) fn new(wal: Wal<ModelDisk>, gate: Gate) -> Self {
-        Self { wal, gate, under_way: None, frames: Vec::new() }
+        Self { wal, gate, under_way: None, snapshot: None, frames: Vec::new() }
     }
 }
 
 impl Log for SteppedLog {
     type Reader = Reader<ModelDisk>;
-    type Snapshot = SnapshotWriter<ModelDisk>;
 
     fn epoch(&self) -> u64 {
         self.wal.epoch()
@@ -91,11 +93,27 @@ impl Log for SteppedLog {
         self.wal.reader()
     }
 
-    fn snapshot(&self, lsn: Lsn) -> Result<SnapshotWriter<ModelDisk>, Fault> {
-        SnapshotWriter::create(self.wal.disk(), self.wal.log_id(), lsn)
+    fn durable(&self) -> Lsn {
+        self.wal.durable()
     }
 
-    fn trim(&mut self, before: Lsn) -> Result<(), Fault> {
-        self.wal.trim(before)
+    fn begin_snapshot(&mut self, work: SnapshotWork) {
+        assert!(self.snapshot.is_none(), "one snapshot is under way at a time");
+        let job = SnapshotJob::new(self.wal.disk().clone(), self.wal.log_id(), work);
+        self.snapshot = Some(job);
+    }
+
+    fn poll_snapshot(&mut self) -> Option<SnapshotEnd> {
+        let end = self.snapshot.as_mut()?.step()?;
+        self.snapshot = None;
+        Some(end)
+    }
+
+    fn trim(&mut self, before: Lsn, keep: Keep, at_ms: u64) -> Result<Trimmed, Fault> {
+        self.wal.trim_one(before, keep, at_ms)
+    }
+
+    fn extent(&self) -> Extent {
+        self.wal.extent()
     }
 }

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex};
 
 use tenure_coordinator::{
     Answer, Ask, Caller, Coordinator, Inbox, Next, Outcome, Reading, Recovery, Refusal, Request,
-    recover,
+    Upkeep, recover,
 };
 use tenure_core::id::Lsn;
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Fault, Options, Spares, Wal};
+use tenure_wal::{Claim, Fault, Options, Spares};
 
 use self::log::{Gate, SteppedLog};
 
@@ -94,6 +94,9 @@ pub(crate) fn options() -> Options {
     }
 }
 
+/// A few frames fit.
+pub(crate) const SMALL_SEGMENT_BYTES: u64 = 40 << 10;
+
 impl House {
     pub(crate) fn new() -> Self {
         Self::on(ModelDisk::default(), START_MS)
@@ -106,7 +109,7 @@ impl House {
     pub(crate) fn with(disk: ModelDisk, wall_ms: u64, options: Options) -> Self {
         let gate = Gate::default();
         let recovery: Recovery<SteppedLog> =
-            recover(|anchor, visit| Wal::open(&disk, options, anchor, visit), 1, |_| {})
+            recover(Claim::new(&disk, options).unwrap(), 1, |_| {})
                 .unwrap()
                 .map_log(|wal| Ok::<_, Fault>(SteppedLog::new(wal, gate.clone())))
                 .unwrap();
@@ -114,6 +117,14 @@ impl House {
         let reading = Reading { monotonic_ms: 0, wall_ms };
         let coordinator = Coordinator::new(recovery, inbox.clone(), reading, 5);
         Self { disk, coordinator, inbox, gate, now_ms: 0, wall_ms }
+    }
+
+    /// A house that looks after its log as told, with small segments.
+    pub(crate) fn kept(disk: ModelDisk, wall_ms: u64, upkeep: Upkeep) -> Self {
+        let options = Options { segment_bytes: SMALL_SEGMENT_BYTES, ..options() };
+        let mut house = Self::with(disk, wall_ms, options);
+        house.coordinator = house.coordinator.with_upkeep(upkeep);
+        house
     }
 
     /// The machine loses power now and comes up again with a clock that shows `wall_ms`.

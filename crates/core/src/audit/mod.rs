@@ -10,6 +10,7 @@ mod law;
 mod lease;
 mod names;
 mod run;
+mod seed;
 mod summary;
 mod table;
 mod task;
@@ -104,7 +105,7 @@ impl Audit {
         for (_, row) in self.tasks.iter() {
             summary.count(row.state);
         }
-        let (given, ended) = (summary.grants, summary.ends.all());
+        let (given, ended) = (summary.leased + summary.grants, summary.ends.all());
         hold(Law::EveryGrantEndsOnce, given == ended + summary.open(), || {
             format!("{given} grants, {ended} ends, and {} leases are open", summary.open())
         })?;

@@ -1,13 +1,20 @@
 //! What a log adds up to.
 
 use crate::event::Record;
+use crate::id::Lsn;
 use crate::state::StateName;
 use crate::time::Timestamp;
 
 /// The whole log in a few numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Records, from LSN 1 on.
+    /// The record after which it begins; none if that is the first of the log.
+    pub after: Lsn,
+    /// Tasks that were there by then,
+    pub known: u64,
+    /// and how many of them were leased.
+    pub leased: u64,
+    /// Records that were read.
     pub records: u64,
     /// Log time of the first and of the last record.
     pub times: Option<(Timestamp, Timestamp)>,

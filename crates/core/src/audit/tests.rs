@@ -122,7 +122,10 @@ fn story() -> Story {
     story.play(0, &submit(vec![NewTask { key: None, ..keyed() }])); // 19: task 4
     story.play(HOUR, &Command::FireDeadlines); // 20
     story.play(0, &cancel(2, None)); // 21
-    story.play(0, &Command::PurgeTasks(Retention { age_ms: 2 * HOUR, tasks_max: 3 })); // 22: task 1
+    story.play(
+        0,
+        &Command::PurgeTasks(Retention { age_ms: 2 * HOUR, tasks_max: 3, ..Retention::default() }),
+    ); // 22: task 1
     story.play(0, &Command::SkipIds); // 23
     story.play(0, &submit(vec![keyed()])); // 24: the key is free again
     story
@@ -400,7 +403,10 @@ fn what_is_purged_takes_no_room_and_neither_does_a_gap() {
         story.play(0, &submit(vec![task()]));
         let id = story.state.facts().tasks().next_back().unwrap().id;
         story.play(0, &cancel(id.0, None));
-        story.play(0, &Command::PurgeTasks(Retention { age_ms: 0, tasks_max: 0 }));
+        story.play(
+            0,
+            &Command::PurgeTasks(Retention { age_ms: 0, tasks_max: 0, ..Retention::default() }),
+        );
         if round % 100 == 0 {
             story.play(0, &Command::SkipIds);
         }

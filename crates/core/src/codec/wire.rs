@@ -155,6 +155,11 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
+    /// Bytes that are left.
+    pub(crate) fn len(&self) -> usize {
+        self.rest.len()
+    }
+
     #[inline]
     pub(crate) fn varint(&mut self) -> Result<u64, Malformed> {
         if let [byte @ ..0x80, rest @ ..] = self.rest {

@@ -13,6 +13,7 @@ mod paged;
 mod place;
 mod run;
 mod runs;
+pub mod snapshot;
 mod task;
 mod view;
 
@@ -42,7 +43,7 @@ use std::sync::Arc;
 use self::blobs::BlobKind;
 use self::facts::{Queue, Worker};
 use self::index::{Followed, Indexes, Names};
-use crate::command::Rest;
+use crate::command::{Rest, Retention};
 use crate::event::{IdsSkipped, QueueSettings};
 use crate::id::{Lsn, TaskId};
 use crate::name::Text;
@@ -142,6 +143,12 @@ impl State {
     #[must_use]
     pub fn next_start(&self, clock: Clock) -> Option<Timestamp> {
         self.live().next_start(clock)
+    }
+
+    /// When the next finished task is to be forgotten, by log time; long ago if there are too many.
+    #[must_use]
+    pub fn next_purge(&self, retention: &Retention) -> Option<Timestamp> {
+        self.live().next_purge(retention)
     }
 
     /// Whether a lease request for this queue has something to look at. It may still get nothing,

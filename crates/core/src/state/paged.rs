@@ -108,6 +108,18 @@ impl<T: Clone, const N: usize> Paged<T, N> {
         })
     }
 
+    /// The taken slots from this id on, by id.
+    pub(crate) fn up_from(&self, oldest: u64) -> impl Iterator<Item = (u64, &T)> {
+        let dirs =
+            self.dirs.iter().skip_while(move |(number, _)| *number < oldest / Self::DIR_SLOTS);
+        let pages = dirs.flat_map(|(number, pages)| {
+            let first = number * Self::DIR_SLOTS;
+            pages.iter().enumerate().map(move |(at, page)| (first + (at * N) as u64, page))
+        });
+        let pages = pages.skip_while(move |(first, _)| first + N as u64 <= oldest);
+        pages.flat_map(|(first, page)| page.iter(first)).skip_while(move |(id, _)| *id < oldest)
+    }
+
     /// The taken slots up to and including `newest`, from the highest id down.
     pub(crate) fn down_from(&self, newest: u64) -> impl Iterator<Item = (u64, &T)> {
         let dirs = self.dirs.iter().rev();
@@ -182,6 +194,11 @@ mod tests {
         assert_eq!(ids, [1, 2, 9, 5_000, far]);
         assert_eq!(paged.iter().next_back(), Some((far, &(far * 10))));
         assert_eq!(paged.get(9), Some(&90));
+        for from in [0, 1, 2, 3, 9, 10, 4_999, 5_000, 5_001, far, far + 1] {
+            let up: Vec<_> = paged.up_from(from).map(|(id, _)| id).collect();
+            let expected: Vec<_> = ids.iter().copied().filter(|id| *id >= from).collect();
+            assert_eq!(up, expected, "from {from}");
+        }
         assert_eq!((paged.get(3), paged.get(far + 1), paged.get(1 << 40)), (None, None, None));
     }
 

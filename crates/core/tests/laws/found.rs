@@ -45,7 +45,11 @@ fn without_a_limit_of_age_the_oldest_of_all_queues_are_forgotten_first() {
         story.play(&Command::CancelTask(CancelTask { task_id: TaskId(id), grace_ms: None }));
         story.pass_ms(1);
     }
-    story.play(&Command::PurgeTasks(Retention { age_ms: u64::MAX, tasks_max: 1 }));
+    story.play(&Command::PurgeTasks(Retention {
+        age_ms: u64::MAX,
+        tasks_max: 1,
+        ..Retention::default()
+    }));
     let left: Vec<_> = story.run.state.facts().tasks().map(|task| task.id).collect();
     assert_eq!(left, [TaskId(2)], "it ended last");
 }
@@ -71,7 +75,8 @@ fn a_sweep_deals_with_ten_thousand_and_says_that_there_is_more() {
     assert_eq!(story.count(StateName::Waiting), 500);
     story.play(&Command::FireDeadlines);
     assert_eq!(story.count(StateName::Canceled), 10_500);
-    let purge = Command::PurgeTasks(Retention { age_ms: 0, tasks_max: u64::MAX });
+    let purge =
+        Command::PurgeTasks(Retention { age_ms: 0, tasks_max: u64::MAX, ..Retention::default() });
     story.play(&purge);
     assert_eq!(story.count(StateName::Canceled), 500);
     story.play(&purge);

@@ -317,7 +317,10 @@ impl Run {
             (Command::LeaseTasks(all), self.now),
             (Command::ExpireLeases, later),
             (Command::FireDeadlines, later),
-            (Command::PurgeTasks(Retention { age_ms: 50, tasks_max: 2 }), self.now),
+            (
+                Command::PurgeTasks(Retention { age_ms: 50, tasks_max: 2, ..Retention::default() }),
+                self.now,
+            ),
         ];
         for (command, now) in &probes {
             let live = decide(&mut Draft::new(&self.state), command, *now, 0);

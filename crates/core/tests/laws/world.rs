@@ -194,8 +194,9 @@ fn act() -> impl Strategy<Value = Act> {
     let submit = vec(new_task(), 0..5);
     let submit = submit.prop_map(|tasks| Command::SubmitTasks(SubmitTasks { tasks }));
     let retention = (select(&[0, 1, 50, 500, u64::MAX][..]), select(&[0, 1, 3, u64::MAX][..]));
-    let purge = retention
-        .prop_map(|(age_ms, tasks_max)| Command::PurgeTasks(Retention { age_ms, tasks_max }));
+    let purge = retention.prop_map(|(age_ms, tasks_max)| {
+        Command::PurgeTasks(Retention { age_ms, tasks_max, ..Retention::default() })
+    });
     let grace_ms = option::of(span(&[0, 0, 1, 30, 80, 1_000]));
     prop_oneof![
         6 => submit.prop_map(Act::Plain),

@@ -94,6 +94,7 @@ pub(crate) fn parse(verb: &str, mut parts: Vec<Words>) -> Result<Option<Command>
             Command::PurgeTasks(Retention {
                 age_ms: age_ms.unwrap_or(RETENTION_MS_DEFAULT),
                 tasks_max: tasks_max.unwrap_or(RETENTION_TASKS_DEFAULT),
+                ..Retention::default()
             })
         }
         _ => return Ok(None),

@@ -98,6 +98,19 @@ impl v1::status_server::Status for Door {
             now: status.now.0,
         }))
     }
+
+    async fn take_snapshot(&self, _: Request<v1::TakeSnapshotRequest>) -> Outcome<v1::Snapshot> {
+        let Answer::Snapshot(taken) = self.ask(Ask::TakeSnapshot).await? else {
+            return unexpected();
+        };
+        Ok(tonic::Response::new(v1::Snapshot {
+            lsn: taken.lsn.0,
+            state_hash: taken.state_hash.to_string(),
+            tasks: taken.tasks,
+            bytes: taken.bytes,
+            took_ms: taken.took_ms,
+        }))
+    }
 }
 
 impl Door {

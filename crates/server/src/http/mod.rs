@@ -5,6 +5,7 @@ mod leases;
 mod operate;
 mod page;
 mod queues;
+mod snapshots;
 mod tasks;
 mod workers;
 
@@ -33,6 +34,7 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .routes(routes!(operate::readyz))
         .routes(routes!(operate::metrics))
         .routes(routes!(operate::status))
+        .routes(routes!(snapshots::take))
         .routes(routes!(tasks::submit, tasks::list))
         .routes(routes!(tasks::submit_batch))
         .routes(routes!(tasks::get))

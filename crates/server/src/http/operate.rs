@@ -62,6 +62,9 @@ struct ShownStatus {
     tasks: BTreeMap<&'static str, u64>,
     parked_leases: usize,
     parked_readers: usize,
+    snapshot_lsn: Option<u64>,
+    log_oldest_lsn: u64,
+    log_bytes: u64,
     uptime_ms: u64,
 }
 
@@ -84,6 +87,9 @@ pub(super) async fn status(State(app): State<Arc<App>>, RawQuery(query): RawQuer
         tasks: tasks.collect(),
         parked_leases: status.parked_leases,
         parked_readers: status.parked_readers,
+        snapshot_lsn: status.kept.newest.map(|newest| newest.lsn.0),
+        log_oldest_lsn: status.kept.extent.oldest.0,
+        log_bytes: status.kept.extent.bytes,
         uptime_ms: app.started.elapsed().as_millis() as u64,
     }))
 }

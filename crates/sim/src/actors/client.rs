@@ -48,9 +48,10 @@ enum Deed {
     Everything,
     Settings,
     Purge,
+    Snapshot,
 }
 
-const DEEDS: [(u64, Deed); 14] = [
+const DEEDS: [(u64, Deed); 15] = [
     (24, Deed::Submit),
     (8, Deed::SubmitBatch),
     (5, Deed::SubmitAgain),
@@ -65,6 +66,7 @@ const DEEDS: [(u64, Deed); 14] = [
     (3, Deed::Everything),
     (5, Deed::Settings),
     (2, Deed::Purge),
+    (2, Deed::Snapshot),
 ];
 
 impl Client {
@@ -176,10 +178,11 @@ impl Client {
                 self.send(Ask::Query(query), scene);
             }
             Deed::Settings => self.set(scene),
+            Deed::Snapshot => self.send(Ask::TakeSnapshot, scene),
             Deed::Purge => {
                 let age_ms = scene.random.pick(&[500, 5_000, u64::MAX]);
                 let tasks_max = scene.random.pick(&[3, 50, u64::MAX]);
-                let retention = Retention { age_ms, tasks_max };
+                let retention = Retention { age_ms, tasks_max, ..Retention::default() };
                 self.send(Ask::Command(Command::PurgeTasks(retention)), scene);
             }
         }

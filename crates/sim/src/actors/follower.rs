@@ -2,6 +2,7 @@
 //! was.
 
 use tenure_coordinator::{Feed, Followed, Follower, Position};
+use tenure_core::id::Lsn;
 use tenure_wal::Reader;
 use tenure_wal::disk::model::ModelDisk;
 
@@ -74,10 +75,22 @@ impl FollowerActor {
                 self.connection = Some(connection);
                 Ok(Look::Nothing)
             }
-            Ok(Followed::Trimmed(oldest)) => Err(Broken {
-                law: "a follower sees every transition once and in order",
-                what: format!("nothing is ever trimmed, and the log begins at {oldest}"),
-            }),
+            Ok(Followed::Trimmed(oldest)) => {
+                let trimmed = laws.feed.before(oldest);
+                if trimmed < self.seen || oldest.0 <= self.last.lsn.0 + 1 {
+                    return Err(Broken {
+                        law: "only what is gone is called trimmed",
+                        what: format!(
+                            "{:?} is called gone, from {oldest} on all is there",
+                            self.last
+                        ),
+                    });
+                }
+                // It goes on with what is there, as one who asks for the state would.
+                self.seen = trimmed;
+                self.last = Position::after(Lsn(oldest.0 - 1));
+                Ok(Look::More)
+            }
             // Cut off, or the disk could not be read.
             Ok(Followed::Frame | Followed::Closed) | Err(_) => Ok(Look::Cut),
         }

@@ -12,6 +12,9 @@ const ONCE: &str = "a request is answered once";
 const IN_TIME: &str = "nobody who waits is forgotten";
 const WORK: &str = "nobody waits beside work that is ready";
 
+/// How long a snapshot may take, and the one before it.
+const SNAPSHOT_MS: u64 = 5_000;
+
 /// How long an answer may take beside the wait that was asked for and the time of the disk.
 const ANSWER_MS: u64 = 2_000;
 
@@ -25,6 +28,8 @@ pub(super) fn told(model: &mut Model, caller: CallerId) -> Result<Delivery, Brok
 pub(crate) fn wait_ms(ask: &Ask) -> u64 {
     match ask {
         Ask::Lease { wait_ms, .. } | Ask::Query(Query::TaskEnd { wait_ms, .. }) => *wait_ms,
+        // It is written while others are served; how long that takes is up to the disk.
+        Ask::TakeSnapshot => SNAPSHOT_MS,
         Ask::Command(_)
         | Ask::Submit(_)
         | Ask::Change { .. }
@@ -68,6 +73,10 @@ fn beside_work(life: &Life, caller: &CallerId, delivery: &Delivery) -> Held {
         Ask::Query(Query::TaskEnd { task_id, .. }) => {
             let ended = state.task(*task_id).is_none_or(|task| task.state().is_terminal());
             hold(WORK, !ended, || format!("caller {caller} waits for task {task_id}, which ended"))
+        }
+        Ask::TakeSnapshot => {
+            let is_begun = life.coordinator.log().snapshot_at().is_some();
+            hold(WORK, is_begun, || format!("caller {caller} waits for no snapshot"))
         }
         Ask::Command(_)
         | Ask::Submit(_)

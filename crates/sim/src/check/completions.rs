@@ -57,7 +57,8 @@ pub(super) fn rejected(book: &Book, ask: &Ask, rejection: &Rejection) -> Held {
         | Ask::Lease { .. }
         | Ask::Query(_)
         | Ask::Register(_)
-        | Ask::SignOff(_) => Ok(()),
+        | Ask::SignOff(_)
+        | Ask::TakeSnapshot => Ok(()),
     }
 }
 

@@ -55,6 +55,11 @@ impl FeedLaw {
         })
     }
 
+    /// How many there are before a record: one who asks for what was trimmed goes on from there.
+    pub(crate) fn before(&self, lsn: Lsn) -> usize {
+        self.all.partition_point(|told| told.lsn < lsn)
+    }
+
     /// What followers are shown of one task.
     pub(super) fn of_task(
         &self,

@@ -146,7 +146,8 @@ pub(super) fn told(
                 | Ask::Change { .. }
                 | Ask::Query(_)
                 | Ask::Register(_)
-                | Ask::SignOff(_) => "",
+                | Ask::SignOff(_)
+                | Ask::TakeSnapshot => "",
             };
             for grant in grants {
                 let lease = book.leases.get(&grant.lease_id);
@@ -171,7 +172,8 @@ pub(super) fn told(
             | Ask::Lease { .. }
             | Ask::Query(_)
             | Ask::Register(_)
-            | Ask::SignOff(_) => Ok(()),
+            | Ask::SignOff(_)
+            | Ask::TakeSnapshot => Ok(()),
         },
         Answer::Reported(reports) => reported(book, ask, reports, now),
         Answer::Submitted(_)
@@ -192,6 +194,7 @@ pub(super) fn told(
         | Answer::Workers(_)
         | Answer::Registered
         | Answer::SignedOff(_)
+        | Answer::Snapshot(_)
         | Answer::Status(_)
         | Answer::Facts(_) => Ok(()),
     }

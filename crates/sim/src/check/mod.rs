@@ -11,12 +11,15 @@ mod keys;
 mod leases;
 mod reads;
 mod replay;
+mod retention;
+mod snapshots;
 mod submits;
 mod time;
 mod undone;
 
 pub(crate) use answers::{dropped, wait_ms};
 pub(crate) use feed::Told as FeedEvent;
+pub(crate) use retention::Asked as AskedToForget;
 
 use std::fmt;
 
@@ -26,6 +29,7 @@ use tenure_core::event::Record;
 use tenure_core::state::Facts;
 use tenure_core::time::Timestamp;
 use tenure_core::{Rejection, State};
+use tenure_wal::{Lsn, Note};
 
 use crate::book::Book;
 use crate::desk::CallerId;
@@ -93,6 +97,7 @@ impl Laws {
         })?;
         time::record(&self.book, &record)?;
         submits::record(&self.book, &mut self.model, &record)?;
+        retention::record(&self.book, &self.model, &record)?;
         for item in items(&record) {
             leases::item(&self.book, &record, item)?;
             attempts::item(&self.book, &record, item)?;
@@ -150,8 +155,13 @@ impl Laws {
     }
 
     /// What was recovered: the records and the state.
-    pub(crate) fn recovered(&mut self, tape: &[Vec<u8>], found: &[Vec<u8>]) -> Held {
-        undone::recovered(tape, found)
+    pub(crate) fn recovered(&self, tape: &[Vec<u8>], after: usize, found: &[Vec<u8>]) -> Held {
+        undone::recovered(tape, after, found)
+    }
+
+    /// After a start: which snapshot had rotted, and what was told of it.
+    pub(crate) fn fell_back(&self, rotten: Option<Lsn>, notes: &[Note]) -> Held {
+        snapshots::fell_back(rotten, notes)
     }
 
     /// After a recovery, once all records were looked at.

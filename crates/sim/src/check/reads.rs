@@ -41,6 +41,11 @@ pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
             let lsn = facts.last_lsn();
             hold(DURABLE, lsn <= book.last_lsn, || format!("LSN {lsn} is not durable"))
         }
+        // What was asked for before is in it.
+        Answer::Snapshot(taken) => {
+            let is_so = taken.lsn <= book.last_lsn && taken.lsn >= delivery.after;
+            hold(DURABLE, is_so, || format!("a snapshot at LSN {}", taken.lsn))
+        }
         Answer::Submitted(_)
         | Answer::Skipped(_)
         | Answer::WorkflowVersion(_)

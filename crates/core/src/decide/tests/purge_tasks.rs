@@ -4,7 +4,7 @@ use super::*;
 use crate::command::Retention;
 
 fn purge(age_ms: u64, tasks_max: u64) -> Command {
-    Command::PurgeTasks(Retention { age_ms, tasks_max })
+    Command::PurgeTasks(Retention { age_ms, tasks_max, ..Retention::default() })
 }
 
 #[test]

@@ -43,6 +43,13 @@ impl Heads {
         }
     }
 
+    /// When the first of them is to be forgotten.
+    pub(crate) fn first(&self, usual_ms: u64) -> Option<Timestamp> {
+        let usual = self.usual.first().map(|(oldest, _)| oldest.plus_ms(usual_ms));
+        let own = self.own.first().map(|(moment, _)| *moment);
+        [usual, own].into_iter().flatten().min()
+    }
+
     /// Finished tasks in the order in which they are to be forgotten, each with that moment; at
     /// most `count`. A queue that is not among the first `count` heads has nothing to add.
     pub(crate) fn in_order<'a>(

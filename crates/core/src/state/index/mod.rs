@@ -18,9 +18,9 @@ use self::ready::{Links, Next, Ready};
 use super::dense::QueueRef;
 use super::facts::Facts;
 use super::task::{StateName, Task, TaskState};
-use crate::command::Rest;
+use crate::command::{Rest, Retention};
 use crate::id::{LeaseId, TaskId};
-use crate::limits::ADVANCE_TASKS_MAX;
+use crate::limits::{ADVANCE_TASKS_MAX, FOR_EVER_MS};
 use crate::terms::Priority;
 use crate::time::{Clock, Now, Timestamp};
 
@@ -318,6 +318,14 @@ impl Indexes {
     ) -> impl Iterator<Item = Next> + 'a {
         let queues = queues.filter_map(|queue| self.queues.get(queue.0 as usize));
         ready::merge(queues.map(|queue| queue.ready.iter(&self.links)))
+    }
+
+    /// When the next finished task is to be forgotten; long ago if there are too many.
+    pub(crate) fn next_purge(&self, retention: &Retention) -> Option<Timestamp> {
+        match self.counts.terminal() > retention.tasks_max {
+            true => Some(Timestamp::ZERO),
+            false => self.finished.first(retention.age_ms.min(FOR_EVER_MS)),
+        }
     }
 
     /// Finished tasks in the order in which they are to be forgotten, each with that moment.

@@ -1,0 +1,88 @@
+//! What a proof begins with: nothing, if the log is whole, or else the oldest snapshot that can be
+//! read.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use tenure_core::State;
+use tenure_core::state::StateHash;
+use tenure_core::state::snapshot::Decoder;
+use tenure_wal::disk::read_only::ReadOnlyDisk;
+use tenure_wal::snapshot::{self, Footer, file_name};
+use tenure_wal::{Beginning, Fault, Lsn, Note, first_segment};
+
+use crate::failure::{Failure, Place};
+
+/// What a proof begins with.
+pub(super) struct Base {
+    pub(super) beginning: Beginning,
+    pub(super) state: State,
+    /// The snapshots that the records will come by, the first of them last.
+    pub(super) snapshots: Vec<Footer>,
+    /// Of snapshots that cannot be read.
+    pub(super) notes: Vec<String>,
+}
+
+pub(super) fn find(folder: &Path) -> Result<Base, Failure> {
+    let disk = ReadOnlyDisk::open(folder)?;
+    let first = first_segment(&disk)?;
+    let is_whole = first.is_none_or(|first| first.first_lsn <= Lsn(1));
+    let log_id = first.map_or(0, |first| first.log_id);
+    let mut base = Base {
+        beginning: Beginning::First,
+        state: State::replaying(0),
+        snapshots: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut is_found = is_whole;
+    for lsn in snapshot::list(&disk)?.into_iter().rev() {
+        match read(&disk, log_id, lsn)? {
+            Ok((state, footer)) if !is_found => {
+                (base.beginning, base.state) = (Beginning::After(footer.anchor()), state);
+                is_found = true;
+            }
+            Ok((_, footer)) => base.snapshots.insert(0, footer),
+            Err(found) => {
+                base.notes.push(Note::BadSnapshot { file: file_name(lsn), found }.to_string());
+            }
+        }
+    }
+    Ok(base)
+}
+
+/// Reads a snapshot; says what is wrong with it if it has rotted.
+fn read(
+    disk: &ReadOnlyDisk,
+    log_id: u128,
+    lsn: Lsn,
+) -> Result<Result<(State, Footer), String>, Failure> {
+    let mut decoder = Decoder::new(0);
+    let mut fed = Ok(());
+    let footer = snapshot::load(disk, log_id, lsn, |piece| {
+        if fed.is_ok() {
+            fed = decoder.feed(piece);
+        }
+    });
+    let footer = match footer {
+        Ok(footer) => footer,
+        // A server takes a new one and forgets an old one as it goes.
+        Err(Fault::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
+            return Err(Failure::InMotion);
+        }
+        Err(fault @ (Fault::Corrupt(_) | Fault::Io { .. })) => return Ok(Err(fault.to_string())),
+        Err(fault) => return Err(fault.into()),
+    };
+    let at = || Place { file: file_name(lsn), offset: 0, lsn };
+    let state = fed.and_then(|()| decoder.finish());
+    let state =
+        state.map_err(|malformed| Failure::Record { at: at(), found: malformed.to_string() })?;
+    let (stored, found) = (StateHash(footer.state_hash), state.facts().hash());
+    match stored == found && state.last_lsn().0 == lsn.0 {
+        true => Ok(Ok((state, footer))),
+        false => Err(Failure::Unsound {
+            at: at(),
+            law: "SnapshotsFollowTheLog".to_owned(),
+            found: format!("it says that its state has hash {stored}, and it has {found}"),
+        }),
+    }
+}

@@ -1,0 +1,62 @@
+//! Nothing is forgotten that has not ended, is too young and is not one too many.
+
+use tenure_core::command::{Command, Retention, Setting};
+use tenure_core::event::{Event, Record};
+use tenure_core::id::TaskId;
+
+use super::{Held, hold};
+use crate::book::Book;
+use crate::model::Model;
+
+const LAW: &str = "nothing is forgotten before its time";
+
+/// Whatever anybody ever asked to be forgotten.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    /// The server's own, and those of operators.
+    retentions: Vec<Retention>,
+    /// Some queue has had this one.
+    own_ms: Option<u64>,
+}
+
+impl Asked {
+    pub(crate) fn note(&mut self, retention: Retention) {
+        self.retentions.push(retention);
+    }
+
+    pub(crate) fn note_command(&mut self, command: &Command) {
+        if let Command::PurgeTasks(retention) = command {
+            self.note(*retention);
+        }
+        if let Command::ConfigureQueue(settings) = command
+            && let Setting::Set(span) = settings.retention_ms
+        {
+            let ms = span.get();
+            self.own_ms = Some(self.own_ms.map_or(ms, |before| before.min(ms)));
+        }
+    }
+}
+
+pub(super) fn record(book: &Book, model: &Model, record: &Record<'_>) -> Held {
+    let Event::TasksPurged(event) = &record.event else { return Ok(()) };
+    let ended = book.tasks.values().filter(|task| !task.is_purged && task.state.is_terminal());
+    let mut left = ended.count() as u64;
+    for id in &event.tasks {
+        hold(LAW, may_go(book, model, record, *id, left), || {
+            format!("record {} forgets task {id}: {:?}", record.lsn, book.task(*id))
+        })?;
+        left = left.saturating_sub(1);
+    }
+    Ok(())
+}
+
+fn may_go(book: &Book, model: &Model, record: &Record<'_>, id: TaskId, left: u64) -> bool {
+    let Some(task) = book.task(id).filter(|task| task.state.is_terminal()) else { return false };
+    let is_old = |keep_ms: u64| task.since.plus_ms(keep_ms) <= record.at;
+    model.purges.own_ms.is_some_and(is_old)
+        || model
+            .purges
+            .retentions
+            .iter()
+            .any(|retention| is_old(retention.age_ms) || left > retention.tasks_max)
+}
