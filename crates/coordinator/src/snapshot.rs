@@ -223,7 +223,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 let took_ms = now.log.0 - begun.at.0;
                 let info = SnapshotInfo::of(&footer, bytes, took_ms);
                 let snapshots = &mut self.snapshots;
-                snapshots.kept.older = snapshots.kept.newest.map(|newest| newest.lsn);
+                // Two of one record are one file, and no older one to fall back to.
+                let before = snapshots.kept.newest.map(|newest| newest.lsn);
+                let before = before.filter(|before| *before < info.lsn);
+                snapshots.kept.older = before.or(snapshots.kept.older);
                 snapshots.kept.newest = Some(info);
                 snapshots.kept.log_bytes -= begun.log_bytes;
                 snapshots.kept.taken += 1;
@@ -248,6 +251,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
 
     /// Begins a snapshot if it is time, and nothing is decided that no frame has yet.
     pub(crate) fn tend_snapshots(&mut self, now: Now) -> Result<(), Fault> {
+        self.answer_from_newest();
         let is_time = matches!(self.snapshots.stage, Stage::Idle) && self.snapshots.is_due(now.log);
         if !is_time || !self.batch.is_empty() {
             return Ok(());
@@ -264,6 +268,16 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             true => self.begin_snapshot(),
             // The frame with its last record is under way.
             false => Ok(()),
+        }
+    }
+
+    /// Whoever asked while the newest was being written needs no other, if nothing was decided since.
+    fn answer_from_newest(&mut self) {
+        let Some(newest) = self.snapshots.kept.newest else { return };
+        if newest.lsn == self.state.last_lsn() {
+            for caller in std::mem::take(&mut self.snapshots.asked) {
+                self.put(caller, Ok(Answer::Snapshot(newest)));
+            }
         }
     }
 

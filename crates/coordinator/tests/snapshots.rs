@@ -109,6 +109,22 @@ fn a_snapshot_never_knows_more_than_the_log() {
 }
 
 #[test]
+fn who_asks_while_one_of_the_same_record_is_written_gets_that_one() {
+    let mut house = House::kept(ModelDisk::default(), START_MS, often());
+    (0..5).for_each(|n| drop(house.tell(numbered(n, 100)).answer()));
+    let first = house.ask(Ask::TakeSnapshot);
+    house.step();
+    let second = house.ask(Ask::TakeSnapshot);
+    for _ in 0..20 {
+        house.settle();
+    }
+    let lsn = |answer| if let Answer::Snapshot(info) = answer { info.lsn.0 } else { 0 };
+    assert_eq!((lsn(first.answer()), lsn(second.answer())), (5, 5));
+    let kept = house.coordinator.kept();
+    assert_eq!((kept.taken, kept.older), (1, None), "there is nothing older to fall back to");
+}
+
+#[test]
 fn by_size_and_by_age_snapshots_come_by_themselves_and_the_log_stays_small() {
     let mut house = House::kept(ModelDisk::default(), START_MS, often());
     for n in 0..600 {

@@ -173,7 +173,18 @@ fn illegal_step(rejection: &Rejection) -> Option<Illegal> {
         Rejection::TaskTerminal { task_id, state } | Rejection::NotRetryable { task_id, state } => {
             Some(Illegal { task: task_id.0, lease: None, from: Some(state.as_str()) })
         }
+        Rejection::TaskOfRun { task_id, .. } => {
+            Some(Illegal { task: task_id.0, lease: None, from: None })
+        }
         Rejection::TaskNotFound { .. }
+        | Rejection::RunNotFound { .. }
+        | Rejection::WorkflowNotFound { .. }
+        | Rejection::SignalUnknown { .. }
+        | Rejection::RunOver { .. }
+        | Rejection::SignalsFull { .. }
+        | Rejection::InputInvalid { .. }
+        | Rejection::TooManyVersions { .. }
+        | Rejection::TooManyWorkflows
         | Rejection::KeyConflict { .. }
         | Rejection::KeyTwice { .. }
         | Rejection::TooManyQueues { .. }
@@ -192,6 +203,7 @@ pub(crate) fn name_of(ask: &Ask) -> &'static str {
         Ask::Query(_) => "Query",
         Ask::Register(_) => "Register",
         Ask::SignOff(_) => "SignOff",
+        Ask::TakeSnapshot => "TakeSnapshot",
     }
 }
 
@@ -214,6 +226,11 @@ fn name_of_command(command: &Command) -> &'static str {
         Command::ConfigureQueue(_) => "ConfigureQueue",
         Command::PurgeTasks(_) => "PurgeTasks",
         Command::SkipIds => "SkipIds",
+        Command::RegisterWorkflow(_) => "RegisterWorkflow",
+        Command::StartRun(_) => "StartRun",
+        Command::CancelRun(_) => "CancelRun",
+        Command::SignalRun(_) => "SignalRun",
+        Command::ContinueDispatch => "ContinueDispatch",
     }
 }
 

@@ -19,8 +19,9 @@ impl World {
             return Ok(());
         }
         // A start that got so far has set it aside, and failed after that.
-        let there = snapshot::list(&self.machine.disk.model).unwrap_or_default();
-        self.machine.rotten.take_if(|lsn| !there.contains(lsn));
+        if let Ok(there) = snapshot::list(&self.machine.disk.model) {
+            self.machine.rotten.take_if(|lsn| !there.contains(lsn));
+        }
         self.plan_for_recovery();
         match self.machine.start(&self.mix, &mut self.random) {
             Ok(started) => self.started(started),

@@ -104,7 +104,8 @@ fn draw_upkeep(random: &mut Random) -> Upkeep {
         retention: Retention {
             age_ms: random.pick(&[7 * 86_400_000, 500, 5_000]),
             tasks_max: random.pick(&[10_000_000, 10_000_000, 5]),
-            items_max: random.pick(&[1, 7, 2_000]),
+            // A backlog of all tasks must go in fewer steps than one moment may have.
+            items_max: random.pick(&[10, 50, 2_000]),
         },
     }
 }

@@ -13,3 +13,9 @@ fn lives(seed: u64) {
 fn a_lease_command_of_one_who_is_gone_gets_nothing() {
     lives(11);
 }
+
+/// Segments that a start has not read, because a snapshot covers them, were called trimmed.
+#[test]
+fn what_is_before_a_snapshot_is_still_found() {
+    lives(1);
+}
