@@ -15,7 +15,7 @@ use oracle::{Client, Oracle};
 use server::{Server, folder_of, lacks_strace};
 
 /// Acts of the one client; each of them that writes makes one or two calls of most kinds.
-const ACTS: usize = 60;
+const ACTS: usize = 200;
 /// All points are tried if this is set, up to so many of each kind.
 const ALL_VARIABLE: &str = "TENURE_KILL_POINTS";
 /// A call that is held up does not come to its end before the server is killed.
