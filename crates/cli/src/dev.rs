@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use tenure_server::{Durability, Lines, News, Options, serve};
+use tenure_server::{Durability, Lines, News, Options, Upkeep, serve};
 
 use crate::client::Server;
 use crate::failure::Failure;
@@ -48,10 +48,12 @@ pub(crate) fn run(dev: &Dev, server: &Server) -> Result<(), Failure> {
         durability: Durability::Sync,
         api_key: server.api_key.clone(),
         lines: Lines::Quiet,
+        upkeep: Upkeep::default(),
     };
     serve(&options, |news| match news {
         News::Replaying(progress) => tracing::info!(records = progress.records, "replaying"),
         News::Note(note) => tracing::warn!("{note}"),
+        News::Started(_) => {}
         News::Ready(address) => {
             let (client, data) = (server.at(address), dev.data.clone());
             // It needs the server, which goes on only when this returns.

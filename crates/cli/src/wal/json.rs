@@ -56,10 +56,10 @@ fn event(event: &Event<'_>) -> Object {
             let nodes = event.nodes.iter().map(|it| due(it.run_id.0, "token", it.token.0));
             let timers = event.timers.iter().map(|it| due(it.run_id.0, "token", it.token.0));
             many("deadlines", event.deadlines.iter().map(deadline_passed).collect())
-                .and_some("runs", runs.collect())
-                .and_some("joins", joins.collect())
-                .and_some("nodes", nodes.collect())
-                .and_some("timers", timers.collect())
+                .and_some("runs", runs)
+                .and_some("joins", joins)
+                .and_some("nodes", nodes)
+                .and_some("timers", timers)
         }
         Event::QueueConfigured(item) => configured(item),
         Event::IdsSkipped(item) => Object::default()
@@ -74,16 +74,16 @@ fn event(event: &Event<'_>) -> Object {
         Event::WorkflowRegistered(item) => Object::default()
             .with("name", item.name.as_str())
             .with("version", item.version)
-            .with("definition", value(&item.definition.0)),
+            .with_text("definition", &item.definition.0.to_json()),
         Event::RunStarted(event) => {
-            Object::default().with("run", value(&history::begun(&event.run)))
+            Object::default().with_text("run", &history::begun(&event.run).to_json())
         }
         Event::SignalReceived(item) => Object::default()
             .with("run_id", item.run_id.0)
             .with("name", item.name.as_str())
             .with("correlation", item.correlation.as_str())
             .with("signal_id", item.signal_id.as_ref().map(Text::as_str))
-            .with("payload", value(&item.payload.0))
+            .with_text("payload", &item.payload.0.to_json())
             .with("token", item.token.0),
         Event::RunCancelRequested(event) => Object::default().with("run_id", event.run_id.0),
         Event::DispatchContinued(_) => Object::default(),
@@ -279,7 +279,8 @@ impl Object {
     }
 
     /// A list that only some records have.
-    fn and_some(self, name: &str, items: Vec<Object>) -> Self {
+    fn and_some(self, name: &str, items: impl Iterator<Item = Object>) -> Self {
+        let items: Vec<_> = items.collect();
         match items.is_empty() {
             true => self,
             false => self.with_objects(name, &items),

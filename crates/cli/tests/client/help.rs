@@ -25,6 +25,7 @@ const VERBS: &[&[&str]] = &[
     &["worker", "http"],
     &["worker", "list"],
     &["bench"],
+    &["snapshot"],
     &["workflow"],
     &["workflow", "check"],
     &["status"],

@@ -318,8 +318,11 @@ fn finished_runs_are_purged_with_their_tasks() {
     );
     world.start("w", "{}");
     let lease = world.lease(1)[0];
-    let purge =
-        Command::PurgeTasks(tenure_core::command::Retention { age_ms: 1_000, tasks_max: 100 });
+    let purge = Command::PurgeTasks(tenure_core::command::Retention {
+        age_ms: 1_000,
+        tasks_max: 100,
+        ..Default::default()
+    });
     world.complete(lease, "1").unwrap();
     world.play(&purge).unwrap();
     assert!(world.state.task(lease.task_id).is_some());
