@@ -330,6 +330,9 @@ pub(crate) struct ShownStatus<'a> {
     tasks: &'a BTreeMap<String, u64>,
     parked_leases: u64,
     parked_readers: u64,
+    snapshot_lsn: Option<u64>,
+    log_oldest_lsn: u64,
+    log_bytes: u64,
     uptime_ms: u64,
 }
 
@@ -345,6 +348,9 @@ impl<'a> ShownStatus<'a> {
             tasks: &status.tasks,
             parked_leases: status.parked_leases,
             parked_readers: status.parked_readers,
+            snapshot_lsn: status.snapshot_lsn,
+            log_oldest_lsn: status.log_oldest_lsn,
+            log_bytes: status.log_bytes,
             uptime_ms: status.uptime_ms,
         }
     }
