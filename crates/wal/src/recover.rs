@@ -205,6 +205,14 @@ fn check_header(
         let lsn = before.first_lsn;
         return Err(Fault::Corrupt(Corruption { file, offset: 0, lsn, found }));
     }
+    // Segments that a snapshot covers are not read, so nothing else would find this.
+    if header.first_lsn < before.first_lsn {
+        let found = format!(
+            "it begins with record {}, and the segment before it with {}",
+            header.first_lsn, before.first_lsn
+        );
+        return Err(foreign(found));
+    }
     Ok(())
 }
 
