@@ -18,7 +18,9 @@ use tenure_core::name::{Invalid, QueueName, Reason, WorkerName};
 use tenure_core::state::{QueueView, StateName};
 use tenure_core::terms::Payload;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Claim, Durability, Fault, Log, LogThread, Note, Options, Reader};
+use tenure_wal::{
+    Backup, Claim, Durability, Fault, Log, LogThread, Note, Options, Reader, Since,
+};
 
 use crate::ask::{Answer, Ask, Kind, Outcome, Query, Refusal, TaskFilter};
 use crate::feed::{Feed, Followed, Follower, Position};
@@ -53,12 +55,27 @@ struct Running {
 pub struct Opening {
     durability: Durability,
     upkeep: Upkeep,
+    ids: Ids,
     tell: fn(&Trouble),
+}
+
+/// Which ids are given next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ids {
+    /// Those that follow.
+    GoOn,
+    /// Others, far ahead: those that follow may have been given already.
+    Jump,
 }
 
 impl Default for Opening {
     fn default() -> Self {
-        Self { durability: Durability::default(), upkeep: Upkeep::default(), tell: |_| {} }
+        Self {
+            durability: Durability::default(),
+            upkeep: Upkeep::default(),
+            ids: Ids::GoOn,
+            tell: |_| {},
+        }
     }
 }
 
@@ -142,6 +159,13 @@ impl Opening {
         Self { upkeep, ..self }
     }
 
+    /// The folder was put back from a copy: ids may have been given since that it does not know, so
+    /// its next ones are far ahead.
+    #[must_use]
+    pub fn restored(self) -> Self {
+        Self { ids: Ids::Jump, ..self }
+    }
+
     /// Who is told of what people should hear of while it runs.
     #[must_use]
     pub fn on_trouble(self, tell: fn(&Trouble)) -> Self {
@@ -162,7 +186,8 @@ impl Opening {
         let entropy = u128::from(seed) << 64 | u128::from(fresh_seed());
         let options = Options { durability: self.durability, ..Options::new(entropy) };
         let claim = Claim::new(&disk, options)?;
-        let (recovery, proof) = recover_beside(claim, seed, progress)?;
+        let (mut recovery, proof) = recover_beside(claim, seed, progress)?;
+        recovery.may_lack |= self.ids == Ids::Jump;
         let inbox = Inbox::default();
         let bell = inbox.clone();
         let recovery = recovery
@@ -350,6 +375,11 @@ impl Tenure {
     pub fn history(&self, task_id: TaskId) -> Result<History, Error> {
         let last = self.task(task_id)?.last_lsn;
         Ok(history(&mut self.reader(), task_id, last)?)
+    }
+
+    /// A copy of all that may be told now, to be read beside everything else.
+    pub fn back_up(&self, since: Since) -> Result<Backup<RealDisk>, Error> {
+        Ok(Backup::begin(&self.reader(), since)?)
     }
 
     /// Follows what happens after a place.

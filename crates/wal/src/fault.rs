@@ -53,6 +53,15 @@ pub enum Fault {
         /// In which time in office.
         epoch: u64,
     },
+    /// A copy does not go as far as is wanted.
+    Beyond {
+        /// Where the copy is.
+        folder: String,
+        /// The last record that is wanted.
+        wanted: Lsn,
+        /// The last record that is there.
+        last: Lsn,
+    },
     /// There is no room for the frame. Nothing was written.
     Full,
 }
@@ -79,7 +88,7 @@ impl Fault {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Fault::NoFolder { .. } => 66,
+            Fault::NoFolder { .. } | Fault::Beyond { .. } => 66,
             Fault::InUse { .. } | Fault::Deposed { .. } => 73,
             Fault::Corrupt(_) | Fault::Newer { .. } | Fault::Foreign { .. } => 65,
             Fault::Io { .. } | Fault::Full => 74,
@@ -122,6 +131,11 @@ impl fmt::Display for Fault {
                 f,
                 "another process writes this log now: the batch of epoch {epoch} at LSN {lsn} was \
                  refused; nothing is lost, and there is nothing to do here"
+            ),
+            Fault::Beyond { folder, wanted, last } => write!(
+                f,
+                "{folder} ends with LSN {last}, so it cannot give LSN {wanted}; ask for that one or \
+                 an earlier one"
             ),
             Fault::Full => write!(f, "the disk is full; make room in the data folder"),
         }

@@ -1,6 +1,6 @@
 //! Where records are: a sparse index from LSN to segment and offset, shared with the readers.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::Lsn;
@@ -29,6 +29,18 @@ struct Inner {
     entries: RwLock<Vec<Entry>>,
     durable: AtomicU64,
     released: AtomicU64,
+    /// How many read files that may be trimmed meanwhile.
+    holds: AtomicU32,
+}
+
+/// Somebody reads whole files: until this is dropped, none that is trimmed is used again.
+#[derive(Debug)]
+pub(crate) struct Hold(Shared);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.0.holds.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl Shared {
@@ -94,6 +106,24 @@ impl Shared {
         let entries = self.0.entries.read().unwrap_or_else(PoisonError::into_inner);
         let at = entries.partition_point(|entry| entry.segment.number <= number);
         entries.get(at).copied()
+    }
+
+    /// The segments, oldest first.
+    pub(crate) fn segments(&self) -> Vec<SegmentHeader> {
+        let entries = self.0.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let rows = entries.chunk_by(|a, b| a.segment.number == b.segment.number);
+        rows.map(|row| row[0].segment).collect()
+    }
+
+    /// Asks that no trimmed file is used again for a while.
+    pub(crate) fn hold(&self) -> Hold {
+        self.0.holds.fetch_add(1, Ordering::AcqRel);
+        Hold(self.clone())
+    }
+
+    /// Whether somebody may still read a file that is being trimmed.
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.holds.load(Ordering::Acquire) > 0
     }
 
     /// The oldest record that can still be read.

@@ -4,6 +4,7 @@
 //! synced is never lost and never changed: what a crash left half-written at the very end is cut
 //! off and reported, and anything else that is broken is refused.
 
+mod backup;
 mod claim;
 pub mod disk;
 mod fault;
@@ -23,12 +24,14 @@ pub mod planted;
 mod reader;
 mod recover;
 mod recovered;
+mod restore;
 mod segment;
 pub mod snapshot;
 mod spare;
 mod thread;
 mod writer;
 
+pub use backup::{Backup, BackupFile, Since};
 pub use claim::Claim;
 pub use fault::{Corruption, Fault};
 pub use frame::{Batch, Chain, Frame, Header, Kind, PAYLOAD_BYTES_MAX, Word};
@@ -39,6 +42,7 @@ pub use options::{Durability, Keep, Options, Spares};
 pub use reader::{Read, Reader};
 pub use recover::first_segment;
 pub use recovered::{Anchor, Base, Beginning, Note, Recovered};
+pub use restore::{Restored, restore};
 pub use segment::{FORMAT, SegmentHeader};
 pub use spare::Room;
 pub use thread::LogThread;
@@ -53,6 +57,12 @@ pub struct Lsn(pub u64);
 impl Lsn {
     /// Before the first record.
     pub const NONE: Self = Self(0);
+
+    /// Whether it is a record's.
+    #[must_use]
+    pub fn is_some(self) -> bool {
+        self != Self::NONE
+    }
 
     /// The one after this.
     #[must_use]

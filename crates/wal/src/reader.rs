@@ -48,6 +48,19 @@ impl<D: Disk> Reader<D> {
         Self::new(self.disk.clone(), self.shared.clone())
     }
 
+    pub(crate) fn disk(&self) -> &D {
+        &self.disk
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// The segment that it is in, and where the frame that it read last ends there.
+    pub(crate) fn place(&self) -> Option<(u64, u64)> {
+        self.place.as_ref().map(|place| (place.next.segment.number, place.next.offset))
+    }
+
     /// Goes to a record.
     pub fn seek(&mut self, lsn: Lsn) {
         (self.wanted, self.place) = (lsn, None);

@@ -25,6 +25,15 @@ pub enum Room {
     Low,
 }
 
+/// What may become of trimmed files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reuse {
+    /// Some are overwritten and used again.
+    Some,
+    /// None: somebody may still read them.
+    Nothing,
+}
+
 /// The spare, and what the next ones can be made of.
 #[derive(Debug)]
 pub(crate) struct Stock<D: Disk> {
@@ -140,10 +149,11 @@ impl<D: Disk> Stock<D> {
     pub(crate) fn put_away(
         &self,
         trimmed: &SegmentHeader,
+        reuse: Reuse,
         kept: &mut Vec<String>,
     ) -> Result<(), Fault> {
         let name = segment::file_name(trimmed.number);
-        let fits = trimmed.file_bytes == self.options.segment_bytes;
+        let fits = trimmed.file_bytes == self.options.segment_bytes && reuse == Reuse::Some;
         // On a full disk others need the room more than the log does, once it has a spare.
         let wanted = match self.free_bytes() < self.options.low_water_bytes {
             true => usize::from(self.is_refused),

@@ -8,6 +8,7 @@ use crate::log::{Extent, Trimmed};
 use crate::options::Keep;
 use crate::planted;
 use crate::segment;
+use crate::spare::Reuse;
 
 impl<D: Disk> Wal<D> {
     /// Forgets segments that have only records before this one; the one being written stays. Some
@@ -23,7 +24,11 @@ impl<D: Disk> Wal<D> {
         {
             // Readers hear of it first: they must not look for a file that is gone.
             self.shared.forget_before(next.number);
-            let put_away = self.stock.put_away(oldest, &mut kept);
+            let reuse = match self.shared.is_held() {
+                true => Reuse::Nothing,
+                false => Reuse::Some,
+            };
+            let put_away = self.stock.put_away(oldest, reuse, &mut kept);
             put_away.map_err(|fault| self.broken(fault))?;
             self.segments.remove(0);
         }

@@ -1,0 +1,149 @@
+//! A copy of a log that is in use: its files as they are, and of the last segment only what may be
+//! told. Nothing waits for it: what is trimmed meanwhile can still be read by whoever has it open.
+
+use std::io::ErrorKind;
+
+use crate::Lsn;
+use crate::disk::{Disk, DiskFile};
+use crate::fault::Fault;
+use crate::index::{Hold, Shared};
+use crate::reader::{Read, Reader};
+use crate::segment::{self, SegmentHeader};
+use crate::snapshot;
+
+/// How often a copy is begun anew because files went while they were being opened.
+const TRIES_MAX: u32 = 10;
+
+/// How far back a copy goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// To the older of the two snapshots, or to the first record while there is none.
+    Snapshot,
+    /// To the oldest record that is there.
+    Oldest,
+}
+
+/// A copy in the making.
+#[derive(Debug)]
+pub struct Backup<D: Disk> {
+    /// The last record in it.
+    pub lsn: Lsn,
+    /// The oldest state that it can give: that of a snapshot, or the empty one.
+    pub since: Lsn,
+    /// What is to be copied, in this order.
+    pub files: Vec<BackupFile<D>>,
+    /// While it is held, trimmed files are removed and not used again.
+    _hold: Hold,
+}
+
+/// A file to be copied.
+#[derive(Debug)]
+pub struct BackupFile<D: Disk> {
+    /// What it is called, there and in the copy.
+    pub name: String,
+    /// How many bytes are to be copied.
+    pub bytes: u64,
+    /// How long the copy is: zeros follow what was copied.
+    pub size: u64,
+    file: D::File,
+}
+
+impl<D: Disk> BackupFile<D> {
+    /// Reads what is to be copied; fewer bytes than asked for only at its end.
+    pub fn read(&self, into: &mut [u8], offset: u64) -> Result<usize, Fault> {
+        let wanted = self.bytes.saturating_sub(offset).min(into.len() as u64) as usize;
+        let read = self.file.read_full_at(&mut into[..wanted], offset);
+        let read = read.map_err(|e| Fault::io("read", &self.name, e))?;
+        match read == wanted {
+            true => Ok(read),
+            false => Err(Fault::io("read", &self.name, ErrorKind::UnexpectedEof.into())),
+        }
+    }
+}
+
+impl<D: Disk> Backup<D> {
+    /// Opens all that belongs to a copy of what may be told now.
+    pub fn begin(reader: &Reader<D>, since: Since) -> Result<Self, Fault> {
+        let hold = reader.shared().hold();
+        let mut tries = 1;
+        loop {
+            match open_all(reader, since) {
+                Ok(Opened { lsn, since, files }) => {
+                    return Ok(Self { lsn, since, files, _hold: hold });
+                }
+                // It was trimmed, or replaced by a newer snapshot, since it was listed.
+                Err(Fault::Io { cause, .. })
+                    if cause.kind() == ErrorKind::NotFound && tries < TRIES_MAX =>
+                {
+                    tries += 1;
+                }
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+
+    /// How many bytes are to be copied.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+}
+
+struct Opened<D: Disk> {
+    lsn: Lsn,
+    since: Lsn,
+    files: Vec<BackupFile<D>>,
+}
+
+fn open_all<D: Disk>(reader: &Reader<D>, since: Since) -> Result<Opened<D>, Fault> {
+    let (disk, shared) = (reader.disk(), reader.shared());
+    let lsn = shared.released();
+    let snapshots: Vec<Lsn> =
+        snapshot::list(disk)?.into_iter().filter(|snapshot| *snapshot <= lsn).collect();
+    let oldest_state = snapshots.last().copied().unwrap_or_default();
+    let (last, end) = end_of(reader, lsn)?;
+    let mut segments = shared.segments();
+    segments.retain(|segment| segment.number <= last);
+    if since == Since::Snapshot {
+        let first_lsn = oldest_state.next();
+        let needed = segments.partition_point(|segment| segment.first_lsn <= first_lsn);
+        segments.drain(..needed.saturating_sub(1));
+    }
+    let mut files = Vec::with_capacity(snapshots.len() + segments.len());
+    for lsn in snapshots {
+        let name = snapshot::file_name(lsn);
+        let file = disk.open(&name).map_err(|e| Fault::io("open", &name, e))?;
+        let size = file.size().map_err(|e| Fault::io("look at", &name, e))?;
+        files.push(BackupFile { name, bytes: size, size, file });
+    }
+    for SegmentHeader { number, file_bytes, .. } in segments {
+        let name = segment::file_name(number);
+        let file = disk.open(&name).map_err(|e| Fault::io("open", &name, e))?;
+        // What comes behind is being written, and may be there in any order.
+        let bytes = if number == last { end } else { file_bytes };
+        files.push(BackupFile { name, bytes, size: file_bytes, file });
+    }
+    Ok(Opened { lsn, since: oldest_state, files })
+}
+
+/// In which segment a record's frame is, and where it ends there.
+fn end_of<D: Disk>(reader: &Reader<D>, lsn: Lsn) -> Result<(u64, u64), Fault> {
+    if !lsn.is_some() {
+        return Ok(first_place(reader.shared()));
+    }
+    let mut reader = reader.fork();
+    reader.seek(lsn);
+    loop {
+        match reader.read()? {
+            Read::Frame(frame) if frame.header.end_lsn() > lsn => break,
+            Read::Frame(_) => {}
+            Read::UpToDate | Read::Trimmed(_) => break,
+        }
+    }
+    Ok(reader.place().unwrap_or_else(|| first_place(reader.shared())))
+}
+
+/// Where the first frame of the log will be.
+fn first_place(shared: &Shared) -> (u64, u64) {
+    shared.segment_after(0).map_or((0, 0), |entry| (entry.segment.number, entry.offset))
+}
