@@ -10,8 +10,8 @@ use std::time::Instant;
 use crate::command::{self, cargo, program, root};
 
 const MINUTES_DEFAULT: u64 = 5;
-const TARGETS: [&str; 7] =
-    ["record", "header", "log", "forged", "snapshot", "definition", "expression"];
+const TARGETS: [&str; 8] =
+    ["record", "header", "log", "forged", "snapshot", "state", "definition", "expression"];
 
 /// Counters on every edge, and a look at both sides of every comparison.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

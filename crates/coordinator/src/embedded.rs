@@ -416,7 +416,7 @@ impl Tenure {
         Ok(self.running.stop()?)
     }
 
-    fn reader(&self) -> Reader<RealDisk> {
+    pub(crate) fn reader(&self) -> Reader<RealDisk> {
         self.running.reader.lock().unwrap_or_else(PoisonError::into_inner).fork()
     }
 
@@ -515,7 +515,7 @@ impl Watch {
     }
 }
 
-fn unexpected<T>() -> Result<T, Error> {
+pub(crate) fn unexpected<T>() -> Result<T, Error> {
     unreachable!("every ask has its own kind of answer")
 }
 

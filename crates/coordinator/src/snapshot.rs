@@ -186,8 +186,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         if !self.is_settled() {
             return Ok(false);
         }
-        let fits = self.state.facts().fit_a_snapshot();
-        if matches!(self.snapshots.stage, Stage::Idle) && fits && self.snapshots.is_worth_a_stop() {
+        if matches!(self.snapshots.stage, Stage::Idle) && self.snapshots.is_worth_a_stop() {
             self.take_view(now);
             self.begin_snapshot()?;
         }
@@ -200,10 +199,6 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             && newest.lsn == self.state.last_lsn()
         {
             return self.put(caller, Ok(Answer::Snapshot(newest)));
-        }
-        if !self.state.facts().fit_a_snapshot() {
-            let why = "a snapshot cannot hold workflows and runs; the log is kept whole instead";
-            return self.put(caller, Err(Refusal::Unavailable(why.into())));
         }
         let waiting = self.snapshots.asked.len() + self.snapshots.waiting.len();
         if waiting >= SNAPSHOT_CALLERS_MAX {
@@ -254,13 +249,6 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         self.answer_from_newest();
         let is_time = matches!(self.snapshots.stage, Stage::Idle) && self.snapshots.is_due(now.log);
         if !is_time || !self.batch.is_empty() {
-            return Ok(());
-        }
-        if !self.state.facts().fit_a_snapshot() {
-            self.snapshots.retry_at = now.log.plus_ms(SNAPSHOT_RETRY_MS);
-            for caller in std::mem::take(&mut self.snapshots.asked) {
-                self.ask_for_snapshot(caller);
-            }
             return Ok(());
         }
         self.take_view(now);

@@ -14,5 +14,9 @@ mod laws;
 mod random;
 #[path = "runs/rows.rs"]
 mod rows;
+#[path = "laws/snapshots.rs"]
+mod snapshots;
+#[path = "runs/snapshots.rs"]
+mod snapshots_of_runs;
 #[path = "runs/world.rs"]
 mod world;

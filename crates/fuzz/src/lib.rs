@@ -13,6 +13,7 @@ mod opened;
 mod record;
 mod reference;
 mod snapshot;
+mod state;
 
 /// A function that takes any bytes, and panics if something that must hold does not.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +44,7 @@ fn from_hex(line: &str) -> Vec<u8> {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     Target {
         name: "record",
         run: record::run,
@@ -73,6 +74,12 @@ pub const TARGETS: [Target; 7] = [
         run: snapshot::run,
         seeds: snapshot::seeds,
         corpus: include_str!("../corpus/snapshot.txt"),
+    },
+    Target {
+        name: "state",
+        run: state::run,
+        seeds: state::seeds,
+        corpus: include_str!("../corpus/state.txt"),
     },
     Target {
         name: "definition",

@@ -97,6 +97,11 @@ fn a_damaged_snapshot_is_refused() {
 }
 
 #[test]
+fn a_changed_state_in_a_snapshot_is_refused_or_can_be_asked() {
+    fuzz("state", 20_000);
+}
+
+#[test]
 fn any_text_is_a_definition_or_has_faults() {
     fuzz("definition", 3_000);
 }
@@ -108,9 +113,9 @@ fn any_text_is_an_expression_or_refused() {
 
 #[test]
 fn every_target_is_fuzzed_here() {
-    // The seven above, by name.
+    // The eight above, by name.
     assert_eq!(
         TARGETS.map(|target| target.name),
-        ["record", "header", "log", "forged", "snapshot", "definition", "expression"]
+        ["record", "header", "log", "forged", "snapshot", "state", "definition", "expression"]
     );
 }

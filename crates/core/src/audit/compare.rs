@@ -27,7 +27,7 @@ impl Audit {
                 format!("task {id} is {task:?}, and by the log {row:?}")
             })?;
         }
-        Ok(())
+        self.runs.compare(facts)
     }
 
     fn is_same(&self, facts: &Facts, task: &Task, row: &Row) -> bool {

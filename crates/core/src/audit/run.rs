@@ -11,7 +11,7 @@ use crate::event::{
     StoppedTasks, WorkflowRegistered,
 };
 use crate::id::{GroupId, ID_MAX, LeaseId, Lsn, RunId, TaskId, TokenId};
-use crate::state::StateName;
+use crate::state::{Facts, StateName, StoredRun, Work};
 use crate::time::Timestamp;
 
 /// Runs as the records so far have left them.
@@ -28,22 +28,74 @@ impl Default for Runs {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Row {
     tokens: u32,
     live: BTreeSet<TokenId>,
     groups: Vec<GroupRow>,
-    tasks: Vec<TaskId>,
+    tasks: BTreeSet<TaskId>,
     is_over: bool,
     last_lsn: Lsn,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct GroupRow {
     total: u32,
     settled: u32,
     is_open: bool,
     fan_in: TokenId,
+}
+
+impl Runs {
+    /// What was before the records: workflows and runs as a state has them.
+    pub(super) fn of(facts: &Facts) -> Self {
+        let versions = facts.workflows.iter();
+        let versions = versions.map(|(name, versions)| (Arc::clone(name), versions.len() as u32));
+        let runs = facts.runs.iter().map(|(id, stored)| (RunId(id), Row::of(stored)));
+        Self { next: facts.next_run_id, runs: runs.collect(), versions: versions.collect() }
+    }
+
+    /// Says the first difference between these facts and what the records say.
+    pub(super) fn compare(&self, facts: &Facts) -> Result<(), Violation> {
+        let there = Self::of(facts);
+        hold(Law::StateFollowsLog, there.next == self.next, || "the next run differs".to_owned())?;
+        hold(Law::StateFollowsLog, there.versions == self.versions, || {
+            "the workflows differ".to_owned()
+        })?;
+        let ids = there.runs.keys().chain(self.runs.keys());
+        let differs = ids.into_iter().find(|id| there.runs.get(id) != self.runs.get(id));
+        differs.map_or(Ok(()), |id| {
+            let (is, by_log) = (there.runs.get(id), self.runs.get(id));
+            Err(broken(
+                Law::StateFollowsLog,
+                format!("run {id} is {is:?}, and by the log {by_log:?}"),
+            ))
+        })
+    }
+}
+
+impl Row {
+    fn of(stored: &StoredRun) -> Self {
+        let live = stored.tokens().filter(|(_, token)| !token.state.is_terminal());
+        let tasks = stored.tokens().filter_map(|(_, token)| match token.work {
+            Work::Task(id) => Some(id),
+            Work::Nothing | Work::Child(_) | Work::Signal(_) | Work::Timer(_) => None,
+        });
+        let groups = stored.groups.iter().map(|group| GroupRow {
+            total: group.head.total,
+            settled: group.head.settled(),
+            is_open: group.head.state == GroupState::Open,
+            fan_in: group.head.fan_in,
+        });
+        Self {
+            tokens: stored.head.tokens,
+            live: live.map(|(id, _)| id).collect(),
+            groups: groups.collect(),
+            tasks: tasks.collect(),
+            is_over: stored.head.state.is_terminal(),
+            last_lsn: stored.head.last_lsn,
+        }
+    }
 }
 
 impl Audit {

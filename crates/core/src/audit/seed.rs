@@ -3,6 +3,7 @@
 
 use super::Audit;
 use super::names::{NameRef, Names};
+use super::run::Runs;
 use super::table::{Rare, Row};
 use crate::id::TaskId;
 use crate::state::{Cold, Facts, StateName, Task, TaskState};
@@ -16,6 +17,7 @@ impl Audit {
         (audit.lsn, audit.at) = (facts.last_lsn, facts.last_at);
         (audit.next_task, audit.next_lease) = (facts.next_task_id, facts.next_lease_id);
         audit.summary.after = facts.last_lsn;
+        audit.runs = Runs::of(facts);
         for (_, queue) in facts.queues.iter() {
             if queue.configured {
                 let at = audit.queues.hold(&queue.name);

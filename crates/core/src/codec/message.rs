@@ -300,7 +300,7 @@ impl<'a, M: Message<'a>> Field<'a> for Vec<M> {
     }
 }
 
-/// Ids are packed: one key for all of them.
+/// Ids and other numbers are packed: one key for all of them.
 macro_rules! packed_field {
     ($($type:ty: $to:expr, $from:expr;)*) => {$(
         impl Field<'_> for Vec<$type> {
@@ -329,6 +329,7 @@ macro_rules! packed_field {
 }
 
 packed_field! {
+    u32: u64::from, |n: u64| u32::try_from(n).ok();
     TaskId: |id: TaskId| id.0, |n: u64| Some(TaskId(n));
     RunId: |id: RunId| id.0, |n: u64| Some(RunId(n));
     TokenId: |id: TokenId| u64::from(id.0), |n: u64| u32::try_from(n).ok().map(TokenId);

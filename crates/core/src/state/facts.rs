@@ -56,13 +56,6 @@ pub(crate) struct Worker {
 }
 
 impl Facts {
-    /// Whether a snapshot can hold them: it has no section for workflows and runs. A log with such
-    /// is kept whole.
-    #[must_use]
-    pub fn fit_a_snapshot(&self) -> bool {
-        self.workflows.is_empty() && self.runs.iter().next().is_none()
-    }
-
     pub(crate) fn new() -> Self {
         Self {
             tasks: Paged::default(),

@@ -1,10 +1,13 @@
 //! One number for the whole truth: two states with the same hash hold the same facts.
 //!
-//! It covers queues by name, tasks by id, workflows by name and version and runs by id, with everything that a decision or an answer could
-//! depend on. It does not cover counters, LSNs, the clock, or where things lie in memory.
+//! It covers queues by name, tasks by id, workflows by name and version and runs by id, with
+//! everything that a decision or an answer could depend on. It does not cover counters, LSNs, the
+//! clock, or where things lie in memory. Large values count by hashes of their own: what many
+//! branches share is read once.
 
 use std::fmt;
 
+use hashbrown::HashMap;
 use tenure_flow::Value;
 
 use super::facts::Facts;
@@ -30,12 +33,14 @@ impl fmt::Debug for StateHash {
 
 /// Bytes gathered before they are hashed: large pieces hash faster.
 const GATHER_BYTES: usize = 64 << 10;
+/// Values from this size on count by a hash of their own.
+const HASHED_BYTES_MIN: usize = 256;
 
 impl Facts {
     /// The hash of these facts. It reads everything: call it on a clone, off the writer's thread.
     #[must_use]
     pub fn hash(&self) -> StateHash {
-        let mut sink = Sink { hasher: blake3::Hasher::new(), gathered: Vec::new() };
+        let mut sink = Sink::default();
         let mut queues: Vec<_> = self.queues.iter().map(|(_, queue)| queue).collect();
         queues.sort_by(|a, b| a.name.cmp(&b.name));
         sink.number(queues.len() as u64);
@@ -65,6 +70,7 @@ impl Facts {
         sink.number(self.runs.len());
         for (id, stored) in self.runs.iter() {
             sink.number(id);
+            sink.known.clear();
             hash_run(stored, sink);
         }
     }
@@ -298,9 +304,12 @@ fn hash_group(stored: &StoredGroup, sink: &mut Sink) {
     }
 }
 
+#[derive(Default)]
 struct Sink {
     hasher: blake3::Hasher,
     gathered: Vec<u8>,
+    /// Hashes of large values of the run at hand, by where they lie.
+    known: HashMap<usize, [u8; 32], foldhash::fast::FixedState>,
 }
 
 impl Sink {
@@ -310,7 +319,11 @@ impl Sink {
 
     fn value(&mut self, value: Option<&Value>) {
         match value {
-            Some(value) => self.bytes(value.to_json().as_bytes()),
+            Some(value) => {
+                let mut text = Vec::new();
+                put_value(value, &mut self.known, &mut text);
+                self.bytes(&text);
+            }
             None => self.number(u64::MAX),
         }
     }
@@ -334,4 +347,46 @@ impl Sink {
         self.hasher.update(&self.gathered);
         StateHash(*self.hasher.finalize().as_bytes())
     }
+}
+
+/// Writes a value as it counts: the large ones inside it by their hashes. Where the bound lies
+/// depends on nothing but the value.
+fn put_value(
+    value: &Value,
+    known: &mut HashMap<usize, [u8; 32], foldhash::fast::FixedState>,
+    out: &mut Vec<u8>,
+) {
+    let address = value.address().filter(|_| value.bytes() >= HASHED_BYTES_MIN);
+    let Some(address) = address else { return value.write_json(out) };
+    if let Some(hash) = known.get(&address) {
+        return out.extend_from_slice(hash);
+    }
+    let mut parts = Vec::new();
+    match value {
+        Value::List(list) => {
+            parts.push(b'[');
+            for item in list.as_slice() {
+                put_value(item, known, &mut parts);
+                parts.push(b',');
+            }
+        }
+        Value::Map(map) => {
+            parts.push(b'{');
+            for (key, value) in map.entries() {
+                parts.extend_from_slice(&(key.len() as u64).to_le_bytes());
+                parts.extend_from_slice(key.as_bytes());
+                put_value(value, known, &mut parts);
+                parts.push(b',');
+            }
+        }
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Uint(_)
+        | Value::Float(_)
+        | Value::Text(_) => value.write_json(&mut parts),
+    }
+    let hash = *blake3::hash(&parts).as_bytes();
+    known.insert(address, hash);
+    out.extend_from_slice(&hash);
 }

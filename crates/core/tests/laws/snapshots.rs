@@ -48,8 +48,8 @@ pub(crate) fn at_every_record(log: &[Vec<u8>]) -> Result<(), String> {
     Ok(())
 }
 
-/// A stream with one byte changed is refused, or makes a state that the laws can be asked about.
-pub(crate) fn damaged(log: &[Vec<u8>], at: usize, to: u8) -> Result<(), String> {
+/// The snapshot after the last record.
+pub(crate) fn whole(log: &[Vec<u8>]) -> Result<Vec<u8>, String> {
     let mut state = State::replaying(0);
     for bytes in log {
         apply(&mut state, &codec::decode(bytes).map_err(|malformed| malformed.to_string())?);
@@ -57,13 +57,15 @@ pub(crate) fn damaged(log: &[Vec<u8>], at: usize, to: u8) -> Result<(), String> 
     let mut encoder = Encoder::new(state.facts().clone());
     let mut bytes = Vec::new();
     while encoder.next_block(&mut bytes) == Rest::More {}
-    let at = at % bytes.len();
-    bytes[at] = to;
+    Ok(bytes)
+}
+
+/// Reads what may be damaged. It is refused, be it by a law, or makes a state that can serve.
+pub(crate) fn read_damaged(bytes: &[u8]) -> Option<State> {
     let mut decoder = Decoder::new(0);
-    if let Ok(read) = decoder.feed(&bytes).and_then(|()| decoder.finish()) {
-        let _ = read.facts().hash();
-        // It may well break one; what counts is that it can be asked.
-        let _ = invariant::check_facts(read.facts());
-    }
-    Ok(())
+    let mut read = decoder.feed(bytes).and_then(|()| decoder.finish()).ok()?;
+    let _ = read.facts().hash();
+    invariant::check_facts(read.facts()).ok()?;
+    read.serve(Now::both(Timestamp(u64::MAX / 4)));
+    Some(read)
 }

@@ -218,6 +218,12 @@ fn act(world: &mut World, dice: &mut Dice, run: RunId, held: &mut Vec<LeaseRef>)
 }
 
 fn play(seed: u64) -> (usize, &'static str) {
+    let (world, state) = played(seed);
+    (world.records, state)
+}
+
+/// A random workflow, played to its end.
+pub(crate) fn played(seed: u64) -> (World, &'static str) {
     let mut dice = Dice(seed);
     let text = workflow(&mut dice);
     let mut world = World::new();
@@ -242,7 +248,7 @@ fn play(seed: u64) -> (usize, &'static str) {
     world.verify();
     let live = world.state.facts().runs().filter(|run| run.finished_at().is_none()).count();
     assert_eq!(live, 0, "seed {seed}: a child outlives its parent");
-    (world.records, state)
+    (world, state)
 }
 
 /// Seeds that once broke a law.

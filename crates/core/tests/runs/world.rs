@@ -18,6 +18,8 @@ use tenure_core::time::{Now, Timestamp};
 use tenure_core::{Draft, Rejection, State, Verdict, apply, codec, decide, invariant};
 use tenure_flow::{Definition, Value};
 
+use crate::snapshots;
+
 pub(crate) struct World {
     pub(crate) state: State,
     replayed: State,
@@ -89,6 +91,11 @@ impl World {
         assert_eq!(self.replayed.facts().hash(), self.state.facts().hash());
         self.audit.compare(self.state.facts()).unwrap();
         self.audit.finish().unwrap();
+    }
+
+    /// Snapshots after every record, each lived through to the end.
+    pub(crate) fn verify_snapshots(&self) {
+        snapshots::at_every_record(&self.log).unwrap();
     }
 
     pub(crate) fn register(&mut self, yaml: &str) {

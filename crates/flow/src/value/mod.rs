@@ -182,6 +182,18 @@ impl Value {
         }
     }
 
+    /// Where its parts lie, if it has any that are shared: two values with one address are the same
+    /// in memory while both are there.
+    #[must_use]
+    pub fn address(&self) -> Option<usize> {
+        match self {
+            Self::Null | Self::Bool(_) | Self::Int(_) | Self::Uint(_) | Self::Float(_) => None,
+            Self::Text(text) => Some(Arc::as_ptr(text).addr()),
+            Self::List(list) => Some(Arc::as_ptr(&list.0).addr()),
+            Self::Map(map) => Some(Arc::as_ptr(&map.0).addr()),
+        }
+    }
+
     /// Is it deeper than anything that is kept may be? Whoever keeps a value that was put together
     /// here asks first, so that no value can grow until dropping it overflows the stack.
     #[must_use]

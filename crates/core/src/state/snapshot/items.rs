@@ -88,6 +88,8 @@ message! {
         1 => queues: u64,
         2 => workers: u64,
         3 => tasks: u64,
+        4 => workflows: u64,
+        5 => runs: u64,
     }
 }
 

@@ -12,9 +12,13 @@
 
 mod items;
 mod read;
+mod read_runs;
+mod run_items;
 #[cfg(test)]
 mod tests;
+mod values;
 mod write;
+mod write_runs;
 
 pub use self::read::Decoder;
 pub use self::write::Encoder;
@@ -35,12 +39,24 @@ enum Section {
     Workers = 3,
     /// Tasks by id, each with all that belongs to it.
     Tasks = 4,
+    /// Workflows by name, each version in order.
+    Workflows = 5,
+    /// Runs by id, each in as many parts as it has.
+    Runs = 6,
     /// How many items there were. Nothing follows.
     End = 1_000,
 }
 
 impl Section {
-    const ALL: [Self; 5] = [Self::Counters, Self::Queues, Self::Workers, Self::Tasks, Self::End];
+    const ALL: [Self; 7] = [
+        Self::Counters,
+        Self::Queues,
+        Self::Workers,
+        Self::Tasks,
+        Self::Workflows,
+        Self::Runs,
+        Self::End,
+    ];
 
     fn from_number(number: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|section| *section as u64 == number)
@@ -53,7 +69,10 @@ impl Section {
             | Section::Queues
             | Section::Workers
             | Section::Tasks
-            | Section::End => 1,
+            | Section::Workflows
+            | Section::Runs => 1,
+            // The first one counted no workflows and runs, and came right after the tasks.
+            Section::End => 2,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::items::{ColdItem, Counters, QueueItem, TaskItem, Totals, WorkerItem, each};
+use super::read_runs::{self, RunReader};
 use super::write::joined;
 use super::{BLOCK_BYTES_MAX, Section};
 use crate::codec::{Malformed, Reader};
@@ -31,6 +32,7 @@ pub struct Decoder {
     section: Option<Section>,
     last_task: TaskId,
     totals: Totals,
+    runs: RunReader,
     /// The beginning of a block whose end is still to come.
     begun: Vec<u8>,
 }
@@ -49,6 +51,7 @@ impl Decoder {
             section: None,
             last_task: TaskId::NONE,
             totals: Totals::default(),
+            runs: RunReader::default(),
             begun: Vec::new(),
         }
     }
@@ -95,7 +98,7 @@ impl Decoder {
                 "a snapshot has section {number}, which this version does not know"
             )));
         };
-        if version != u64::from(section.version()) {
+        if version != u64::from(section.version()) && !self.is_old_end(section, version) {
             return Err(Malformed::new(format!(
                 "section {section:?} has version {version}; this binary reads {}",
                 section.version()
@@ -104,7 +107,8 @@ impl Decoder {
         let follows = match self.section {
             None => section == Section::Counters,
             Some(before) => {
-                before != Section::End && (section == before || before.next() == Some(section))
+                let goes_on = section == before || before.next() == Some(section);
+                before != Section::End && (goes_on || self.is_old_end(section, version))
             }
         };
         if !follows {
@@ -122,11 +126,27 @@ impl Decoder {
             Section::Queues => each(block, |item| self.queue(&item)),
             Section::Workers => each(block, |item| self.worker(&item)),
             Section::Tasks => each(block, |item| self.task(&item)),
-            Section::End => each(block, |totals: Totals| match totals == self.totals {
-                true => Ok(()),
-                false => Err(Malformed::new("a snapshot lacks some of its items")),
+            Section::Workflows => each(block, |item| {
+                self.totals.workflows += 1;
+                read_runs::workflow(&mut self.facts, &item)
             }),
+            Section::Runs => self.runs.block(&mut self.facts, block),
+            Section::End => self.end(block),
         }
+    }
+
+    fn end(&mut self, block: &[u8]) -> Result<(), Malformed> {
+        self.runs.close(&mut self.facts)?;
+        self.totals.runs = self.facts.runs.len();
+        each(block, |totals: Totals| match totals == self.totals {
+            true => Ok(()),
+            false => Err(Malformed::new("a snapshot lacks some of its items")),
+        })
+    }
+
+    /// Before there were workflows, a snapshot ended after its tasks.
+    fn is_old_end(&self, section: Section, version: u64) -> bool {
+        (section, version) == (Section::End, 1) && self.section == Some(Section::Tasks)
     }
 
     fn queue(&mut self, item: &QueueItem<'_>) -> Result<(), Malformed> {
@@ -233,6 +253,7 @@ fn cold(item: &ColdItem<'_>) -> Result<Cold, Malformed> {
         revoke_at: item.revoke_at,
         stale_lease: item.stale_lease,
         errors: (!item.errors.is_empty()).then(|| errors.collect()),
+        // The token says whose it is.
         run: None,
     })
 }

@@ -72,7 +72,8 @@ fn what_a_reader_does_not_know_it_refuses() {
     assert!(with(4, block(4, 2, &[])).contains("version 2"), "a newer section");
     assert!(with(4, block(2, 1, &[])).contains("out of place"), "a section that is over");
     assert!(with(0, block(2, 1, &[])).contains("out of place"), "one before the first");
-    assert!(with(5, block(4, 1, &[])).contains("out of place"), "one behind the end");
+    assert!(with(7, block(4, 1, &[])).contains("out of place"), "one behind the end");
+    assert!(with(6, block(6, 1, &[0x12, 0])).contains("before its run"), "a part of no run");
     assert!(with(4, block(4, 1, &[0x12, 0])).contains("field 2"), "a field of a block");
     assert!(with(4, block(4, 1, &[0x0a, 2, 0xf8, 0x07])).contains("TaskItem has field 127"));
     assert!(with(4, block(4, 1, &[0x0a, 2, 8, 1])).contains("task 1 is out of place"));
@@ -91,6 +92,20 @@ fn what_is_missing_is_noticed() {
     for cut in 0..whole.len() {
         read(&whole[..cut]).unwrap_err();
     }
+}
+
+#[test]
+fn a_snapshot_from_before_there_were_workflows_is_read() {
+    let state = with_tasks(10, 20);
+    let mut blocks = blocks(state.facts());
+    let end = blocks.pop().unwrap();
+    blocks.truncate(4);
+    // Section 1,000 is two bytes; then comes its version.
+    let old = [&end[..2], &[1], &end[3..]].concat();
+    let loaded = read(&[blocks.concat(), old.clone()].concat()).unwrap();
+    assert_eq!(loaded.facts().hash(), state.facts().hash());
+    read(&[blocks[..3].concat(), old].concat()).unwrap_err();
+    read(&[blocks.concat(), end].concat()).unwrap_err();
 }
 
 #[test]

@@ -1,15 +1,18 @@
 //! Facts to blocks, one at a time: however many tasks there are, only a block is in memory.
 
 use super::items::{ColdItem, Counters, ErrorItem, QueueItem, TaskItem, Totals, WorkerItem, put};
+use super::run_items::WorkflowItem;
+use super::write_runs::RunWriter;
 use super::{BLOCK_BYTES, Section};
 use crate::codec::put_varint;
 use crate::command::Rest;
-use crate::event::Tag;
+use crate::event::{Json, Tag};
 use crate::id::TaskId;
 use crate::name::Text;
 use crate::planted::{self, Bug};
 use crate::state::dense::{Dense, WorkerRef};
 use crate::state::facts::Facts;
+use crate::state::run::Workflow;
 use crate::state::task::{Cold, StateName, Task, TaskState};
 use crate::time::{Clock, Timestamp};
 
@@ -19,22 +22,20 @@ pub struct Encoder {
     facts: Facts,
     /// What comes next; nothing after the end.
     section: Option<Section>,
-    /// What of the section is written: of queues and workers so many, of tasks all below this id.
+    /// What of the section is written: of tasks all below this id, of the others so many. Of runs
+    /// `runs` knows.
     written: u64,
     /// The place of each queue and worker in its section.
     queues: Places,
     workers: Places,
+    runs: RunWriter,
     block: Vec<u8>,
 }
 
 impl Encoder {
     /// Begins. The facts are a view; it stays as it is.
-    ///
-    /// # Panics
-    /// If they do not fit: see [`Facts::fit_a_snapshot`].
     #[must_use]
     pub fn new(facts: Facts) -> Self {
-        assert!(facts.fit_a_snapshot(), "workflows and runs have no section");
         // All of them by name: whoever adds a fact has to say here in which section it is.
         let Facts {
             tasks: _,
@@ -52,7 +53,8 @@ impl Encoder {
         } = &facts;
         let (queues, workers) = (Places::of(queues), Places::of(workers));
         let section = Some(Section::Counters);
-        Self { facts, section, written: 0, queues, workers, block: Vec::new() }
+        let runs = RunWriter::default();
+        Self { facts, section, written: 0, queues, workers, runs, block: Vec::new() }
     }
 
     /// What is being written.
@@ -123,10 +125,21 @@ impl Encoder {
                 drop(tasks);
                 return self.went_on(next);
             }
+            Section::Workflows => {
+                let (workflows, next) = (facts.workflows.values().flatten(), self.written);
+                let next = fill_each(workflows, next, block, |workflow, block| {
+                    put(&workflow_item(workflow), block);
+                });
+                return self.went_on(next);
+            }
+            Section::Runs => return self.runs.fill(facts, block),
             Section::End => {
                 let queues = facts.queues.len() as u64;
                 let workers = facts.workers.len() as u64;
-                put(&Totals { queues, workers, tasks: facts.tasks.len() }, block);
+                let workflows =
+                    facts.workflows.values().map(|versions| versions.len() as u64).sum();
+                let (tasks, runs) = (facts.tasks.len(), facts.runs.len());
+                put(&Totals { queues, workers, tasks, workflows, runs }, block);
             }
         }
         Rest::Nothing
@@ -183,6 +196,16 @@ fn fill_each<T>(
     None
 }
 
+fn workflow_item(workflow: &Workflow) -> WorkflowItem<'_> {
+    let Workflow { name, version, registered_at, definition } = workflow;
+    WorkflowItem {
+        name: Text::Borrowed(name),
+        version: *version,
+        registered_at: *registered_at,
+        definition: Json(definition.source.clone()),
+    }
+}
+
 /// A state's moment, and what only some states have.
 fn parts(state: TaskState) -> (Timestamp, Clock, Option<WorkerRef>) {
     match state {
@@ -222,7 +245,7 @@ fn cold(cold: &Cold) -> ColdItem<'_> {
         revoke_at,
         stale_lease,
         errors,
-        // A task of a run is not here without its run.
+        // The token says whose it is.
         run: _,
     } = cold;
     let tags = tags.as_deref().unwrap_or_default();

@@ -1,0 +1,511 @@
+//! Parts to runs. What a part names must be there, and what follows from the parts (who is live
+//! where, how many branches run) is worked out here, so that no bytes can say it wrongly.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tenure_flow::limits::MAX_DEPTH_MAX;
+use tenure_flow::value::Path;
+use tenure_flow::{Definition, Value};
+
+use super::run_items::{
+    BranchItem, GroupItem, HeadItem, KeptItem, ResultItem, RunPart, ScopeItem, SignalItem,
+    SpawnItem, TokenItem, WorkflowItem,
+};
+use super::values::ValueReader;
+use crate::codec::{Malformed, Reader};
+use crate::event::{BranchOutcome, GroupState, TokenState};
+use crate::id::{GroupId, RunId, TaskId, TokenId};
+use crate::state::dense::ColdRef;
+use crate::state::facts::Facts;
+use crate::state::run::{
+    Branch, BranchResult, Chunks, Group, KeptSignal, RareRun, Run, Scope, ScopeRef, Spawn,
+    StoredGroup, StoredRun, Token, Work, Workflow,
+};
+
+/// Adds a version of a workflow.
+pub(super) fn workflow(facts: &mut Facts, item: &WorkflowItem<'_>) -> Result<(), Malformed> {
+    let name = item.name.to_shared();
+    let definition = Definition::compile(&item.definition.0);
+    let definition = definition.map_err(|faults| {
+        let first = faults.first().map(|fault| fault.message.clone()).unwrap_or_default();
+        Malformed::new(format!("workflow {name:?} can no longer be compiled: {first}"))
+    })?;
+    let versions = Arc::make_mut(&mut facts.workflows).entry(Arc::clone(&name)).or_default();
+    if definition.name != name || item.version as usize != versions.len() + 1 {
+        return Err(Malformed::new(format!("workflow {name:?} is out of place")));
+    }
+    let (version, registered_at) = (item.version, item.registered_at);
+    let definition = Arc::new(definition);
+    versions.push(Arc::new(Workflow { name, version, registered_at, definition }));
+    Ok(())
+}
+
+/// Reads runs, part by part.
+#[derive(Debug, Default)]
+pub(super) struct RunReader {
+    /// The one whose parts are being read.
+    open: Option<OpenRun>,
+    last: RunId,
+}
+
+#[derive(Debug)]
+struct OpenRun {
+    id: RunId,
+    stored: StoredRun,
+    rare: RareRun,
+    values: ValueReader,
+    awaited: Awaited,
+}
+
+/// How many parts are still to come.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Awaited {
+    tokens: u32,
+    groups: u32,
+    /// Of the last group.
+    branches: u32,
+    kept: u64,
+    signals: u32,
+    signal_ids: u32,
+}
+
+impl RunReader {
+    /// Reads the parts in a block.
+    pub(super) fn block(&mut self, facts: &mut Facts, block: &[u8]) -> Result<(), Malformed> {
+        let mut from = Reader::new(block);
+        while let Some((tag, wire)) = from.key()? {
+            let part = RunPart::take_one(tag, wire, &mut from)?;
+            if let RunPart::Head(item) = &part {
+                self.close(facts)?;
+                if item.id <= self.last || item.id >= facts.next_run_id {
+                    return Err(Malformed::new(format!("run {} is out of place", item.id)));
+                }
+                self.last = item.id;
+                self.open = Some(OpenRun::new(facts, item)?);
+                continue;
+            }
+            let Some(open) = &mut self.open else {
+                return Err(Malformed::new(format!("a {} comes before its run", part.name())));
+            };
+            let read = open.part(&part);
+            read.map_err(|malformed| Malformed::new(format!("run {}: {malformed}", open.id)))?;
+        }
+        Ok(())
+    }
+
+    /// The last run is whole.
+    pub(super) fn close(&mut self, facts: &mut Facts) -> Result<(), Malformed> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let id = open.id;
+        open.close(facts).map_err(|malformed| Malformed::new(format!("run {id}: {malformed}")))
+    }
+}
+
+impl OpenRun {
+    fn new(facts: &Facts, item: &HeadItem<'_>) -> Result<Self, Malformed> {
+        let version = (item.version as usize).checked_sub(1);
+        let versions = facts.workflows.get(item.workflow.as_str());
+        let workflow = version.and_then(|at| versions?.get(at));
+        let workflow = workflow.cloned().ok_or_else(|| {
+            Malformed::new(format!("run {} is of a workflow that is not there", item.id))
+        })?;
+        let mut values = ValueReader::default();
+        let input = values.value(&item.input)?;
+        let (output, error) = (values.optional(&item.output)?, values.optional(&item.error)?);
+        let root = Arc::new(scope(&workflow.definition, &mut values, &item.root)?);
+        let run = Run {
+            workflow,
+            input,
+            state: item.state,
+            started_at: item.started_at,
+            finished_at: item.finished_at,
+            deadline_at: item.deadline_at,
+            output,
+            error,
+            root,
+            parent: item.parent.is_some().then_some((item.parent, item.parent_token)),
+            depth: item.depth,
+            groups: item.groups,
+            tokens: item.tokens,
+            live: 0,
+            busy: 0,
+            unstarted: 0,
+            rare: None,
+            last_lsn: item.last_lsn,
+        };
+        let tags = item.tags.iter();
+        let rare = RareRun {
+            key: item.key.as_ref().map(|key| key.to_shared()),
+            tags: tags.map(|tag| (tag.key.to_shared(), tag.value.to_shared())).collect(),
+            signals: Vec::new(),
+            signal_count: item.signal_count,
+        };
+        let awaited = Awaited {
+            tokens: item.tokens,
+            groups: item.groups,
+            branches: 0,
+            kept: item.kept,
+            signals: item.signals,
+            signal_ids: item.signal_ids,
+        };
+        Ok(Self { id: item.id, stored: StoredRun::new(run), rare, values, awaited })
+    }
+
+    fn part(&mut self, part: &RunPart<'_>) -> Result<(), Malformed> {
+        match part {
+            RunPart::Head(_) => Err(Malformed::new("it has two heads")),
+            RunPart::Token(item) => {
+                less(&mut self.awaited.tokens, "tokens")?;
+                let token = self.token(item)?;
+                self.stored.tokens.push(token);
+                Ok(())
+            }
+            RunPart::Group(item) => {
+                less(&mut self.awaited.groups, "groups")?;
+                if (self.awaited.tokens, self.awaited.branches) != (0, 0) {
+                    return Err(Malformed::new("a group comes too early"));
+                }
+                let head = self.group(item)?;
+                self.awaited.branches = if is_over(&head) { 0 } else { head.started };
+                let branches = Chunks::default();
+                self.stored.groups.push(Arc::new(StoredGroup { head, branches }));
+                Ok(())
+            }
+            RunPart::Branch(item) => {
+                less(&mut self.awaited.branches, "branches")?;
+                self.branch(item)
+            }
+            RunPart::Kept(item) => {
+                let too_many =
+                    || Malformed::new("there are more kept outputs than there should be");
+                self.awaited.kept = self.awaited.kept.checked_sub(1).ok_or_else(too_many)?;
+                self.kept(item)
+            }
+            RunPart::Signal(item) => {
+                less(&mut self.awaited.signals, "signals")?;
+                self.signal(item)
+            }
+            RunPart::SignalId(item) => {
+                less(&mut self.awaited.signal_ids, "ids of signals")?;
+                let ids = Arc::make_mut(&mut self.stored.signal_ids);
+                match ids.insert(item.id.to_shared()) {
+                    true => Ok(()),
+                    false => Err(Malformed::new("an id of a signal is there twice")),
+                }
+            }
+        }
+    }
+
+    fn token(&mut self, item: &TokenItem<'_>) -> Result<Token, Malformed> {
+        let definition = &self.stored.head.workflow.definition;
+        let id = self.stored.tokens.len() as u32 + 1;
+        let is_known = (item.node as usize) < definition.nodes.len()
+            && item.via.is_none_or(|via| (via as usize) < definition.transitions.len())
+            && (item.parent.0 < id);
+        if !is_known {
+            return Err(Malformed::new(format!("token {id} names what is not there")));
+        }
+        let loops = item.loops.iter().map(|count| (count.transition, count.count));
+        Ok(Token {
+            node: item.node,
+            scope: scope_ref(item.group, item.index)?,
+            parent: item.parent,
+            via: item.via,
+            state: item.state,
+            work: work(item)?,
+            deadline_at: item.deadline_at,
+            loops: (!item.loops.is_empty()).then(|| loops.collect()),
+            error: self.values.optional(&item.error)?.map(Arc::new),
+        })
+    }
+
+    fn group(&mut self, item: &GroupItem<'_>) -> Result<Group, Malformed> {
+        let id = self.stored.groups.len() as u32 + 1;
+        let scope = scope_ref(item.group, item.index)?;
+        let depth = match scope.is_root() {
+            true => 1,
+            false => self.started_branch(scope)?.depth + 1,
+        };
+        let definition = &self.stored.head.workflow.definition;
+        let tokens = self.stored.tokens.len() as u32;
+        let is_known = (item.definition as usize) < definition.groups.len()
+            && i64::from(depth) <= MAX_DEPTH_MAX
+            && (1..=tokens).contains(&item.origin.0)
+            && item.fan_in.0 <= tokens;
+        let settled = [item.arrived, item.failed, item.canceled, item.timed_out, item.ended];
+        let settled: u64 = settled.into_iter().map(u64::from).sum();
+        let adds_up = settled <= item.total.into() && item.started <= item.total;
+        if !is_known || !adds_up {
+            return Err(Malformed::new(format!("group {id} does not add up")));
+        }
+        Ok(Group {
+            definition: item.definition,
+            name: item.name.to_shared(),
+            origin: item.origin,
+            scope,
+            depth,
+            total: item.total,
+            need: item.need,
+            concurrency: item.concurrency,
+            promotes: item.promotes,
+            started: item.started,
+            running: 0,
+            arrived: item.arrived,
+            failed: item.failed,
+            canceled: item.canceled,
+            timed_out: item.timed_out,
+            ended: item.ended,
+            state: item.state,
+            fan_in: item.fan_in,
+            timeout_at: item.timeout_at,
+            first_error: self.values.optional(&item.first_error)?,
+            spawns: self.spawns(item)?,
+            context: self.values.value(&item.context)?,
+            outputs: self.values.value(&item.outputs)?,
+        })
+    }
+
+    fn spawns(&mut self, item: &GroupItem<'_>) -> Result<Arc<[Spawn]>, Malformed> {
+        let mut first = 0_u32;
+        let mut spawns = Vec::with_capacity(item.spawns.len());
+        for spawn in &item.spawns {
+            let SpawnItem { transition, node, count, items, item_var, keys } = spawn;
+            let definition = &self.stored.head.workflow.definition;
+            let is_known = (*transition as usize) < definition.transitions.len()
+                && (*node as usize) < definition.nodes.len();
+            let (items, keys) = (self.values.optional(items)?, self.values.optional(keys)?);
+            let fits = |list: &Option<Value>| {
+                let Some(list) = list else { return true };
+                list.as_list().is_some_and(|list| list.len() == *count as usize)
+            };
+            let next = first.checked_add(*count).filter(|next| *next <= item.total);
+            let (true, Some(next)) = (is_known && fits(&items) && fits(&keys), next) else {
+                return Err(Malformed::new("what opened a group does not add up"));
+            };
+            spawns.push(Spawn {
+                transition: *transition,
+                node: *node,
+                first,
+                count: *count,
+                items,
+                item_var: item_var.to_shared(),
+                keys,
+            });
+            first = next;
+        }
+        match first == item.total {
+            true => Ok(spawns.into()),
+            false => Err(Malformed::new("nothing opened some branches of a group")),
+        }
+    }
+
+    fn branch(&mut self, item: &BranchItem<'_>) -> Result<(), Malformed> {
+        let definition = &self.stored.head.workflow.definition;
+        let scope = match &item.scope {
+            Some(item) => Some(Arc::new(scope(definition, &mut self.values, item)?)),
+            None => None,
+        };
+        let is_open = item.outcome == BranchOutcome::Open;
+        if is_open && scope.is_none() {
+            return Err(Malformed::new("a branch is open and has no scope"));
+        }
+        let result = match &item.result {
+            Some(ResultItem { values, error }) => {
+                let values: Result<SmallVec<_>, _> =
+                    values.iter().map(|item| self.values.optional(&item.value)).collect();
+                let (values, error) = (values?, self.values.optional(error)?);
+                Some(Arc::new(BranchResult { values, error }))
+            }
+            None => None,
+        };
+        let group = self.stored.groups.last_mut().map(Arc::make_mut);
+        let group = group.ok_or_else(|| Malformed::new("a branch has no group"))?;
+        group.head.running += u32::from(is_open);
+        let (outcome, arrived_as) = (item.outcome, item.arrived_as);
+        group.branches.push(Branch { outcome, arrived_as, scope, result });
+        Ok(())
+    }
+
+    fn kept(&mut self, item: &KeptItem<'_>) -> Result<(), Malformed> {
+        let definition = &self.stored.head.workflow.definition;
+        let key = (item.node, item.group, SmallVec::from_slice(&item.indices), item.token);
+        let is_known = (item.node as usize) < definition.nodes.len();
+        let value = self.values.value(&item.value)?;
+        let is_new = Arc::make_mut(&mut self.stored.kept).insert(key, value).is_none();
+        match is_known && is_new {
+            true => Ok(()),
+            false => Err(Malformed::new("a kept output is out of place")),
+        }
+    }
+
+    fn signal(&mut self, item: &SignalItem<'_>) -> Result<(), Malformed> {
+        let payload = self.values.value(&item.payload)?;
+        let before = self.rare.signals.last().map_or(0, |signal| signal.number);
+        if item.number <= before || item.number > self.rare.signal_count {
+            return Err(Malformed::new("a kept signal is out of place"));
+        }
+        self.rare.signals.push(KeptSignal {
+            number: item.number,
+            name: item.name.to_shared(),
+            correlation: item.correlation.to_shared(),
+            payload,
+        });
+        Ok(())
+    }
+
+    /// The group of a branch that has begun.
+    fn started_branch(&self, at: ScopeRef) -> Result<&Group, Malformed> {
+        let group = self.stored.group(at.group).filter(|group| at.index < group.started);
+        group.ok_or_else(|| Malformed::new(format!("the branch {at:?} is not there")))
+    }
+
+    /// All parts are there: works out what follows from them, and adds the run.
+    fn close(mut self, facts: &mut Facts) -> Result<(), Malformed> {
+        if self.awaited != Awaited::default() {
+            return Err(Malformed::new("some of its parts are missing"));
+        }
+        self.count_tokens(facts)?;
+        self.count_groups()?;
+        if self.rare != RareRun::default() {
+            self.stored.head.rare = Some(Arc::new(self.rare));
+        }
+        facts.runs.insert(self.id.0, Arc::new(self.stored));
+        Ok(())
+    }
+
+    fn count_tokens(&mut self, facts: &mut Facts) -> Result<(), Malformed> {
+        for id in (1..=self.stored.tokens.len() as u32).map(TokenId) {
+            let Some(token) = self.stored.token(id) else { continue };
+            let (at, state) = (token.scope, token.state);
+            if let Work::Task(task) = token.work {
+                belong(facts, task, self.id, id)?;
+            }
+            if !at.is_root() {
+                self.started_branch(at)?;
+            }
+            if state.is_terminal() {
+                continue;
+            }
+            let head = &mut self.stored.head;
+            head.live += 1;
+            head.busy += u32::from(matches!(state, TokenState::Pending | TokenState::Dispatched));
+            let scope = self.scope_mut(at);
+            let scope = scope.ok_or_else(|| Malformed::new(format!("token {id} lives nowhere")))?;
+            scope.tokens.push(id);
+        }
+        Ok(())
+    }
+
+    fn count_groups(&mut self) -> Result<(), Malformed> {
+        for id in (1..=self.stored.groups.len() as u32).map(GroupId) {
+            let Some(group) = self.stored.group(id) else { continue };
+            let settled = u64::from(group.settled()) + u64::from(group.running);
+            if settled > group.total.into() {
+                return Err(Malformed::new(format!("group {id} has too many branches")));
+            }
+            let (at, state, over) = (group.scope, group.state, is_over(group));
+            self.stored.head.unstarted += u64::from(group.unstarted());
+            if over {
+                continue;
+            }
+            match self.scope_mut(at) {
+                Some(scope) => {
+                    scope.groups.push(id);
+                    scope.open_groups += u32::from(state == GroupState::Open);
+                }
+                None if state == GroupState::Open => {
+                    return Err(Malformed::new(format!("group {id} is open nowhere")));
+                }
+                // What a fired group left behind runs on when the branch around it is over.
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn scope_mut(&mut self, at: ScopeRef) -> Option<&mut Scope> {
+        match at.is_root() {
+            true => Some(Arc::make_mut(&mut self.stored.head.root)),
+            false => {
+                let group = self.stored.group_mut(at.group)?;
+                let branch = group.branches.get_mut(at.index as usize)?;
+                branch.scope.as_mut().map(Arc::make_mut)
+            }
+        }
+    }
+}
+
+/// A task is a token's.
+fn belong(facts: &mut Facts, id: TaskId, run: RunId, token: TokenId) -> Result<(), Malformed> {
+    let task = facts.tasks.get_mut(id.0).filter(|task| !task.in_run);
+    let Some(task) = task else {
+        return Err(Malformed::new(format!("task {id} of token {token} is not there for it")));
+    };
+    task.in_run = true;
+    if task.cold.get().is_none() {
+        task.cold = facts.cold.insert(Default::default());
+    }
+    let cold = task.cold.get().and_then(|at: ColdRef| facts.cold.get_mut(at));
+    cold.ok_or_else(|| Malformed::new("a task's rare part is not there"))?.run = Some((run, token));
+    Ok(())
+}
+
+/// Whether a group needs nothing of its branches any more.
+fn is_over(group: &Group) -> bool {
+    group.state != GroupState::Open && group.settled() == group.total
+}
+
+fn less(awaited: &mut u32, what: &str) -> Result<(), Malformed> {
+    *awaited = awaited
+        .checked_sub(1)
+        .ok_or_else(|| Malformed::new(format!("there are more {what} than there should be")))?;
+    Ok(())
+}
+
+fn scope_ref(group: GroupId, index: u32) -> Result<ScopeRef, Malformed> {
+    let at = ScopeRef { group, index };
+    match at.is_root() && index != 0 {
+        true => Err(Malformed::new("the root has one branch")),
+        false => Ok(at),
+    }
+}
+
+fn work(item: &TokenItem<'_>) -> Result<Work, Malformed> {
+    let child = item.child.is_some();
+    match (item.task.is_some(), child, &item.signal, item.timer) {
+        (false, false, None, None) => Ok(Work::Nothing),
+        (true, false, None, None) => Ok(Work::Task(item.task)),
+        (false, true, None, None) => Ok(Work::Child(item.child)),
+        (false, false, Some(wait), None) => {
+            Ok(Work::Signal(Arc::new((wait.name.to_shared(), wait.correlation.to_shared()))))
+        }
+        (false, false, None, Some(at)) => Ok(Work::Timer(at)),
+        _ => Err(Malformed::new("a token is moved on by two things")),
+    }
+}
+
+fn scope(
+    definition: &Definition,
+    values: &mut ValueReader,
+    item: &ScopeItem<'_>,
+) -> Result<Scope, Malformed> {
+    let (context, outputs) = (values.value(&item.context)?, values.value(&item.outputs)?);
+    let (output, last) = (values.optional(&item.output)?, values.optional(&item.last)?);
+    let written = item.written.iter().map(|item| Path::parse(item.path.as_str()));
+    let written = written.collect::<Result<_, _>>();
+    let written = written.map_err(|fault| Malformed::new(fault.message))?;
+    if item.nodes.iter().any(|node| *node as usize >= definition.nodes.len()) {
+        return Err(Malformed::new("a scope names a node that is not there"));
+    }
+    Ok(Scope {
+        context,
+        outputs,
+        output,
+        last,
+        written,
+        nodes: item.nodes.clone(),
+        is_arriving: item.is_arriving,
+        ..Scope::default()
+    })
+}
