@@ -69,11 +69,6 @@ impl Server {
         {
             return Failure::Unreachable { url: self.url.clone(), error: error.clone() };
         }
-        if let Failure::Refused(error) = &failure
-            && error.code() == "unavailable"
-        {
-            return Failure::Unreachable { url: self.url.clone(), error: error.clone() };
-        }
         failure
     }
 }

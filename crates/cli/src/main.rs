@@ -1,16 +1,19 @@
 //! The `tenure` command. Each verb has a file of its own; this one reads the command line, and says
 //! what went wrong.
 
+mod backup;
 mod base64;
 mod bench;
 mod client;
 mod completions;
+mod copying;
 mod dev;
 mod failure;
 mod moment;
 mod output;
 mod plain;
 mod queue;
+mod restore;
 mod serve;
 mod shown;
 mod snapshot;
@@ -104,6 +107,10 @@ enum Verb {
     /// Take a snapshot of a running server.
     #[command(after_help = snapshot::EXAMPLES)]
     Snapshot,
+    /// Copy all that a running server has into a folder.
+    Backup(backup::Backup),
+    /// Put a backup back into a new data folder.
+    Restore(restore::Restore),
     /// Look into a log, without changing it.
     Wal(wal::Wal),
     /// Print what a shell needs to complete commands and flags.
@@ -143,6 +150,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Verb::Worker(worker) => worker::run(worker, &cli.server, cli.output),
         Verb::Status(status) => status::run(status, &cli.server, cli.output),
         Verb::Snapshot => snapshot::run(&cli.server, cli.output),
+        Verb::Backup(backup) => backup::run(backup, &cli.server, cli.output),
+        Verb::Restore(restore) => restore::run(restore, cli.output),
         Verb::Wal(wal) => wal::run(wal, cli.output),
         Verb::Completions(completions) => completions::run(completions),
         Verb::Workflow(workflow) => workflow::run(workflow, cli.output),

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use tenure_core::command::{
     CancelTask, Command, CompleteTask, Extended, FailTask, LeaseRef, LeaseTasks, NewTask,
@@ -18,21 +18,17 @@ use tenure_core::name::{Invalid, QueueName, Reason, WorkerName};
 use tenure_core::state::{QueueView, StateName};
 use tenure_core::terms::Payload;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{
-    Backup, Claim, Durability, Fault, Log, LogThread, Note, Options, Reader, Since,
-};
+use tenure_wal::{Backup, Fault, Note, Reader, Since};
 
 use crate::ask::{Answer, Ask, Kind, Outcome, Query, Refusal, TaskFilter};
 use crate::feed::{Feed, Followed, Follower, Position};
 use crate::history::{History, Step, history};
 use crate::inbox::{Inbox, Load};
 use crate::info::{Grant, Status, TaskInfo, TaskPage};
-use crate::recover::{Failure, Progress, recover_beside};
+use crate::opening::Opening;
+use crate::recover::Failure;
 use crate::snapshot::SnapshotInfo;
-use crate::step::Coordinator;
-use crate::thread::{MachineClock, Trouble, run};
 use crate::ticket::{Ticket, TicketCaller};
-use crate::upkeep::Upkeep;
 
 /// A folder of tasks that is open. Clones are the same one; the last that goes closes it.
 #[derive(Clone, Debug)]
@@ -41,41 +37,18 @@ pub struct Tenure {
 }
 
 #[derive(Debug)]
-struct Running {
-    inbox: Inbox<TicketCaller>,
-    feed: Feed,
-    reader: Mutex<Reader<RealDisk>>,
-    notes: Vec<Note>,
-    start: Start,
-    thread: Mutex<Option<JoinHandle<Result<(), Fault>>>>,
+pub(crate) struct Running {
+    pub(crate) inbox: Inbox<TicketCaller>,
+    pub(crate) feed: Feed,
+    pub(crate) reader: Mutex<Reader<RealDisk>>,
+    pub(crate) notes: Vec<Note>,
+    pub(crate) start: Start,
+    pub(crate) thread: Mutex<Option<JoinHandle<Result<(), Fault>>>>,
 }
 
-/// How a folder is opened.
-#[derive(Clone, Copy, Debug)]
-pub struct Opening {
-    durability: Durability,
-    upkeep: Upkeep,
-    ids: Ids,
-    tell: fn(&Trouble),
-}
-
-/// Which ids are given next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ids {
-    /// Those that follow.
-    GoOn,
-    /// Others, far ahead: those that follow may have been given already.
-    Jump,
-}
-
-impl Default for Opening {
-    fn default() -> Self {
-        Self {
-            durability: Durability::default(),
-            upkeep: Upkeep::default(),
-            ids: Ids::GoOn,
-            tell: |_| {},
-        }
+impl From<Running> for Tenure {
+    fn from(running: Running) -> Self {
+        Self { running: Arc::new(running) }
     }
 }
 
@@ -144,75 +117,6 @@ impl<F: Into<Failure>> From<F> for Error {
 /// A task with the defaults; set what should be different.
 pub fn new_task(queue: &str, payload: impl Into<Vec<u8>>) -> Result<NewTask, Invalid> {
     Ok(NewTask::new(QueueName::parse(queue)?, Payload::parse("payload", payload.into())?))
-}
-
-impl Opening {
-    /// When a call returns: after its record is durable, or earlier.
-    #[must_use]
-    pub fn durability(self, durability: Durability) -> Self {
-        Self { durability, ..self }
-    }
-
-    /// When snapshots are taken, and what is kept.
-    #[must_use]
-    pub fn upkeep(self, upkeep: Upkeep) -> Self {
-        Self { upkeep, ..self }
-    }
-
-    /// The folder was put back from a copy: ids may have been given since that it does not know, so
-    /// its next ones are far ahead.
-    #[must_use]
-    pub fn restored(self) -> Self {
-        Self { ids: Ids::Jump, ..self }
-    }
-
-    /// Who is told of what people should hear of while it runs.
-    #[must_use]
-    pub fn on_trouble(self, tell: fn(&Trouble)) -> Self {
-        Self { tell, ..self }
-    }
-
-    /// Opens a folder, which is made if it is missing, and tells how far the replay is.
-    pub fn open(
-        self,
-        folder: impl AsRef<Path>,
-        progress: impl FnMut(Progress),
-    ) -> Result<Tenure, Error> {
-        let folder = folder.as_ref();
-        let name = || folder.display().to_string();
-        let disk =
-            RealDisk::open(folder).map_err(|cause| Fault::NoFolder { folder: name(), cause })?;
-        let seed = fresh_seed();
-        let entropy = u128::from(seed) << 64 | u128::from(fresh_seed());
-        let options = Options { durability: self.durability, ..Options::new(entropy) };
-        let claim = Claim::new(&disk, options)?;
-        let (mut recovery, proof) = recover_beside(claim, seed, progress)?;
-        recovery.may_lack |= self.ids == Ids::Jump;
-        let inbox = Inbox::default();
-        let bell = inbox.clone();
-        let recovery = recovery
-            .map_log(|wal| LogThread::start(wal, move || bell.ring()))
-            .map_err(|cause| Fault::NoFolder { folder: name(), cause })?;
-        let reader = Mutex::new(recovery.log.reader());
-        let notes = recovery.notes.clone();
-        let start = Start {
-            snapshot: recovery.kept.newest.map(|newest| newest.lsn),
-            records: recovery.records,
-        };
-        let clock = MachineClock::start();
-        let coordinator =
-            Coordinator::new(recovery, inbox.clone(), clock.read(), seed).with_upkeep(self.upkeep);
-        // Indexes were built meanwhile.
-        proof.check()?;
-        let feed = coordinator.feed().clone();
-        let door = inbox.clone();
-        let thread = std::thread::Builder::new()
-            .name("coordinator".to_owned())
-            .spawn(move || run(coordinator, &door, clock, self.tell))
-            .map_err(|cause| Fault::NoFolder { folder: name(), cause })?;
-        let thread = Mutex::new(Some(thread));
-        Ok(Tenure { running: Arc::new(Running { inbox, feed, reader, notes, start, thread }) })
-    }
 }
 
 impl Tenure {
@@ -517,14 +421,4 @@ impl Watch {
 
 pub(crate) fn unexpected<T>() -> Result<T, Error> {
     unreachable!("every ask has its own kind of answer")
-}
-
-/// A number that differs from start to start and that strangers cannot foretell.
-fn fresh_seed() -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    let mut hasher = RandomState::new().build_hasher();
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    hasher.write_u128(now.map_or(0, |now| now.as_nanos()));
-    hasher.write_u32(std::process::id());
-    hasher.finish()
 }

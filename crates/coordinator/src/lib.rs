@@ -38,12 +38,14 @@ mod history;
 mod inbox;
 mod info;
 pub mod limits;
+mod opening;
 #[cfg(not(feature = "planted"))]
 mod planted;
 #[cfg(feature = "planted")]
 pub mod planted;
 mod recover;
 mod respond;
+mod restore;
 mod run_history;
 mod run_info;
 mod runs;
@@ -60,12 +62,14 @@ mod workflows;
 
 pub use ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request, RunFilter, TaskFilter};
 pub use clock::{ClockJump, LogClock, Reading};
-pub use embedded::{Change, Error, Opening, Start, Tenure, Watch, new_task};
+pub use embedded::{Change, Error, Start, Tenure, Watch, new_task};
 pub use feed::{Feed, Followed, Follower, Position};
 pub use history::{History, Step, history};
 pub use inbox::{Inbox, Load, WakesFor};
 pub use info::{Explained, Grant, Status, TaskInfo, TaskOfRun, TaskPage, Work};
+pub use opening::Opening;
 pub use recover::{Failure, Progress, Proof, Recovery, recover, recover_beside};
+pub use restore::{Restoration, restore};
 pub use run_history::{RunHistory, RunStep, run_history};
 pub use run_info::{
     RUN_STATES, RunInfo, RunPage, TokenInfo, TokenPage, WorkflowInfo, WorkflowPage,
@@ -78,4 +82,4 @@ pub use upkeep::Upkeep;
 pub use workers::{Registration, WorkerInfo};
 
 pub use tenure_wal::disk::real::RealDisk;
-pub use tenure_wal::{Durability, Fault, Keep, Note, ReadLog, Reader};
+pub use tenure_wal::{Backup, Durability, Fault, Keep, Note, ReadLog, Reader, Since};

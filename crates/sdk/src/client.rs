@@ -335,6 +335,16 @@ impl Client {
         Ok(again(Twice::IsTheSame, take).await?.into_inner())
     }
 
+    /// Begins a copy of all that was acknowledged before: first its contents, then the bytes of its
+    /// files, one after the other.
+    pub async fn back_up(
+        &self,
+        request: v1::BackupRequest,
+    ) -> Result<tonic::Streaming<v1::BackupPart>, Error> {
+        let mut status = StatusClient::new(self.connection.clone());
+        Ok(status.backup(request).await?.into_inner())
+    }
+
     /// Follows what happens. It comes back by itself after a cut, at its last position.
     pub async fn watch(&self, from: WatchFrom) -> Result<Watch, Error> {
         Watch::begin(self.clone(), from).await

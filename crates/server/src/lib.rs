@@ -24,7 +24,9 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 
 pub use crate::lines::Lines;
-pub use tenure_coordinator::{Durability, Keep, Upkeep, limits as engine_limits};
+pub use tenure_coordinator::{
+    Durability, Error as EngineError, Keep, Restoration, Upkeep, limits as engine_limits, restore,
+};
 use tenure_coordinator::{Error, Note, Opening, Position, Progress, Start, Tenure};
 pub use tenure_core::command::Retention;
 use tokio::net::TcpListener;

@@ -109,6 +109,8 @@ fn open_all<D: Disk>(reader: &Reader<D>, since: Since) -> Result<Opened<D>, Faul
         let needed = segments.partition_point(|segment| segment.first_lsn <= first_lsn);
         segments.drain(..needed.saturating_sub(1));
     }
+    let begins_at_first = segments.first().is_some_and(|first| first.first_lsn == Lsn(1));
+    let since = if begins_at_first { Lsn::NONE } else { oldest_state };
     let mut files = Vec::with_capacity(snapshots.len() + segments.len());
     for lsn in snapshots {
         let name = snapshot::file_name(lsn);
@@ -123,7 +125,7 @@ fn open_all<D: Disk>(reader: &Reader<D>, since: Since) -> Result<Opened<D>, Faul
         let bytes = if number == last { end } else { file_bytes };
         files.push(BackupFile { name, bytes, size: file_bytes, file });
     }
-    Ok(Opened { lsn, since: oldest_state, files })
+    Ok(Opened { lsn, since, files })
 }
 
 /// In which segment a record's frame is, and where it ends there.

@@ -15,6 +15,11 @@ pub enum Fault {
         /// What the system said.
         cause: io::Error,
     },
+    /// A folder that is to be made has something in it.
+    NotEmpty {
+        /// Which folder.
+        folder: String,
+    },
     /// Another process has it.
     InUse {
         /// Which folder.
@@ -89,7 +94,7 @@ impl Fault {
     pub fn exit_code(&self) -> u8 {
         match self {
             Fault::NoFolder { .. } | Fault::Beyond { .. } => 66,
-            Fault::InUse { .. } | Fault::Deposed { .. } => 73,
+            Fault::NotEmpty { .. } | Fault::InUse { .. } | Fault::Deposed { .. } => 73,
             Fault::Corrupt(_) | Fault::Newer { .. } | Fault::Foreign { .. } => 65,
             Fault::Io { .. } | Fault::Full => 74,
         }
@@ -102,6 +107,11 @@ impl fmt::Display for Fault {
             Fault::NoFolder { folder, cause } => write!(
                 f,
                 "cannot use the data folder {folder}: {cause}; make it, or give another with --data"
+            ),
+            Fault::NotEmpty { folder } => write!(
+                f,
+                "{folder} has something in it already, which is left alone; give a folder that is \
+                 empty or does not exist"
             ),
             Fault::InUse { folder } => write!(
                 f,

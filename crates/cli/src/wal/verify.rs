@@ -4,6 +4,7 @@ mod base;
 mod progress;
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -48,7 +49,7 @@ pub(super) struct Verify {
 pub(super) fn run(verify: &Verify, format: Format) -> Result<(), Failure> {
     let mut tries = 1;
     let outcome = loop {
-        match prove(verify) {
+        match prove(&verify.data.folder) {
             Err(Failure::InMotion) if tries < TRIES_MAX => tries += 1,
             outcome => break outcome,
         }
@@ -70,14 +71,13 @@ pub(super) fn run(verify: &Verify, format: Format) -> Result<(), Failure> {
 }
 
 /// What was proved.
-struct Proof {
+pub(super) struct Proof {
     summary: Summary,
-    hash: StateHash,
+    pub(super) hash: StateHash,
     notes: Vec<String>,
 }
 
-fn prove(verify: &Verify) -> Result<Proof, Failure> {
-    let folder = &verify.data.folder;
+pub(super) fn prove(folder: &Path) -> Result<Proof, Failure> {
     let Base { beginning, state, snapshots, notes: mut bad } = base::find(folder)?;
     let mut verifier = Verifier::new(state, snapshots);
     let inspection = walk(folder, beginning, |at| verifier.frame(at).map(ControlFlow::Continue));

@@ -1,5 +1,6 @@
 //! gRPC: one file per service. A method parses, asks, and shows; it decides nothing.
 
+mod backup;
 mod events;
 pub(crate) mod parse;
 pub(crate) mod parse_run;

@@ -3,14 +3,14 @@
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use prost::Message;
-use tenure_coordinator::{Answer, Ask, Query, RUN_STATES};
+use tenure_coordinator::{Answer, Ask, Query, RUN_STATES, Since};
 use tenure_core::state::StateName;
 use tenure_flow::Fault;
 use tenure_proto::v1;
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Request, Status};
 
-use super::{Door, Outcome, show_run, unexpected};
+use super::{Door, Outcome, backup, show_run, unexpected};
 use crate::limits::FAULTS_BYTES_MAX;
 use crate::problem::{Problem, RETRY_AFTER_MS};
 
@@ -96,6 +96,16 @@ pub(crate) fn as_grpc(answer: Result<Response, Problem>) -> Response {
 
 #[tonic::async_trait]
 impl v1::status_server::Status for Door {
+    type BackupStream = backup::Parts;
+
+    async fn backup(&self, request: Request<v1::BackupRequest>) -> Outcome<Self::BackupStream> {
+        let since = match request.into_inner().whole {
+            true => Since::Oldest,
+            false => Since::Snapshot,
+        };
+        Ok(tonic::Response::new(backup::begin(&self.app, since).await?))
+    }
+
     async fn get(&self, request: Request<v1::GetStatusRequest>) -> Outcome<v1::ServerStatus> {
         let Answer::Status(status) = self.ask(Ask::Query(Query::Status)).await? else {
             return unexpected();

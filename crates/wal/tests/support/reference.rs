@@ -77,6 +77,8 @@ pub(crate) fn file_of(fault: &Fault) -> &str {
         Fault::Corrupt(corruption) => &corruption.file,
         Fault::Newer { file, .. } | Fault::Foreign { file, .. } => file,
         Fault::NoFolder { .. }
+        | Fault::NotEmpty { .. }
+        | Fault::Beyond { .. }
         | Fault::InUse { .. }
         | Fault::Io { .. }
         | Fault::Deposed { .. }

@@ -1,0 +1,177 @@
+//! `tenure backup`: a copy of all that a running server has.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use tenure_sdk::wire::backup_part::Part;
+use tenure_sdk::wire::{BackupContents, BackupFile, BackupRequest};
+use tenure_sdk::{Client, Error};
+use tenure_wal::Fault;
+
+use crate::Format;
+use crate::client::Server;
+use crate::copying::Copying;
+use crate::failure::Failure;
+use crate::output::Lines;
+use crate::wal;
+
+/// What follows the name of a folder that is not whole yet.
+const PART: &str = ".part";
+
+const EXAMPLES: &str = "\
+The copy has all that was acknowledged when it began, and can be restored to any record since the
+older of the server's two snapshots (with --whole: since the oldest record that it still has). The
+server goes on meanwhile. At the end the copy is read back and proved, as by `tenure wal verify`; only
+then does the folder get its name. It is a data folder like any other, to be looked at with
+`tenure wal stat`; to serve from it, restore it first.
+
+Examples:
+  tenure backup ./backup-monday
+  tenure backup --whole ./everything
+  tenure restore ./backup-monday --data ./data";
+
+/// Copy all that a running server has into a folder.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Backup {
+    /// The folder to be made.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+
+    /// All records that the server still has, and not only those since its older snapshot.
+    #[arg(long)]
+    whole: bool,
+}
+
+pub(crate) fn run(backup: &Backup, server: &Server, format: Format) -> Result<(), Failure> {
+    check_free(&backup.folder)?;
+    let part = part_of(&backup.folder);
+    match fs::remove_dir_all(&part) {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(&part, cause)),
+        Ok(()) | Err(_) => {}
+    }
+    fs::create_dir(&part).map_err(|cause| failed(&part, cause))?;
+    let request = BackupRequest { whole: backup.whole };
+    let contents = server.with(|client| fetch(client, request, part.clone()))?;
+    let state_hash = wal::prove(&part)?;
+    sync(&part)?;
+    fs::rename(&part, &backup.folder).map_err(|cause| failed(&backup.folder, cause))?;
+    let parent = backup.folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+    sync(parent.unwrap_or(Path::new(".")))?;
+    let bytes: u64 = contents.files.iter().map(|file| file.bytes).sum();
+    let mut lines = Lines::new();
+    match format {
+        Format::Json => lines.print(json!({
+            "folder": backup.folder.display().to_string(),
+            "lsn": contents.lsn,
+            "since_lsn": contents.since_lsn,
+            "files": contents.files.len(),
+            "bytes": bytes,
+            "state_hash": state_hash.to_string(),
+        })),
+        Format::Table => {
+            let since = contents.since_lsn;
+            lines.print(format_args!("folder    {}", backup.folder.display()));
+            lines.print(format_args!("lsn       {} (restorable from {since} on)", contents.lsn));
+            lines.print(format_args!("bytes     {bytes} in {} files", contents.files.len()));
+            lines.print(format_args!("state     {state_hash}"));
+            lines.print("The backup is whole and sound.");
+        }
+    }
+    lines.finish();
+    Ok(())
+}
+
+/// Takes the files one after the other.
+async fn fetch(
+    client: Client,
+    request: BackupRequest,
+    part: PathBuf,
+) -> Result<BackupContents, Failure> {
+    let mut parts = client.back_up(request).await?;
+    let first = parts.message().await.map_err(Error::from)?;
+    let Some(Part::Contents(contents)) = first.and_then(|first| first.part) else {
+        return Err(cut());
+    };
+    let progress = Copying::new(contents.files.iter().map(|file| file.bytes).sum());
+    let mut done = 0;
+    for file in &contents.files {
+        let mut target = Target::create(&part, file)?;
+        while target.offset < file.bytes {
+            let piece = parts.message().await.map_err(Error::from)?;
+            let Some(Part::Bytes(bytes)) = piece.and_then(|piece| piece.part) else {
+                return Err(cut());
+            };
+            target.write(&bytes)?;
+            done += bytes.len() as u64;
+            progress.tell(done);
+        }
+        target.finish(file)?;
+    }
+    Ok(contents)
+}
+
+/// A file that is being written.
+struct Target {
+    path: PathBuf,
+    file: File,
+    offset: u64,
+}
+
+impl Target {
+    fn create(folder: &Path, file: &BackupFile) -> Result<Self, Failure> {
+        // A server is a stranger, too: only names in this folder will do.
+        let is_plain = !file.name.is_empty() && !file.name.contains(['/', '\0']);
+        if !is_plain || file.name.starts_with('.') {
+            let said = format!("the server sends a file with the name {:?}", file.name);
+            return Err(Error::unavailable(said).into());
+        }
+        let path = folder.join(&file.name);
+        let file = File::create_new(&path).map_err(|cause| failed(&path, cause))?;
+        Ok(Self { path, file, offset: 0 })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = self.file.write_all_at(bytes, self.offset);
+        written.map_err(|cause| failed(&self.path, cause))?;
+        self.offset += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn finish(self, file: &BackupFile) -> Result<(), Failure> {
+        let finished = self.file.set_len(file.size).and_then(|()| self.file.sync_all());
+        finished.map_err(|cause| failed(&self.path, cause))
+    }
+}
+
+fn cut() -> Failure {
+    Error::unavailable("the server ended the backup before it was whole; run it again").into()
+}
+
+fn check_free(folder: &Path) -> Result<(), Failure> {
+    match fs::read_dir(folder).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Fault::NotEmpty { folder: folder.display().to_string() }.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(folder, error)),
+    }
+}
+
+fn part_of(folder: &Path) -> PathBuf {
+    let mut name = folder.as_os_str().to_owned();
+    name.push(PART);
+    name.into()
+}
+
+fn sync(folder: &Path) -> Result<(), Failure> {
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|cause| failed(folder, cause))
+}
+
+fn failed(path: &Path, cause: io::Error) -> Failure {
+    Fault::NoFolder { folder: path.display().to_string(), cause }.into()
+}

@@ -1,0 +1,116 @@
+//! A folder put back from a copy. It is made beside the place where it is wanted, and gets its name
+//! only when all of it is there.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tenure_core::command::Command;
+use tenure_core::event::Record;
+use tenure_core::id::Lsn;
+use tenure_core::state::StateHash;
+use tenure_core::time::Now;
+use tenure_core::{Draft, Verdict, codec, decide};
+use tenure_wal::disk::read_only::ReadOnlyDisk;
+use tenure_wal::disk::real::RealDisk;
+use tenure_wal::{Batch, Claim, Fault, Options, Wal};
+
+use crate::embedded::Error;
+use crate::opening::fresh_seed;
+use crate::recover::{Recovery, recover};
+
+/// What follows the name of a folder that is being put back.
+const PART: &str = ".restoring";
+
+/// A folder that was put back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restoration {
+    /// The last record of the copy that is in it.
+    pub lsn: Lsn,
+    /// The hash of the state after that record.
+    pub state_hash: StateHash,
+    /// How many tasks there are.
+    pub tasks: u64,
+    /// Bytes that were copied.
+    pub bytes: u64,
+}
+
+/// Puts a copy into a folder that does not exist or is empty, up to a record or to its end. The
+/// copy stays as it is. Ids that were given after it was taken are never given again.
+pub fn restore(
+    from: &Path,
+    to: &Path,
+    until: Option<Lsn>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Restoration, Error> {
+    let source = ReadOnlyDisk::open(from)?;
+    check_free(to)?;
+    let part = part_of(to);
+    // What an earlier try has left.
+    match fs::remove_dir_all(&part) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(no_folder(&part, error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    let disk = RealDisk::open(&part).map_err(|cause| no_folder(&part, cause))?;
+    let entropy = u128::from(fresh_seed()) << 64 | u128::from(fresh_seed());
+    let until = until.map(|lsn| tenure_wal::Lsn(lsn.0));
+    let copied = tenure_wal::restore(&source, &disk, Options::new(entropy), until, progress)?;
+    let claim = Claim::new(&disk, Options::new(entropy))?;
+    let mut recovery = recover(claim, fresh_seed(), |_| {})?;
+    let facts = recovery.state.facts();
+    let restoration = Restoration {
+        lsn: Lsn(copied.lsn.0),
+        state_hash: facts.hash(),
+        tasks: facts.task_count(),
+        bytes: copied.bytes,
+    };
+    jump(&mut recovery)?;
+    drop(recovery);
+    fs::rename(&part, to).map_err(|cause| no_folder(to, cause))?;
+    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let synced = fs::File::open(parent).and_then(|folder| folder.sync_all());
+    synced.map_err(|cause| no_folder(parent, cause))?;
+    Ok(restoration)
+}
+
+/// Makes the next ids others than those that may have been given since the copy was taken.
+fn jump(recovery: &mut Recovery<Wal<RealDisk>>) -> Result<(), Error> {
+    let (state, wal) = (&recovery.state, &mut recovery.log);
+    let at = recovery.at.max(state.facts().last_at());
+    let now = Now { log: at, wall: at };
+    let verdict = decide(&mut Draft::new(state), &Command::SkipIds, now, 0);
+    let verdict = verdict.map_err(|rejection| Error::Refused(rejection.into()))?;
+    if let Verdict::Append(event, _) = verdict {
+        let mut batch = Batch::default();
+        let record = Record { lsn: state.last_lsn().next(), at, event };
+        batch.push(|out| codec::encode(&record, out));
+        wal.append(&mut batch, at.0)?;
+        wal.sync()?;
+    }
+    Ok(wal.close(at.0)?)
+}
+
+/// A folder that has anything in it is somebody's.
+fn check_free(folder: &Path) -> Result<(), Error> {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(Fault::NotEmpty { folder: folder.display().to_string() }.into()),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(no_folder(folder, error)),
+    }
+}
+
+fn part_of(folder: &Path) -> PathBuf {
+    let mut name = folder.as_os_str().to_owned();
+    name.push(PART);
+    name.into()
+}
+
+fn no_folder(folder: &Path, cause: io::Error) -> Error {
+    Fault::NoFolder { folder: folder.display().to_string(), cause }.into()
+}
