@@ -57,7 +57,7 @@ pub(crate) fn run(backup: &Backup, server: &Server, format: Format) -> Result<()
     fs::create_dir(&part).map_err(|cause| failed(&part, cause))?;
     let request = BackupRequest { whole: backup.whole };
     let contents = server.with(|client| fetch(client, request, part.clone()))?;
-    let state_hash = wal::prove(&part)?;
+    let state_hash = wal::proof(&part)?.hash();
     sync(&part)?;
     fs::rename(&part, &backup.folder).map_err(|cause| failed(&backup.folder, cause))?;
     let parent = backup.folder.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -8,6 +8,7 @@ mod client;
 mod completions;
 mod copying;
 mod dev;
+mod doctor;
 mod failure;
 mod moment;
 mod output;
@@ -48,6 +49,8 @@ Examples:
   tenure wal stat --data ./data                 what is in a log
   tenure wal dump --data ./data | head          its first records, one JSON object each
   tenure wal verify --data ./data               proof that it keeps every law
+  tenure backup ./backup                        a copy of a running server
+  tenure doctor --data ./data                   what is wrong with a data folder
   tenure workflow check review.yaml             all that is wrong with a definition
 
 Exit codes:
@@ -57,6 +60,7 @@ Exit codes:
   3   the server cannot be reached
   65  the log is corrupt or unsound, from a newer version or not this log's
   66  there is no such data folder
+  73  the folder is in use, or has something in it
   74  a read or a write failed";
 
 /// A durable task scheduler.
@@ -111,6 +115,8 @@ enum Verb {
     Backup(backup::Backup),
     /// Put a backup back into a new data folder.
     Restore(restore::Restore),
+    /// Say what is wrong with a data folder, in plain words.
+    Doctor(doctor::Doctor),
     /// Look into a log, without changing it.
     Wal(wal::Wal),
     /// Print what a shell needs to complete commands and flags.
@@ -152,6 +158,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Verb::Snapshot => snapshot::run(&cli.server, cli.output),
         Verb::Backup(backup) => backup::run(backup, &cli.server, cli.output),
         Verb::Restore(restore) => restore::run(restore, cli.output),
+        Verb::Doctor(doctor) => doctor::run(doctor, cli.output),
         Verb::Wal(wal) => wal::run(wal, cli.output),
         Verb::Completions(completions) => completions::run(completions),
         Verb::Workflow(workflow) => workflow::run(workflow, cli.output),

@@ -150,3 +150,40 @@ fn nothing_is_overwritten_and_nothing_half_done_is_left() {
     assert_eq!(damaged.status.code(), Some(65), "{said}");
     assert!(said.contains("corrupt") && !data.exists(), "{said}");
 }
+
+fn doctor(folder: &Path) -> (Option<i32>, Value) {
+    let ran = tenure(&["doctor", "--data", folder.to_str().unwrap(), "-o", "json"]);
+    (ran.status.code(), serde_json::from_slice(&ran.stdout).unwrap_or_default())
+}
+
+/// How the checks of one kind came out.
+fn looks(found: &Value, check: &str) -> Vec<String> {
+    let checks = found["checks"].as_array().unwrap().iter();
+    let of_kind = checks.filter(|finding| finding["check"] == check);
+    of_kind.map(|finding| finding["result"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_doctor_tells_well_from_ill() {
+    let mut server = Server::start("doctor");
+    (0..3).for_each(|_| submit(&server, 3));
+    let (code, found) = doctor(&server.folder);
+    assert_eq!((code, &found["well"]), (Some(0), &json!(true)), "{found}");
+    assert!(found.to_string().contains("a server is running on it"), "{found}");
+    let copy = folder("doctor-copy");
+    back_up(&server, &copy);
+    assert_eq!(doctor(&copy).1["well"], true);
+    server.kill();
+    std::fs::write(server.folder.join("notes.txt"), "mine").unwrap();
+    let (code, found) = doctor(&server.folder);
+    assert_eq!((code, looks(&found, "files")), (Some(0), vec!["note".to_owned()]), "{found}");
+    assert!(found.to_string().contains("notes.txt"), "{found}");
+    let segment = server.folder.join("segment-0000000000000001.wal");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[8_300] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let (code, found) = doctor(&server.folder);
+    assert_eq!((code, &found["well"]), (Some(65), &json!(false)), "{found}");
+    assert_eq!(looks(&found, "log"), ["bad"]);
+    assert_eq!(doctor(&folder("doctor-nowhere")).0, Some(66));
+}

@@ -10,6 +10,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use tenure_core::audit::{Audit, Summary, Violation};
 use tenure_core::codec;
+use tenure_core::id::Lsn;
 use tenure_core::state::{StateHash, StateName};
 use tenure_core::{State, apply, invariant};
 use tenure_wal::Located;
@@ -47,13 +48,7 @@ pub(super) struct Verify {
 }
 
 pub(super) fn run(verify: &Verify, format: Format) -> Result<(), Failure> {
-    let mut tries = 1;
-    let outcome = loop {
-        match prove(&verify.data.folder) {
-            Err(Failure::InMotion) if tries < TRIES_MAX => tries += 1,
-            outcome => break outcome,
-        }
-    };
+    let outcome = prove(&verify.data.folder);
     let folder = verify.data.folder.display().to_string();
     let mut lines = Lines::new();
     match (&outcome, format) {
@@ -71,13 +66,24 @@ pub(super) fn run(verify: &Verify, format: Format) -> Result<(), Failure> {
 }
 
 /// What was proved.
-pub(super) struct Proof {
+pub(crate) struct Proof {
     summary: Summary,
-    pub(super) hash: StateHash,
+    hash: StateHash,
     notes: Vec<String>,
 }
 
+/// Proves that a folder's log keeps every law.
 pub(super) fn prove(folder: &Path) -> Result<Proof, Failure> {
+    let mut tries = 1;
+    loop {
+        match prove_once(folder) {
+            Err(Failure::InMotion) if tries < TRIES_MAX => tries += 1,
+            outcome => return outcome,
+        }
+    }
+}
+
+fn prove_once(folder: &Path) -> Result<Proof, Failure> {
     let Base { beginning, state, snapshots, notes: mut bad } = base::find(folder)?;
     let mut verifier = Verifier::new(state, snapshots);
     let inspection = walk(folder, beginning, |at| verifier.frame(at).map(ControlFlow::Continue));
@@ -163,6 +169,21 @@ impl Verifier {
 }
 
 impl Proof {
+    /// What people should hear of, though the log is sound.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The hash of the state.
+    pub(crate) fn hash(&self) -> StateHash {
+        self.hash
+    }
+
+    /// The last record.
+    pub(crate) fn last_lsn(&self) -> Lsn {
+        Lsn(self.summary.after.0 + self.summary.records)
+    }
+
     fn json(&self, folder: &str) -> Value {
         let summary = &self.summary;
         let counts = |counts: &[(&'static str, u64)]| -> Map<String, Value> {
