@@ -1,5 +1,6 @@
 //! What all handlers share.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -7,11 +8,13 @@ use tenure_coordinator::{Answer, Ask, Tenure};
 use tokio::sync::watch;
 
 use crate::admit::Bodies;
+use crate::blobs::Blobs;
 use crate::grpc::Streams;
 use crate::limits::SUBSCRIBERS_MAX;
 use crate::lines::{Scribe, name_of};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
+use crate::publish::Store;
 use crate::turnstile::Turnstile;
 
 /// The engine, and what is counted around it.
@@ -24,6 +27,8 @@ pub(crate) struct App {
     pub(crate) scribe: Scribe,
     pub(crate) bodies: Bodies,
     pub(crate) turnstile: Turnstile,
+    pub(crate) blobs: Arc<Blobs>,
+    pub(crate) store: Arc<Store>,
     subscribers: AtomicUsize,
     stop: watch::Sender<bool>,
 }
@@ -47,7 +52,12 @@ impl Stopping {
 pub(crate) struct Subscription(std::sync::Arc<App>);
 
 impl App {
-    pub(crate) fn new(tenure: Tenure, scribe: Scribe) -> Self {
+    pub(crate) fn new(
+        tenure: Tenure,
+        scribe: Scribe,
+        blobs: Arc<Blobs>,
+        store: Arc<Store>,
+    ) -> Self {
         Self {
             tenure,
             started: Instant::now(),
@@ -56,6 +66,8 @@ impl App {
             scribe,
             bodies: Bodies::default(),
             turnstile: Turnstile::default(),
+            blobs,
+            store,
             subscribers: AtomicUsize::new(0),
             stop: watch::Sender::new(false),
         }

@@ -183,6 +183,7 @@ fn illegal_step(rejection: &Rejection) -> Option<Illegal> {
         | Rejection::RunOver { .. }
         | Rejection::SignalsFull { .. }
         | Rejection::InputInvalid { .. }
+        | Rejection::NoRunForArtifacts { .. }
         | Rejection::TooManyVersions { .. }
         | Rejection::TooManyWorkflows
         | Rejection::KeyConflict { .. }

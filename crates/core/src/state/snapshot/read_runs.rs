@@ -14,13 +14,13 @@ use super::run_items::{
 };
 use super::values::ValueReader;
 use crate::codec::{Malformed, Reader};
-use crate::event::{BranchOutcome, GroupState, TokenState};
+use crate::event::{ArtifactItem, BranchOutcome, Committed, GroupState, TokenState};
 use crate::id::{GroupId, RunId, TaskId, TokenId};
 use crate::state::dense::ColdRef;
 use crate::state::facts::Facts;
 use crate::state::run::{
-    Branch, BranchResult, Chunks, Group, KeptSignal, RareRun, Run, Scope, ScopeRef, Spawn,
-    StoredGroup, StoredRun, Token, Work, Workflow,
+    Branch, BranchResult, Chunks, CommittedArtifact, Group, KeptSignal, RareRun, Run, Scope,
+    ScopeRef, Spawn, Staged, StoredGroup, StoredRun, Token, Work, Workflow,
 };
 
 /// Adds a version of a workflow.
@@ -132,6 +132,8 @@ impl OpenRun {
             busy: 0,
             unstarted: 0,
             rare: None,
+            staged: item.staged,
+            artifacts: (!item.artifacts.is_empty()).then(|| committed(&item.artifacts)),
             last_lsn: item.last_lsn,
         };
         let tags = item.tags.iter();
@@ -311,11 +313,12 @@ impl OpenRun {
             return Err(Malformed::new("a branch is open and has no scope"));
         }
         let result = match &item.result {
-            Some(ResultItem { values, error }) => {
+            Some(ResultItem { values, error, artifacts }) => {
                 let values: Result<SmallVec<_>, _> =
                     values.iter().map(|item| self.values.optional(&item.value)).collect();
                 let (values, error) = (values?, self.values.optional(error)?);
-                Some(Arc::new(BranchResult { values, error }))
+                let artifacts = artifacts.iter().map(|it| staged(&it.artifact, it.token));
+                Some(Arc::new(BranchResult { values, error, artifacts: artifacts.collect() }))
             }
             None => None,
         };
@@ -463,6 +466,24 @@ fn less(awaited: &mut u32, what: &str) -> Result<(), Malformed> {
     Ok(())
 }
 
+fn staged(item: &ArtifactItem<'_>, token: TokenId) -> Arc<Staged> {
+    Arc::new(Staged {
+        name: item.name.to_shared(),
+        media_type: item.media_type.to_shared(),
+        bytes: item.bytes,
+        sha256: item.sha256,
+        token,
+    })
+}
+
+fn committed(items: &[Committed<'_>]) -> Arc<[CommittedArtifact]> {
+    let committed = items.iter().map(|it| CommittedArtifact {
+        name: it.name.to_shared(),
+        staged: staged(&it.artifact, it.token),
+    });
+    committed.collect()
+}
+
 fn scope_ref(group: GroupId, index: u32) -> Result<ScopeRef, Malformed> {
     let at = ScopeRef { group, index };
     match at.is_root() && index != 0 {
@@ -506,6 +527,7 @@ fn scope(
         written,
         nodes: item.nodes.clone(),
         is_arriving: item.is_arriving,
+        artifacts: item.artifacts.iter().map(|it| staged(&it.artifact, it.token)).collect(),
         ..Scope::default()
     })
 }
