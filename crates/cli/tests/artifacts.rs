@@ -5,6 +5,7 @@ mod server;
 
 use std::fs;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
@@ -211,6 +212,58 @@ fn a_start_sweeps_what_nobody_names_but_nothing_new() {
     assert!(blob(&server, LARGE).exists(), "it was just uploaded");
     assert_eq!(complete(&server, &json!([])).0, 200);
     wait_until("the publication", || are_published(&server, run, 1));
+}
+
+/// A worker that ends with the test.
+struct Worker(Child);
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn what_a_command_leaves_in_its_folder_is_handed_in() {
+    let server = Server::start("artifacts-exec");
+    let workflow = json!({
+        "workflow": "e",
+        "initial_node": "a",
+        "nodes": [{"ref": "a", "kind": "task", "task": {"queue": "q"}, "input_mapping": {"argv": "input.argv"}}],
+    });
+    assert_eq!(server.put("/v1/workflows/e", &workflow).0, 201);
+    let script = "mkdir $TENURE_ARTIFACTS/logs && echo one > $TENURE_ARTIFACTS/logs/a.log && echo 7";
+    let input = json!({"input": {"argv": ["sh", "-c", script]}});
+    let run = server.post("/v1/workflows/e/runs", &input).1["id"].as_u64().unwrap();
+    let at = format!("http://{}", server.address);
+    let worker = Command::new(env!("CARGO_BIN_EXE_tenure"))
+        .args(["worker", "exec", "--queue", "q", "--queue", "alone", "--server", &at])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let _worker = Worker(worker.unwrap());
+    wait_until("the publication", || are_published(&server, run, 1));
+    assert_eq!(server.text(&format!("/v1/runs/{run}/artifacts/logs/a.log")), "one\n");
+
+    // A task of no run has no such folder.
+    let task = json!({"queue": "alone", "payload": {"argv": ["sh", "-c", "echo \"[$TENURE_ARTIFACTS]\""]}});
+    let id = server.post("/v1/tasks", &task).1["id"].as_u64().unwrap();
+    let (_, task) = server.get(&format!("/v1/tasks/{id}?wait_ms=60000"));
+    assert_eq!((task["state"].as_str(), &task["output"]), (Some("COMPLETED"), &json!([])), "{task}");
+}
+
+#[test]
+fn artifacts_go_with_their_run() {
+    let server = Server::start_with("artifacts-forgotten", &["--retention", "1s"], &[]);
+    let run = begin(&server);
+    assert_eq!(complete(&server, &json!([{"name": "hello.txt", "data": "aGVsbG8="}])).0, 200);
+    age(&blob(&server, HELLO));
+    assert_eq!(complete(&server, &json!([])).0, 200);
+    wait_until("the end of the run's time", || server.get(&format!("/v1/runs/{run}")).0 == 404);
+    wait_until("the sweep", || !blob(&server, HELLO).exists());
+    let store = server.folder.join("artifacts").join(run.to_string());
+    wait_until("the end of what was published", || !store.exists());
 }
 
 #[test]

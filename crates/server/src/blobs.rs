@@ -177,9 +177,11 @@ impl Blobs {
 
     /// Opens a blob that should be so long.
     pub(crate) fn read(&self, sha256: Sha256, bytes: u64) -> Result<File, Lost> {
-        let file = File::open(self.path(sha256)).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Lost::Missing,
-            _ => Lost::Disk(error),
+        let file = File::open(self.path(sha256)).map_err(|error| {
+            match error.kind() == io::ErrorKind::NotFound {
+                true => Lost::Missing,
+                false => Lost::Disk(error),
+            }
         })?;
         match file.metadata().map_err(Lost::Disk)?.len() == bytes {
             true => Ok(file),

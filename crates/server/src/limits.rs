@@ -66,6 +66,8 @@ pub const BLOB_BYTES_MAX: u64 = 1 << 30;
 pub const BLOB_UPLOADS_MAX: usize = 64;
 /// How long an upload may be silent.
 pub const BLOB_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an upload may take.
+pub const BLOB_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// Bytes of a blob that are read or written at a time.
 pub const BLOB_PIECE_BYTES: usize = 256 << 10;
 /// How long a blob stays that nobody names: a completion may be about to.

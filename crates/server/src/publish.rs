@@ -103,14 +103,10 @@ enum Sweeps {
 
 impl Publisher {
     fn run(mut self) {
-        let Ok(Answer::Facts(facts)) = self.tenure.ask(Ask::Query(Query::Facts)).wait() else {
-            return;
-        };
-        let mut follower = self.tenure.follow(Position::after(facts.last_lsn()));
+        let mut follower = self.tenure.follow(Position::after(self.tenure.last_lsn()));
         if self.blobs.is_used() {
-            self.due.extend(facts.runs_with_artifacts());
+            self.look_at_all();
         }
-        drop(facts);
         loop {
             let blobs = Arc::clone(&self.blobs);
             let found = follower.next_record(

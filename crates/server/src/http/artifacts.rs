@@ -3,6 +3,7 @@
 
 use std::io::Read;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
@@ -20,7 +21,7 @@ use super::{all, ask, json, number, unexpected};
 use crate::admit::drain;
 use crate::app::App;
 use crate::blobs::{Lost, NotKept, Upload};
-use crate::limits::{BLOB_BYTES_MAX, BLOB_IDLE_TIMEOUT, BLOB_PIECE_BYTES};
+use crate::limits::{BLOB_BYTES_MAX, BLOB_IDLE_TIMEOUT, BLOB_PIECE_BYTES, BLOB_TIMEOUT};
 use crate::problem::Problem;
 use crate::wire::artifact::disk;
 
@@ -106,10 +107,10 @@ pub(super) async fn get(
 }
 
 async fn artifacts(app: &App, run: RunId) -> Result<Vec<ArtifactInfo>, Problem> {
-    match ask(app, Ask::Query(Query::Artifacts(run))).await? {
-        Answer::Artifacts(artifacts) => Ok(artifacts),
-        _ => unexpected(),
-    }
+    let Answer::Artifacts(artifacts) = ask(app, Ask::Query(Query::Artifacts(run))).await? else {
+        return unexpected();
+    };
+    Ok(artifacts)
 }
 
 /// The bytes of an artifact, once it is known that they are the right ones.
@@ -223,13 +224,17 @@ async fn take(
 
 /// Writes what comes, piece by piece.
 async fn receive(mut upload: Upload, body: &mut Body) -> Result<Upload, Problem> {
+    let begun = Instant::now();
     let mut piece = Vec::new();
     loop {
-        let frame = tokio::time::timeout(BLOB_IDLE_TIMEOUT, body.frame()).await;
+        let patience = BLOB_IDLE_TIMEOUT.min(BLOB_TIMEOUT.saturating_sub(begun.elapsed()));
+        let frame = tokio::time::timeout(patience, body.frame()).await;
         let frame = frame.map_err(|_| {
             let detail = format!(
-                "nothing came for {} s; nothing was kept: send the file again",
-                BLOB_IDLE_TIMEOUT.as_secs()
+                "an upload may be silent for {} s and take {} s; nothing was kept: send the file \
+                 again",
+                BLOB_IDLE_TIMEOUT.as_secs(),
+                BLOB_TIMEOUT.as_secs()
             );
             Problem::new("request_timeout", detail)
         })?;

@@ -131,10 +131,9 @@ fn keep_one(blobs: &Blobs, handed: Handed) -> Result<Artifact, Problem> {
 
 /// The disk said no while a blob was written.
 pub(crate) fn disk(error: &std::io::Error) -> Problem {
-    match error.kind() {
-        std::io::ErrorKind::StorageFull => {
-            Problem::new("disk_full", "there is no room for the file; make some, and send it again")
-        }
-        _ => Problem::new("unavailable", format!("the file could not be kept: {error}; try again")),
+    if error.kind() == std::io::ErrorKind::StorageFull {
+        let detail = "there is no room for the file; make some, and send it again";
+        return Problem::new("disk_full", detail);
     }
+    Problem::new("unavailable", format!("the file could not be kept: {error}; try again"))
 }
