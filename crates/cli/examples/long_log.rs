@@ -82,7 +82,11 @@ impl Writer {
                     self.now += 1;
                     self.play(&Command::Heartbeat(lease));
                 }
-                self.play(&Command::CompleteTask(CompleteTask { lease, output: payload }));
+                self.play(&Command::CompleteTask(CompleteTask {
+                    lease,
+                    output: payload,
+                    artifacts: Vec::new(),
+                }));
             }
         }
         if nth.is_multiple_of(100) {

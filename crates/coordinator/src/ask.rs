@@ -13,6 +13,7 @@ use tenure_core::id::{Lsn, RunId, TaskId, TokenId};
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::state::{Facts, QueueView, StateName};
 
+use crate::artifact_info::ArtifactInfo;
 use crate::info::{Explained, Grant, Status, TaskInfo, TaskPage};
 use crate::run_info::{RunInfo, RunPage, TokenPage, WorkflowInfo, WorkflowPage};
 use crate::snapshot::SnapshotInfo;
@@ -94,6 +95,8 @@ pub enum Query {
         /// At most so many.
         limit: usize,
     },
+    /// A run's artifacts.
+    Artifacts(RunId),
     /// A version of a workflow; the newest if none is given.
     Workflow {
         /// Its name.
@@ -197,6 +200,8 @@ pub enum Answer {
     Runs(RunPage),
     /// A run's tokens.
     Tokens(TokenPage),
+    /// A run's artifacts.
+    Artifacts(Vec<ArtifactInfo>),
     /// A version of a workflow.
     Workflow(Box<WorkflowInfo>),
     /// Workflows, by name.

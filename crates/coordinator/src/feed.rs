@@ -178,10 +178,31 @@ impl<R: ReadLog> Follower<R> {
         self.read(|_| true, visit)
     }
 
+    /// Hands over the records in the next frame whose bytes look as if they mattered.
+    pub fn next_record(
+        &mut self,
+        matters: impl Fn(&[u8]) -> bool,
+        mut visit: impl FnMut(&Record<'_>),
+    ) -> Result<Followed, Failure> {
+        self.read_each(matters, |record, _, _| visit(record))
+    }
+
     fn read(
         &mut self,
         matters: impl Fn(&[u8]) -> bool,
         mut visit: impl FnMut(&Record<'_>, &Told<'_>),
+    ) -> Result<Followed, Failure> {
+        self.read_each(matters, |record, lsn, after| {
+            for told in told(record).iter().filter(|told| after.is_before(told, lsn)) {
+                visit(record, told);
+            }
+        })
+    }
+
+    fn read_each(
+        &mut self,
+        matters: impl Fn(&[u8]) -> bool,
+        mut visit: impl FnMut(&Record<'_>, Lsn, Position),
     ) -> Result<Followed, Failure> {
         let wanted = self.after.wanted();
         let recent = {
@@ -242,7 +263,7 @@ fn hand_over<'b>(
     records: impl Iterator<Item = (tenure_wal::Lsn, &'b [u8])>,
     after: Position,
     matters: &impl Fn(&[u8]) -> bool,
-    visit: &mut impl FnMut(&Record<'_>, &Told<'_>),
+    visit: &mut impl FnMut(&Record<'_>, Lsn, Position),
 ) -> Result<Position, Failure> {
     let mut position = after;
     for (lsn, bytes) in records {
@@ -256,9 +277,7 @@ fn hand_over<'b>(
         }
         let decoded = codec::decode(bytes);
         let record = decoded.map_err(|malformed| Failure::Record { lsn, malformed })?;
-        for told in told(&record).iter().filter(|told| after.is_before(told, lsn)) {
-            visit(&record, told);
-        }
+        visit(&record, lsn, after);
     }
     Ok(position)
 }

@@ -31,6 +31,8 @@ pub struct Grant {
     pub tags: Vec<(Arc<str>, Arc<str>)>,
     /// When the lease ends unless it is extended.
     pub expires_at: Timestamp,
+    /// The run that the task belongs to, if it does.
+    pub run_id: Option<RunId>,
 }
 
 impl Grant {

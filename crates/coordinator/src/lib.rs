@@ -30,6 +30,7 @@
 //! Everything that a call returns is on disk. The process may be killed at any moment; whoever
 //! opens the folder next goes on where it ended.
 
+mod artifact_info;
 mod ask;
 mod clock;
 mod embedded;
@@ -60,6 +61,7 @@ mod wait;
 mod workers;
 mod workflows;
 
+pub use artifact_info::ArtifactInfo;
 pub use ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request, RunFilter, TaskFilter};
 pub use clock::{ClockJump, LogClock, Reading};
 pub use embedded::{Change, Error, Start, Tenure, Watch, new_task};

@@ -82,6 +82,7 @@ fn weight(outcome: &Outcome) -> usize {
         Answer::Tasks(page) => page.tasks.len(),
         Answer::Runs(page) => page.runs.len(),
         Answer::Tokens(page) => page.tokens.len(),
+        Answer::Artifacts(artifacts) => artifacts.len() / 4,
         Answer::Workflows(page) => page.workflows.len(),
         Answer::Queues(queues) => queues.len(),
         Answer::Workers(workers) => workers.len(),

@@ -270,6 +270,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             Query::Run(run_id) | Query::RunEnd { run_id, .. } => return self.run_info(*run_id),
             Query::Runs(filter) => Answer::Runs(self.runs(filter)),
             Query::Tokens { run_id, after, limit } => return self.tokens(*run_id, *after, *limit),
+            Query::Artifacts(run_id) => return self.artifacts(*run_id),
             Query::Workflow { name, version } => return self.workflow(name, *version),
             Query::Workflows { after, limit } => {
                 Answer::Workflows(self.workflows(after.as_ref(), *limit))
@@ -387,6 +388,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             payload: task.shared_payload(),
             tags: task.tags().to_vec(),
             expires_at: lease.expires_at,
+            run_id: task.run().map(|(run_id, _)| run_id),
         }
     }
 }

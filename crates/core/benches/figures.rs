@@ -152,7 +152,11 @@ impl Commands {
             })
         };
         let nobody = LeaseRef { task_id: TaskId(0), lease_id: LeaseId(0) };
-        let complete = Command::CompleteTask(CompleteTask { lease: nobody, output: output() });
+        let complete = Command::CompleteTask(CompleteTask {
+            lease: nobody,
+            output: output(),
+            artifacts: Vec::new(),
+        });
         Self {
             submit: submit(1),
             submit_many: submit(batch),
@@ -170,7 +174,11 @@ impl Commands {
     }
 
     fn complete_many(leases: &[LeaseRef]) -> Command {
-        let complete = |lease: &LeaseRef| CompleteTask { lease: *lease, output: output() };
+        let complete = |lease: &LeaseRef| CompleteTask {
+            lease: *lease,
+            output: output(),
+            artifacts: Vec::new(),
+        };
         let completes = leases.iter().map(complete).collect();
         Command::ReportTasks(ReportTasks { completes, ..ReportTasks::default() })
     }

@@ -102,7 +102,11 @@ impl Engine {
                 return completed;
             }
             for lease in leases {
-                self.run(&Command::CompleteTask(CompleteTask { lease, output: output.clone() }));
+                self.run(&Command::CompleteTask(CompleteTask {
+                    lease,
+                    output: output.clone(),
+                    artifacts: Vec::new(),
+                }));
                 completed += 1;
             }
         }

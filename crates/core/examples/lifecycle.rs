@@ -40,10 +40,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     story.tell("Worker ben gets it, while anna wakes up and reports. She is too late.");
     story.play(&lease("ben")?);
-    story.play(&Command::CompleteTask(CompleteTask { lease: first, output: sent.clone() }));
+    story.play(&Command::CompleteTask(CompleteTask {
+        lease: first,
+        output: sent.clone(),
+        artifacts: Vec::new(),
+    }));
 
     story.tell("Ben does it. His answer gets lost, so he says it again, and hears the same.");
-    let done = Command::CompleteTask(CompleteTask { lease: second, output: sent });
+    let done =
+        Command::CompleteTask(CompleteTask { lease: second, output: sent, artifacts: Vec::new() });
     story.play(&done);
     story.play(&done);
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tenure_flow::{Definition, Value};
 
+use crate::artifact::Artifact;
 use crate::event::{IdsSkipped, QueueSettings, RunState};
 use crate::id::{LeaseId, RunId, TaskId, TokenId};
 use crate::limits::{
@@ -163,6 +164,8 @@ pub struct CompleteTask {
     pub lease: LeaseRef,
     /// What came out.
     pub output: Payload,
+    /// Files that came out; only for tasks of a run.
+    pub artifacts: Vec<Artifact>,
 }
 
 /// A failed attempt.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tenure_flow::Value;
 
 use crate::event::{
-    BranchValue, Decision, Dispatched, Event, Json, MergeInto, NewToken, Record, Report, RunBegun,
-    Spawned, Step, TimerFired, TokenUpdate,
+    ArtifactItem, BranchValue, Decision, Dispatched, Event, Json, MergeInto, NewToken, Record,
+    Report, RunBegun, Spawned, Step, TimerFired, TokenUpdate,
 };
 use crate::id::{Lsn, RunId};
 use crate::name::Text;
@@ -233,13 +233,37 @@ fn said(step: &Step<'_>) -> Vec<Entry> {
         }
         Step::FinishRun(step) => {
             let state = named("state", step.state.as_str());
-            let rest = [json("output", &step.output), json("error", &step.error)];
+            let artifacts = (!step.artifacts.is_empty()).then(|| {
+                list("artifacts", &step.artifacts, |it| {
+                    let mut entries = artifact(&it.artifact);
+                    entries[0] = named("name", it.name.as_str());
+                    object(entries)
+                })
+            });
+            let rest = [json("output", &step.output), json("error", &step.error), artifacts];
             std::iter::once(state).chain(rest.into_iter().flatten()).collect()
         }
+        Step::StageArtifact(step) => {
+            let token = number("token", step.token.0.into());
+            std::iter::once(token).chain(artifact(&step.artifact)).collect()
+        }
+        Step::PromoteArtifacts(step) => vec![
+            number("group", step.group.0.into()),
+            list("branches", &step.branches, |index| Value::uint((*index).into())),
+        ],
         Step::TakeSignal(step) => {
             vec![number("token", step.token.0.into()), number("signal", step.signal.into())]
         }
     }
+}
+
+fn artifact(item: &ArtifactItem<'_>) -> Vec<Entry> {
+    vec![
+        named("name", item.name.as_str()),
+        named("media_type", item.media_type.as_str()),
+        number("bytes", item.bytes),
+        named("sha256", &item.sha256.to_string()),
+    ]
 }
 
 fn new_token(new: &NewToken<'_>) -> Value {

@@ -11,6 +11,7 @@
 //! same records always give the same state, live and on replay.
 
 mod apply;
+pub mod artifact;
 pub mod audit;
 pub mod codec;
 pub mod command;

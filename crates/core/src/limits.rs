@@ -21,6 +21,16 @@ pub const SIGNALS_KEPT_MAX: usize = 1_000;
 pub const SIGNAL_IDS_MAX: usize = 10_000;
 /// Bytes of a signal's id and of its correlation.
 pub const SIGNAL_TEXT_BYTES_MAX: usize = 256;
+/// Artifacts of one completion.
+pub const ARTIFACTS_MAX: usize = 100;
+/// Artifacts that a run may be handed, those included that are dropped (`LIMIT_ARTIFACTS`).
+pub const ARTIFACTS_PER_RUN_MAX: usize = 10_000;
+/// Bytes of an artifact's name.
+pub const ARTIFACT_NAME_BYTES_MAX: usize = 200;
+/// Folders in an artifact's name, and the file.
+pub const ARTIFACT_LEVELS_MAX: usize = 16;
+/// Bytes of an artifact's media type.
+pub const MEDIA_TYPE_BYTES_MAX: usize = 128;
 /// Versions of one workflow.
 pub const WORKFLOW_VERSIONS_MAX: u32 = 10_000;
 /// Workflows that exist at a time.

@@ -112,6 +112,11 @@ pub enum Rejection {
         /// Its run.
         run_id: RunId,
     },
+    /// The task belongs to no run, which could keep its artifacts.
+    NoRunForArtifacts {
+        /// The task.
+        task_id: TaskId,
+    },
     /// The run keeps as many signals as it may.
     SignalsFull {
         /// The run.
@@ -153,7 +158,9 @@ impl Rejection {
             | Rejection::RunOver { .. }
             | Rejection::TaskOfRun { .. } => "conflict",
             Rejection::SignalsFull { .. } => "overloaded",
-            Rejection::InputInvalid { .. } => "invalid_request",
+            Rejection::InputInvalid { .. } | Rejection::NoRunForArtifacts { .. } => {
+                "invalid_request"
+            }
             Rejection::TooManyVersions { .. } | Rejection::TooManyWorkflows => "too_many_workflows",
             Rejection::TooManyQueues { .. } => "too_many_queues",
             Rejection::IdsExhausted { .. } => "ids_exhausted",
@@ -230,6 +237,11 @@ impl fmt::Display for Rejection {
                 f,
                 "task {task_id} belongs to run {run_id}, which has gone on without it; start a new \
                  run"
+            ),
+            Rejection::NoRunForArtifacts { task_id } => write!(
+                f,
+                "task {task_id} belongs to no run, and only runs keep artifacts; complete it without \
+                 `artifacts`, and put what must be kept into `output` or elsewhere"
             ),
             Rejection::SignalsFull { run_id } => write!(
                 f,

@@ -241,7 +241,9 @@ impl<'a> Teller<'a> {
                 | Step::MergeBranches(_)
                 | Step::DropBranches(_)
                 | Step::SetTimer(_)
-                | Step::TakeSignal(_) => {}
+                | Step::TakeSignal(_)
+                | Step::StageArtifact(_)
+                | Step::PromoteArtifacts(_) => {}
             }
         }
     }

@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
+#[path = "runs/artifacts.rs"]
+mod artifacts;
 #[path = "runs/codes.rs"]
 mod codes;
 #[path = "runs/fan_in.rs"]

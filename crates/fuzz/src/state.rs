@@ -104,7 +104,10 @@ fn sound() -> &'static [u8] {
         let leases = leases(&mut state);
         for lease in leases.into_iter().skip(1) {
             let output = Payload::parse("output", b"{\"n\":1}".to_vec()).expect("it is short");
-            play(&mut state, &Command::CompleteTask(CompleteTask { lease, output }));
+            play(
+                &mut state,
+                &Command::CompleteTask(CompleteTask { lease, output, artifacts: Vec::new() }),
+            );
         }
         for name in ["s", "s"] {
             let signal = SignalRun {

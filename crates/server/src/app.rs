@@ -8,11 +8,13 @@ use tenure_coordinator::{Answer, Ask, Tenure};
 use tokio::sync::{Semaphore, watch};
 
 use crate::admit::Bodies;
+use crate::blobs::Blobs;
 use crate::grpc::Streams;
 use crate::limits::{BACKUPS_MAX, SUBSCRIBERS_MAX};
 use crate::lines::{Scribe, name_of};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
+use crate::publish::Store;
 use crate::turnstile::Turnstile;
 
 /// The engine, and what is counted around it.
@@ -27,6 +29,8 @@ pub(crate) struct App {
     pub(crate) turnstile: Turnstile,
     /// Places for copies in the making.
     pub(crate) backups: Arc<Semaphore>,
+    pub(crate) blobs: Arc<Blobs>,
+    pub(crate) store: Arc<Store>,
     subscribers: AtomicUsize,
     stop: watch::Sender<bool>,
 }
@@ -50,7 +54,12 @@ impl Stopping {
 pub(crate) struct Subscription(std::sync::Arc<App>);
 
 impl App {
-    pub(crate) fn new(tenure: Tenure, scribe: Scribe) -> Self {
+    pub(crate) fn new(
+        tenure: Tenure,
+        scribe: Scribe,
+        blobs: Arc<Blobs>,
+        store: Arc<Store>,
+    ) -> Self {
         Self {
             tenure,
             started: Instant::now(),
@@ -60,6 +69,8 @@ impl App {
             bodies: Bodies::default(),
             turnstile: Turnstile::default(),
             backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
+            blobs,
+            store,
             subscribers: AtomicUsize::new(0),
             stop: watch::Sender::new(false),
         }

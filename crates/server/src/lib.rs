@@ -3,6 +3,7 @@
 
 mod admit;
 mod app;
+mod blobs;
 mod explain;
 mod follow;
 mod grpc;
@@ -14,6 +15,7 @@ mod lines;
 mod listen;
 mod metrics;
 pub mod problem;
+mod publish;
 mod turnstile;
 mod wire;
 
@@ -33,9 +35,11 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::app::App;
+use crate::blobs::Blobs;
 use crate::guard::{Guard, Guarded, guard};
 use crate::limits::{ENGINE_STOP_TIMEOUT, STOP_TIMEOUT};
 use crate::lines::Scribe;
+use crate::publish::Store;
 
 /// What a server needs to know.
 #[derive(Clone, Debug)]
@@ -159,7 +163,11 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
     news(News::Started(tenure.start()));
     let follower = tenure.follow(Position::after(tenure.last_lsn()));
     let scribe = Scribe::start(options.lines, follower).map_err(Failure::Runtime)?;
-    let app = Arc::new(App::new(tenure.clone(), scribe));
+    let blobs = Arc::new(Blobs::open(&options.data).map_err(Failure::Runtime)?);
+    let store = Arc::new(Store::new(&options.data));
+    publish::start(tenure.clone(), Arc::clone(&blobs), Arc::clone(&store))
+        .map_err(Failure::Runtime)?;
+    let app = Arc::new(App::new(tenure.clone(), scribe, blobs, store));
     let guarded = Guarded {
         app: Arc::clone(&app),
         guard: Guard { api_key: options.api_key.as_deref().map(Arc::from), is_loopback },

@@ -60,6 +60,18 @@ pub const DISCONNECT_GRACE_MS_MAX: u64 = 60_000;
 pub const LOG_LINES_PER_S: usize = 1_000;
 /// Refusals that wait to be written; beyond that they are counted.
 pub const LOG_LINES_WAITING_MAX: usize = 1_024;
+/// Bytes of a blob: a file that is uploaded before a completion names it.
+pub const BLOB_BYTES_MAX: u64 = 1 << 30;
+/// Blobs that are uploaded at a time.
+pub const BLOB_UPLOADS_MAX: usize = 64;
+/// How long an upload may be silent.
+pub const BLOB_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an upload may take.
+pub const BLOB_TIMEOUT: Duration = Duration::from_secs(3_600);
+/// Bytes of a blob that are read or written at a time.
+pub const BLOB_PIECE_BYTES: usize = 256 << 10;
+/// How long a blob stays that nobody names: a completion may be about to.
+pub const BLOB_GRACE: Duration = Duration::from_secs(3_600);
 /// How long an orderly stop waits for requests under way.
 pub const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the log may take to end after that.

@@ -187,6 +187,7 @@ fn illegal_step(rejection: &Rejection) -> Option<Illegal> {
         | Rejection::SignalUnknown { .. }
         | Rejection::SignalsFull { .. }
         | Rejection::InputInvalid { .. }
+        | Rejection::NoRunForArtifacts { .. }
         | Rejection::TooManyVersions { .. }
         | Rejection::TooManyWorkflows
         | Rejection::KeyConflict { .. }

@@ -116,6 +116,7 @@ pub fn status_of(code: &str) -> StatusCode {
         "bad_host" => StatusCode::MISDIRECTED_REQUEST,
         "overloaded" | "too_many_queues" | "too_many_workflows" => StatusCode::TOO_MANY_REQUESTS,
         "unavailable" => StatusCode::SERVICE_UNAVAILABLE,
+        "artifact_lost" => StatusCode::INTERNAL_SERVER_ERROR,
         "disk_full" => StatusCode::INSUFFICIENT_STORAGE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }

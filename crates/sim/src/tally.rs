@@ -207,6 +207,7 @@ pub(crate) fn ask_name(ask: &Ask) -> &'static str {
             Query::RunEnd { .. } => "RunEnd",
             Query::Runs(_) => "Runs",
             Query::Tokens { .. } => "Tokens",
+            Query::Artifacts(_) => "Artifacts",
             Query::Workflow { .. } => "Workflow",
             Query::Workflows { .. } => "Workflows",
             Query::Queue(_) => "Queue",

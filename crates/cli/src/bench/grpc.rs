@@ -151,6 +151,7 @@ impl Stream {
             task_id: lease.task_id,
             lease_id: lease.lease_id,
             output: b"1".to_vec(),
+            artifacts: Vec::new(),
         };
         let completes = leases.into_iter().map(complete).collect();
         self.sequence += 1;

@@ -51,6 +51,7 @@ async fn a_run_goes_from_its_definition_to_its_end() {
         task_id: leases[0].task_id,
         lease_id: leases[0].lease_id,
         output: br#"{"n":42}"#.to_vec(),
+        artifacts: Vec::new(),
     };
     client.workers().complete(done).await.unwrap();
     let waiting = client.run(1).await.unwrap();

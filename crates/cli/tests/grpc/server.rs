@@ -147,6 +147,7 @@ pub(crate) fn completes(sequence: u64, leases: &[v1::Lease]) -> v1::Reports {
         task_id: lease.task_id,
         lease_id: lease.lease_id,
         output: lease.payload.to_vec(),
+        artifacts: Vec::new(),
     };
     v1::Reports { sequence, completes: leases.iter().map(complete).collect(), ..Default::default() }
 }

@@ -99,6 +99,7 @@ async fn work_is_leased_and_reported_on() {
         task_id: lease.task_id,
         lease_id: lease.lease_id,
         output: output.to_vec(),
+        artifacts: Vec::new(),
     };
     let fail = |lease: &v1::LeaseRef| v1::FailReport {
         task_id: lease.task_id,
@@ -209,7 +210,12 @@ async fn a_refusal_has_its_code_and_a_sentence() {
 }
 
 fn done(lease: &v1::Lease) -> v1::CompleteReport {
-    v1::CompleteReport { task_id: lease.task_id, lease_id: lease.lease_id, output: Vec::new() }
+    v1::CompleteReport {
+        task_id: lease.task_id,
+        lease_id: lease.lease_id,
+        output: Vec::new(),
+        artifacts: Vec::new(),
+    }
 }
 
 #[tokio::test]

@@ -171,8 +171,16 @@ impl Story {
         story.clock_ms += 30_000;
         story.play(&Command::ExpireLeases);
         story.lease("ben");
-        story.play(&Command::CompleteTask(CompleteTask { lease: first, output: sent.clone() }));
-        story.play(&Command::CompleteTask(CompleteTask { lease: second, output: sent }));
+        story.play(&Command::CompleteTask(CompleteTask {
+            lease: first,
+            output: sent.clone(),
+            artifacts: Vec::new(),
+        }));
+        story.play(&Command::CompleteTask(CompleteTask {
+            lease: second,
+            output: sent,
+            artifacts: Vec::new(),
+        }));
         story.wal.mark(story.clock_ms).unwrap();
         story.end(folder)
     }

@@ -49,7 +49,7 @@ impl Asks {
 
     fn complete(lease: LeaseRef) -> Ask {
         let output = Payload::parse("output", b"null".to_vec()).expect("it is small");
-        Ask::Command(Command::CompleteTask(CompleteTask { lease, output }))
+        Ask::Command(Command::CompleteTask(CompleteTask { lease, output, artifacts: Vec::new() }))
     }
 }
 

@@ -61,7 +61,7 @@ fn fill(data: &std::path::Path) {
         let completes: Vec<_> = leases
             .into_iter()
             .map(|lease| {
-                let complete = CompleteTask { lease, output: output() };
+                let complete = CompleteTask { lease, output: output(), artifacts: Vec::new() };
                 tenure.ask(Ask::Command(Command::CompleteTask(complete)))
             })
             .collect();

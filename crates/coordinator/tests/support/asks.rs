@@ -65,7 +65,7 @@ pub(crate) fn lease_ref(task: u64, lease: u64) -> LeaseRef {
 
 pub(crate) fn complete(lease: LeaseRef) -> Ask {
     let output = Payload::parse("output", b"1".to_vec()).unwrap();
-    Ask::Command(Command::CompleteTask(CompleteTask { lease, output }))
+    Ask::Command(Command::CompleteTask(CompleteTask { lease, output, artifacts: Vec::new() }))
 }
 
 pub(crate) fn fail(lease: LeaseRef) -> Ask {

@@ -8,7 +8,7 @@ use tenure_flow::value::Path;
 use super::run;
 use crate::event::{
     BranchOutcome, CreateFanInToken, DropBranches, GroupState, MergeBranches, OpenGroup,
-    SettleBranch, TokenState,
+    PromoteArtifacts, SettleBranch, TokenState,
 };
 use crate::id::{GroupId, RunId, TokenId};
 use crate::state::{Branch, BranchResult, Group, Runs, Scope, ScopeRef, Spawn, Token, Work};
@@ -116,13 +116,18 @@ pub(super) fn settle(to: &mut impl Runs, run: RunId, step: &SettleBranch) {
     for index in step.index..step.index + in_slots {
         let at = ScopeRef { group: step.group, index };
         let scope = to.branch(run, at).and_then(|branch| branch.scope.clone());
-        let result = (is_open && (!step.values.is_empty() || step.error.is_some())).then(|| {
+        // What a branch has staged goes on only if it came to the join, or to its end without one.
+        let counts = matches!(step.outcome, BranchOutcome::Arrived | BranchOutcome::Ended);
+        let artifacts = scope.as_ref().filter(|_| counts && is_open);
+        let artifacts = artifacts.map(|scope| scope.artifacts.clone()).unwrap_or_default();
+        let has_any = !step.values.is_empty() || step.error.is_some() || !artifacts.is_empty();
+        let result = (is_open && has_any).then(|| {
             let values = step.values.iter().map(|given| match given.is_output {
                 true => scope.as_ref().and_then(|scope| scope.branch_output().cloned()),
                 false => given.value.as_ref().map(|value| value.0.clone()),
             });
             let error = step.error.as_ref().map(|error| error.0.clone());
-            Arc::new(BranchResult { values: values.collect(), error })
+            Arc::new(BranchResult { values: values.collect(), error, artifacts })
         });
         to.change_branch(run, at, |branch| {
             branch.outcome = step.outcome;
@@ -144,6 +149,17 @@ pub(super) fn settle(to: &mut impl Runs, run: RunId, step: &SettleBranch) {
     });
     to.change_run(run, |run| run.unstarted -= u64::from(step.count - in_slots));
     forget_if_over(to, run, step.group);
+}
+
+/// What branches have staged goes to the scope around them.
+pub(super) fn promote_artifacts(to: &mut impl Runs, run: RunId, step: &PromoteArtifacts) {
+    let at = to.group(run, step.group).expect("branches belong to a group").scope;
+    for index in &step.branches {
+        let branch = to.branch(run, ScopeRef { group: step.group, index: *index });
+        let result = branch.and_then(|branch| branch.result.clone());
+        let result = result.expect("a branch that is promoted has left something");
+        to.change_scope(run, at, |scope| scope.artifacts.extend(result.artifacts.iter().cloned()));
+    }
 }
 
 fn counted(group: &mut Group, outcome: BranchOutcome) -> &mut u32 {

@@ -9,13 +9,14 @@ use tenure_flow::{Definition, Value};
 
 use super::{Stamp, group, task};
 use crate::event::{
-    ApplyNodeOutput, CancelTokens, Decision, Dispatched, FinishRun, NewToken, RunBegun, RunState,
-    SetContext, SetTimer, SignalReceived, StartChild, Step, TakeSignal, TimerKind, TokenState,
-    WorkflowRegistered,
+    ApplyNodeOutput, ArtifactItem, CancelTokens, Decision, Dispatched, FinishRun, NewToken,
+    RunBegun, RunState, SetContext, SetTimer, SignalReceived, StageArtifact, StartChild, Step,
+    TakeSignal, TimerKind, TokenState, WorkflowRegistered,
 };
 use crate::id::{GroupId, RunId, TokenId};
 use crate::state::{
-    KeptKey, KeptSignal, RareRun, Run, Runs, Scope, ScopeRef, Token, Work, Workflow,
+    CommittedArtifact, KeptKey, KeptSignal, RareRun, Run, Runs, Scope, ScopeRef, Staged, Token,
+    Work, Workflow,
 };
 use crate::time::Timestamp;
 
@@ -93,6 +94,8 @@ pub(crate) fn begun(to: &mut impl Runs, stamp: Stamp, item: &RunBegun<'_>) {
             busy: 0,
             unstarted: 0,
             rare: (rare != RareRun::default()).then(|| Arc::new(rare)),
+            staged: 0,
+            artifacts: None,
             last_lsn: stamp.lsn,
         },
     );
@@ -143,6 +146,8 @@ pub(crate) fn decide(to: &mut impl Runs, stamp: Stamp, decision: &Decision<'_>, 
         Step::SetTimer(step) => set_timer(to, run, step),
         Step::StartChild(step) => start_child(to, stamp, run, step),
         Step::FinishRun(step) => finish(to, stamp, run, step),
+        Step::StageArtifact(step) => stage(to, run, step),
+        Step::PromoteArtifacts(step) => group::promote_artifacts(to, run, step),
         Step::TakeSignal(TakeSignal { signal, .. }) => to.change_run(run, |run| {
             let rare = Arc::make_mut(run.rare.get_or_insert_default());
             rare.signals.retain(|kept| kept.number != *signal);
@@ -329,8 +334,31 @@ fn start_child(to: &mut impl Runs, stamp: Stamp, run: RunId, step: &StartChild<'
     });
 }
 
-fn finish(to: &mut impl Runs, stamp: Stamp, run: RunId, step: &FinishRun) {
+fn stage(to: &mut impl Runs, run: RunId, step: &StageArtifact<'_>) {
+    let at = to.token(run, step.token).expect("a decision names tokens that exist").scope;
+    let staged = Arc::new(staged(&step.artifact, step.token));
+    to.change_scope(run, at, |scope| scope.artifacts.push(staged));
+    to.change_run(run, |run| run.staged += 1);
+}
+
+fn staged(item: &ArtifactItem<'_>, token: TokenId) -> Staged {
+    Staged {
+        name: item.name.to_shared(),
+        media_type: item.media_type.to_shared(),
+        bytes: item.bytes,
+        sha256: item.sha256,
+        token,
+    }
+}
+
+fn finish(to: &mut impl Runs, stamp: Stamp, run: RunId, step: &FinishRun<'_>) {
+    let artifacts = step.artifacts.iter().map(|it| CommittedArtifact {
+        name: it.name.to_shared(),
+        staged: Arc::new(staged(&it.artifact, it.token)),
+    });
+    let artifacts = (!step.artifacts.is_empty()).then(|| artifacts.collect());
     to.change_run(run, |run| {
+        run.artifacts = artifacts;
         run.state = step.state;
         run.finished_at = stamp.at;
         run.output = step.output.as_ref().map(|output| output.0.clone());

@@ -253,6 +253,14 @@ impl Audit {
             }
             Step::ApplyNodeOutput(step) => is_live(id, run, step.token),
             Step::TakeSignal(step) => is_live(id, run, step.token),
+            Step::StageArtifact(step) => is_live(id, run, step.token),
+            Step::PromoteArtifacts(step) => {
+                let group = group(id, run, step.group)?;
+                let is_its = step.branches.iter().all(|index| *index < group.total);
+                hold(Law::GroupsCloseOnce, group.is_open && is_its, || {
+                    format!("group {} of run {id} promotes what is not its", step.group)
+                })
+            }
             Step::SetTimer(step) => match step.token.is_some() {
                 true => is_live(id, run, step.token),
                 false => group(id, run, step.group).map(|_| ()),

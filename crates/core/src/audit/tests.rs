@@ -78,7 +78,11 @@ fn of(task: u64, lease: u64) -> LeaseRef {
 }
 
 fn complete(task: u64, lease: u64) -> Command {
-    Command::CompleteTask(CompleteTask { lease: of(task, lease), output: Payload::default() })
+    Command::CompleteTask(CompleteTask {
+        lease: of(task, lease),
+        output: Payload::default(),
+        artifacts: Vec::new(),
+    })
 }
 
 fn fail(task: u64, lease: u64) -> Command {

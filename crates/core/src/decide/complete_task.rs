@@ -5,6 +5,7 @@ use super::{Ruling, about, stamp};
 use crate::apply;
 use crate::command::{Accepted, CompleteTask};
 use crate::event::{Report, TaskCompleted};
+use crate::rejection::Rejection;
 use crate::state::{Draft, LeaseEnd, StateName};
 use crate::time::Now;
 use crate::workflow::{self, TaskEnd};
@@ -13,6 +14,9 @@ pub(super) fn rule<'c>(draft: &mut Draft<'_>, command: &'c CompleteTask, now: No
     let lease = command.lease;
     let task_id = lease.task_id;
     match standing::look(draft, lease, now) {
+        Ok(Standing::Holds { task, .. }) if !task.in_run && !command.artifacts.is_empty() => {
+            Ruling { task_id, item: None, result: Err(Rejection::NoRunForArtifacts { task_id }) }
+        }
         Ok(Standing::Holds { task, .. }) => {
             let mut item = TaskCompleted {
                 about: about(draft, task_id, &task),
@@ -23,7 +27,7 @@ pub(super) fn rule<'c>(draft: &mut Draft<'_>, command: &'c CompleteTask, now: No
             };
             apply::task::completed(draft, stamp(draft, now), &item);
             if task.in_run {
-                let end = TaskEnd::Completed(item.output);
+                let end = TaskEnd::Completed(item.output, &command.artifacts);
                 item.cascade = workflow::task_ended(draft, now, task_id, end);
             }
             let result = Ok(Accepted::now(StateName::Completed));

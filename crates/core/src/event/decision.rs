@@ -7,6 +7,7 @@ use super::names::{
     BranchOutcome, GroupState, MergeConflict, MergeMissing, MergeMode, MergeStrategy, RunState,
     TimerKind, TokenState,
 };
+use crate::artifact::Sha256;
 use crate::codec::Field;
 use crate::codec::{Malformed, Message, Reader, Wire, message, one_of};
 use crate::id::{GroupId, LeaseId, Lsn, RunId, TaskId, TokenId};
@@ -52,8 +53,7 @@ impl<'a> Message<'a> for Decision<'a> {
 }
 
 one_of! {
-    /// What can be decided. (16 is for clearing a timer, which goes with its owner today; 18 is for
-    /// artifacts.)
+    /// What can be decided. (16 is for clearing a timer, which goes with its owner today.)
     pub enum Step<'a> {
         /// Tokens begin.
         3 => CreateTokens(CreateTokens<'a>),
@@ -84,9 +84,13 @@ one_of! {
         /// A run of another workflow begins.
         17 => StartChild(StartChild<'a>),
         /// The run is over.
-        19 => FinishRun(FinishRun),
+        19 => FinishRun(FinishRun<'a>),
         /// A signal that was kept is given to a token.
         20 => TakeSignal(TakeSignal),
+        /// A completion handed in a file; it is staged in the scope of its token.
+        18 => StageArtifact(StageArtifact<'a>),
+        /// What branches have staged goes to the scope around them.
+        21 => PromoteArtifacts(PromoteArtifacts),
     }
 }
 
@@ -406,13 +410,53 @@ message! {
     }
 
     /// The run is over.
-    pub struct FinishRun {
+    pub struct FinishRun<'a> {
         /// How.
         1 => state: RunState,
         /// What came out.
         2 => output: Option<Json>,
         /// Why it could not go on.
         3 => error: Option<Json>,
+        /// The artifacts that are committed with it.
+        4 => artifacts: Vec<Committed<'a>>,
+    }
+
+    /// A file.
+    pub struct ArtifactItem<'a> {
+        /// What it was called when it was handed in.
+        1 => name: Text<'a>,
+        /// What kind of file it is.
+        2 => media_type: Text<'a>,
+        /// How long it is.
+        3 => bytes: u64,
+        /// Where its bytes are.
+        4 => sha256: Sha256,
+    }
+
+    /// A completion handed in a file.
+    pub struct StageArtifact<'a> {
+        /// Whose completion.
+        1 => token: TokenId,
+        /// The file.
+        2 => artifact: ArtifactItem<'a>,
+    }
+
+    /// What branches have staged goes to the scope around them.
+    pub struct PromoteArtifacts {
+        /// The group.
+        1 => group: GroupId,
+        /// Its branches that count.
+        2 => branches: Vec<u32>,
+    }
+
+    /// A file that a run leaves behind.
+    pub struct Committed<'a> {
+        /// What it is called now.
+        1 => name: Text<'a>,
+        /// Whose completion handed it in.
+        2 => token: TokenId,
+        /// The file.
+        3 => artifact: ArtifactItem<'a>,
     }
 
     /// A signal that was kept is given to a token.

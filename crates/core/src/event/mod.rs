@@ -8,10 +8,11 @@ mod names;
 mod run;
 
 pub use decision::{
-    ActivateFanInToken, ApplyNodeOutput, BranchValue, CancelTokens, CreateFanInToken, CreateTokens,
-    Decision, Dispatched, DropBranches, FinishRun, LoopCount, MarkForDispatch, MergeBranches,
-    MergeInto, NewToken, OpenGroup, RunBegun, SetContext, SetTimer, SettleBranch, Spawned,
-    StartChild, Step, Stopped, StoppedTasks, TakeSignal, TokenUpdate, UpdateTokenStates, Write,
+    ActivateFanInToken, ApplyNodeOutput, ArtifactItem, BranchValue, CancelTokens, Committed,
+    CreateFanInToken, CreateTokens, Decision, Dispatched, DropBranches, FinishRun, LoopCount,
+    MarkForDispatch, MergeBranches, MergeInto, NewToken, OpenGroup, PromoteArtifacts, RunBegun,
+    SetContext, SetTimer, SettleBranch, Spawned, StageArtifact, StartChild, Step, Stopped,
+    StoppedTasks, TakeSignal, TokenUpdate, UpdateTokenStates, Write,
 };
 pub use json::{Json, Unwritten};
 pub use names::{

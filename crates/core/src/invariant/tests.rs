@@ -31,7 +31,7 @@ fn state() -> State {
     let tasks_max = NonZeroU32::new(3).unwrap();
     let lease = LeaseTasks { worker, queues: vec![queue.clone()], tasks_max, lease_ms: None };
     let done = LeaseRef { task_id: COMPLETED, lease_id: LeaseId(3) };
-    let done = CompleteTask { lease: done, output: Payload::default() };
+    let done = CompleteTask { lease: done, output: Payload::default(), artifacts: Vec::new() };
     play(&mut state, &Command::SubmitTasks(SubmitTasks { tasks }));
     play(&mut state, &Command::LeaseTasks(lease));
     play(&mut state, &Command::CompleteTask(done));

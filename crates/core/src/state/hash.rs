@@ -6,12 +6,13 @@
 //! branches share is read once.
 
 use std::fmt;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use tenure_flow::Value;
 
 use super::facts::Facts;
-use super::run::{Scope, StoredGroup, StoredRun, Token, Work};
+use super::run::{Scope, Staged, StoredGroup, StoredRun, Token, Work};
 use super::task::{Cold, LeaseEnd, Task, TaskState};
 use crate::time::Timestamp;
 
@@ -194,6 +195,11 @@ fn hash_run(stored: &StoredRun, sink: &mut Sink) {
         sink.bytes(signal.correlation.as_bytes());
         sink.value(Some(&signal.payload));
     }
+    sink.number(run.staged.into());
+    for committed in run.artifacts.as_deref().unwrap_or_default() {
+        sink.bytes(committed.name.as_bytes());
+        hash_artifacts(std::slice::from_ref(&committed.staged), sink);
+    }
     hash_scope(&run.root, sink);
     for token in stored.tokens.iter() {
         hash_token(token, sink);
@@ -211,6 +217,18 @@ fn hash_run(stored: &StoredRun, sink: &mut Sink) {
     stored.signal_ids.iter().for_each(|id| sink.bytes(id.as_bytes()));
 }
 
+fn hash_artifacts(artifacts: &[Arc<Staged>], sink: &mut Sink) {
+    sink.number(artifacts.len() as u64);
+    for staged in artifacts {
+        let Staged { name, media_type, bytes, sha256, token } = &**staged;
+        sink.bytes(name.as_bytes());
+        sink.bytes(media_type.as_bytes());
+        sink.number(*bytes);
+        sink.bytes(&sha256.0);
+        sink.number(token.0.into());
+    }
+}
+
 fn hash_scope(scope: &Scope, sink: &mut Sink) {
     sink.value(Some(&scope.context));
     sink.value(Some(&scope.outputs));
@@ -220,6 +238,7 @@ fn hash_scope(scope: &Scope, sink: &mut Sink) {
     scope.nodes.iter().for_each(|node| sink.number((*node).into()));
     scope.tokens.iter().for_each(|token| sink.number(token.0.into()));
     scope.groups.iter().for_each(|group| sink.number(group.0.into()));
+    hash_artifacts(&scope.artifacts, sink);
     sink.number(scope.open_groups.into());
     sink.number(scope.is_arriving.into());
 }
@@ -301,6 +320,8 @@ fn hash_group(stored: &StoredGroup, sink: &mut Sink) {
             sink.value(value.as_ref());
         }
         sink.value(result.and_then(|result| result.error.as_ref()));
+        let artifacts = result.map(|result| result.artifacts.as_slice()).unwrap_or_default();
+        hash_artifacts(artifacts, sink);
     }
 }
 

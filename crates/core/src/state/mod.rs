@@ -24,7 +24,9 @@ pub use self::hash::StateHash;
 pub use self::index::StateCounts;
 pub use self::list::{Filter, Page};
 pub use self::place::Place;
-pub use self::run::{GroupView, RunFilter, RunPage, RunView, TokenView, WorkflowView};
+pub use self::run::{
+    ArtifactState, ArtifactView, GroupView, RunFilter, RunPage, RunView, TokenView, WorkflowView,
+};
 pub use self::task::{StateName, TaskError};
 pub use self::view::{LeaseView, QueueView, TaskView};
 
@@ -32,8 +34,8 @@ pub(crate) use self::blobs::BlobRef;
 pub(crate) use self::dense::{ColdRef, QueueRef, WorkerRef};
 pub(crate) use self::ledger::Ledger;
 pub(crate) use self::run::{
-    Branch, BranchResult, Group, KeptKey, KeptSignal, RareRun, Run, Scope, ScopeRef, Spawn,
-    StoredRun, Token, Work, Workflow,
+    Branch, BranchResult, CommittedArtifact, Group, KeptKey, KeptSignal, RareRun, Run, Scope,
+    ScopeRef, Spawn, Staged, StoredRun, Token, Work, Workflow,
 };
 pub(crate) use self::runs::Runs;
 pub(crate) use self::task::{Cold, Key, LeaseEnd, Task, TaskState};

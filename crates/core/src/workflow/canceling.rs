@@ -65,7 +65,8 @@ impl Cascade<'_, '_> {
         };
         let groups = groups.filter(is_live).collect();
         self.cancel_live(run, Live { tokens, groups });
-        let finish = FinishRun { state, output: None, error: error.map(Json) };
+        let artifacts = self.manifest(run, state).unwrap_or_default();
+        let finish = FinishRun { state, output: None, error: error.map(Json), artifacts };
         self.emit(run, Step::FinishRun(finish));
         self.tell_parent(run);
     }

@@ -8,8 +8,10 @@ use tenure_flow::{Definition, Value};
 
 use super::error::Fault;
 use crate::apply::{self, Stamp};
+use crate::artifact::Artifact;
 use crate::event::{
-    Decision, FinishRun, MergeBranches, OpenGroup, RunState, SettleBranch, Step, TokenState,
+    ArtifactItem, Decision, FinishRun, MergeBranches, OpenGroup, RunState, SettleBranch, Step,
+    TokenState,
 };
 use crate::id::{GroupId, Lsn, RunId, TaskId, TokenId};
 use crate::limits::CASCADE_BYTES_MAX;
@@ -63,12 +65,14 @@ pub(crate) struct Cascade<'d, 's> {
     pub(super) begun: u32,
     bytes: usize,
     touched: SmallVec<[RunId; 2]>,
+    /// Files that the completion handed in, until they are staged.
+    pub(super) artifacts: Vec<Artifact>,
 }
 
 /// How a task ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TaskEnd<'a> {
-    Completed(&'a [u8]),
+    Completed(&'a [u8], &'a [Artifact]),
     Failed { code: &'a str, reason: &'a str },
     Dead,
     Canceled,
@@ -104,15 +108,19 @@ impl<'d, 's> Cascade<'d, 's> {
             begun: 0,
             bytes: 0,
             touched: SmallVec::new(),
+            artifacts: Vec::new(),
         }
     }
 
     fn take_end(&mut self, at: At, attempts: u32, end: TaskEnd<'_>) {
+        if let TaskEnd::Completed(_, artifacts) = end {
+            self.artifacts = artifacts.to_vec();
+        }
         let fault = match end {
-            TaskEnd::Completed([]) => {
+            TaskEnd::Completed([], _) => {
                 return self.push(Task::Accept(at, Value::Null, Source::Item));
             }
-            TaskEnd::Completed(text) => match Value::from_json(text) {
+            TaskEnd::Completed(text, _) => match Value::from_json(text) {
                 Ok(value) => return self.push(Task::Accept(at, value, Source::Item)),
                 Err(fault) => {
                     Fault::new("OUTPUT_INVALID", format!("the output is no JSON: {fault}"))
@@ -278,6 +286,8 @@ pub(crate) fn bytes(decisions: &[Decision<'_>]) -> usize {
 fn bytes_of(step: &Step<'_>) -> usize {
     const NUMBERS: usize = 48;
     let json = |json: &Option<crate::event::Json>| json.as_ref().map_or(0, |json| json.0.bytes());
+    let file =
+        |it: &ArtifactItem<'_>| 2 * NUMBERS + it.name.as_str().len() + it.media_type.as_str().len();
     let texts = match step {
         Step::CreateTokens(step) => {
             let tokens = step.tokens.iter();
@@ -305,7 +315,12 @@ fn bytes_of(step: &Step<'_>) -> usize {
             step.tokens.len() * 5 + tasks.sum::<usize>()
         }
         Step::StartChild(step) => step.run.input.0.bytes() + step.run.context.0.bytes() + 512,
-        Step::FinishRun(FinishRun { output, error, .. }) => json(output) + json(error),
+        Step::FinishRun(FinishRun { output, error, artifacts, .. }) => {
+            let named = artifacts.iter().map(|it| it.name.as_str().len() + file(&it.artifact));
+            json(output) + json(error) + named.sum::<usize>()
+        }
+        Step::StageArtifact(step) => file(&step.artifact),
+        Step::PromoteArtifacts(step) => step.branches.len() * 5,
         Step::CreateFanInToken(_)
         | Step::ActivateFanInToken(_)
         | Step::DropBranches(_)

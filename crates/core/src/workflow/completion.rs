@@ -10,24 +10,33 @@ use super::cascade::{At, Cascade, Source, Task};
 use super::conditions::{self, Place};
 use super::context::sentence;
 use super::error::Fault;
-use crate::event::{FinishRun, Json, RunState, Step};
+use crate::event::{Committed, FinishRun, Json, RunState, Step};
 use crate::id::RunId;
 use crate::state::ScopeRef;
 
 impl Cascade<'_, '_> {
     /// No token of a run is live: its output is worked out.
     pub(super) fn complete_run(&mut self, run: RunId) {
-        let finish = match self.output(run) {
-            Ok(output) => {
-                FinishRun { state: RunState::Completed, output: Some(Json(output)), error: None }
-            }
+        let finish = match self.outcome(run) {
+            Ok((output, artifacts)) => FinishRun {
+                state: RunState::Completed,
+                output: Some(Json(output)),
+                error: None,
+                artifacts,
+            },
             Err(fault) => {
                 let error = Some(Json(fault.at(None, 0, None)));
-                FinishRun { state: RunState::Failed, output: None, error }
+                let artifacts = self.manifest(run, RunState::Failed).unwrap_or_default();
+                FinishRun { state: RunState::Failed, output: None, error, artifacts }
             }
         };
         self.emit(run, Step::FinishRun(finish));
         self.tell_parent(run);
+    }
+
+    fn outcome(&self, run: RunId) -> Result<(Value, Vec<Committed<'static>>), Fault> {
+        let output = self.output(run)?;
+        Ok((output, self.manifest(run, RunState::Completed)?))
     }
 
     fn output(&self, run: RunId) -> Result<Value, Fault> {

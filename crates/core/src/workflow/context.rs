@@ -25,7 +25,12 @@ impl Cascade<'_, '_> {
         let definition = self.definition(at.run);
         let node = &definition.nodes[self.token(at).node as usize];
         match self.take_output(at, &definition, node, output, source) {
-            Ok(()) => self.route_success(at),
+            Ok(()) => {
+                if source == Source::Item {
+                    self.stage_artifacts(at);
+                }
+                self.route_success(at);
+            }
             Err(fault) => self.fail_node(at, self.attempts(at), &fault, TokenState::Failed),
         }
     }
@@ -52,8 +57,9 @@ impl Cascade<'_, '_> {
         let scope = self.token(at).scope;
         let held = self.draft.scope(at.run, scope).map_or(0, |scope| scope.bytes());
         fits(held.saturating_add(output.bytes()))?;
-        if source == Source::Decision {
-            self.check_record(output.bytes())?;
+        match source {
+            Source::Decision => self.check_record(output.bytes())?,
+            Source::Item => self.check_artifacts(at.run)?,
         }
         let step = ApplyNodeOutput {
             token: at.token,

@@ -23,9 +23,11 @@
 //! | `synchronization` | has a group met? |
 //! | `merging` | what do its branches give together? |
 //! | `context` | what does a node's result change? |
+//! | `artifacts` | which files does a run leave behind, and under which names? |
 //! | `failing`, `canceling` | what does a failure take with it? |
 //! | `completion` | is the run over, and what came out? |
 
+mod artifacts;
 mod canceling;
 mod cascade;
 mod completion;

@@ -10,6 +10,7 @@ use tenure_flow::definition::{
 };
 use tenure_flow::expression::EvaluationError;
 
+use super::artifacts::Promoted;
 use super::cascade::{At, Cascade, Task};
 use super::conditions::{self, Place};
 use super::context::{fits, sentence};
@@ -176,6 +177,7 @@ impl Cascade<'_, '_> {
         let group = self.group(run, id);
         if group.open() == 0 {
             let scope = group.scope;
+            self.promote_artifacts(run, id, Promoted::Ended);
             self.close(run, id, GroupState::Drained);
             self.push(Task::Settle(run, scope));
         }
@@ -218,6 +220,11 @@ impl Cascade<'_, '_> {
             Ok(None) => {}
             Err(fault) => return self.fail_join(run, id, join, &fault, TokenState::Failed),
         }
+        let promoted = match join.synchronization.wait_for {
+            WaitFor::Any => Promoted::First,
+            WaitFor::All | WaitFor::Count(_) | WaitFor::Percent(_) => Promoted::Arrived,
+        };
+        self.promote_artifacts(run, id, promoted);
         if self.group(run, id).open() > 0 && join.synchronization.on_late == OnLate::Cancel {
             self.cancel_branches(run, id, BranchOutcome::Canceled);
         }

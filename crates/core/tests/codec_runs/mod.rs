@@ -167,6 +167,12 @@ fn begun() -> impl Strategy<Value = RunBegun> {
     )
 }
 
+fn artifact() -> impl Strategy<Value = ArtifactItem> {
+    (text(), text(), number(), any::<[u8; 32]>()).prop_map(|(name, media_type, bytes, sha256)| {
+        ArtifactItem { name, media_type, bytes, sha256: sha256.to_vec() }
+    })
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let write = (text(), json()).prop_map(|(path, value)| Write { path, value });
     let context = (small(), small(), vec(write, 0..3))
@@ -178,8 +184,23 @@ fn step() -> impl Strategy<Value = Step> {
     let timer = (0..=2_u32, small(), small(), number())
         .prop_map(|(kind, token, group, at)| SetTimer { kind, token, group, at });
     let child = (small(), begun()).prop_map(|(token, run)| StartChild { token, run: Some(run) });
-    let finish = (0..=4_u32, option::of(json()), option::of(json()))
-        .prop_map(|(state, output, error)| FinishRun { state, output, error });
+    let finish = (0..=4_u32, option::of(json()), option::of(json())).prop_flat_map(
+        |(state, output, error)| {
+            let committed = (text(), small(), artifact()).prop_map(|(name, token, artifact)| {
+                Committed { name, token, artifact: Some(artifact) }
+            });
+            vec(committed, 0..3).prop_map(move |artifacts| FinishRun {
+                state,
+                output: output.clone(),
+                error: error.clone(),
+                artifacts,
+            })
+        },
+    );
+    let stage = (small(), artifact())
+        .prop_map(|(token, artifact)| StageArtifact { token, artifact: Some(artifact) });
+    let promote = (small(), vec(small(), 0..4))
+        .prop_map(|(group, branches)| PromoteArtifacts { group, branches });
     prop_oneof![
         vec(new_token(), 0..4).prop_map(|tokens| Step::CreateTokens(CreateTokens { tokens })),
         open_group().prop_map(Step::OpenGroup),
@@ -199,6 +220,8 @@ fn step() -> impl Strategy<Value = Step> {
         timer.prop_map(Step::SetTimer),
         child.prop_map(Step::StartChild),
         finish.prop_map(Step::FinishRun),
+        stage.prop_map(Step::StageArtifact),
+        promote.prop_map(Step::PromoteArtifacts),
         (small(), small())
             .prop_map(|(token, signal)| Step::TakeSignal(TakeSignal { token, signal })),
     ]

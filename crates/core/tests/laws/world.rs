@@ -421,9 +421,11 @@ impl Report {
     fn alone(&self, lease: LeaseRef) -> Command {
         match self {
             Report::Heartbeat => Command::Heartbeat(lease),
-            Report::Complete(output) => {
-                Command::CompleteTask(CompleteTask { lease, output: output.clone() })
-            }
+            Report::Complete(output) => Command::CompleteTask(CompleteTask {
+                lease,
+                output: output.clone(),
+                artifacts: Vec::new(),
+            }),
             Report::Fail(..) => Command::FailTask(self.failure(lease)),
             Report::Release => Command::ReleaseTask(lease),
         }
@@ -433,7 +435,11 @@ impl Report {
         match self {
             Report::Heartbeat => many.heartbeats.push(lease),
             Report::Complete(output) => {
-                many.completes.push(CompleteTask { lease, output: output.clone() });
+                many.completes.push(CompleteTask {
+                    lease,
+                    output: output.clone(),
+                    artifacts: Vec::new(),
+                });
             }
             Report::Fail(..) => many.fails.push(self.failure(lease)),
             Report::Release => many.releases.push(lease),

@@ -196,7 +196,11 @@ impl World {
 }
 
 pub(crate) fn complete(lease: LeaseRef, output: &str) -> CompleteTask {
-    CompleteTask { lease, output: Payload::parse("output", output.as_bytes().to_vec()).unwrap() }
+    CompleteTask {
+        lease,
+        output: Payload::parse("output", output.as_bytes().to_vec()).unwrap(),
+        artifacts: Vec::new(),
+    }
 }
 
 pub(crate) fn fail(lease: LeaseRef, code: &str) -> FailTask {

@@ -179,7 +179,7 @@ fn complete(words: &mut Words) -> Result<CompleteTask, String> {
     let lease = lease_ref(&words.next("TASK/LEASE")?)?;
     let output = words.named("output").unwrap_or_else(|| "null".to_owned());
     let output = at_the_door(Payload::parse("output", output.into_bytes()))?;
-    Ok(CompleteTask { lease, output })
+    Ok(CompleteTask { lease, output, artifacts: Vec::new() })
 }
 
 fn fail(words: &mut Words) -> Result<FailTask, String> {

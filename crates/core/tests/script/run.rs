@@ -147,7 +147,18 @@ fn step(step: &Step<'_>) -> String {
         }
         Step::FinishRun(step) => {
             let output = step.output.as_ref().map(|output| format!(" {}", output.0.to_json()));
-            format!("FinishRun {}{}{}", step.state, output.unwrap_or_default(), code(&step.error))
+            let artifacts = step.artifacts.iter().map(|it| format!(" +{}", it.name.as_str()));
+            let output = output.unwrap_or_default();
+            let artifacts: String = artifacts.collect();
+            format!("FinishRun {}{output}{}{artifacts}", step.state, code(&step.error))
+        }
+        Step::StageArtifact(step) => {
+            let (name, bytes) = (step.artifact.name.as_str(), step.artifact.bytes);
+            format!("StageArtifact t{} {name} {bytes} bytes", step.token)
+        }
+        Step::PromoteArtifacts(step) => {
+            let branches = many(&step.branches, |index| index.to_string());
+            format!("PromoteArtifacts g{} {branches}", step.group)
         }
         Step::TakeSignal(step) => format!("TakeSignal t{} signal {}", step.token, step.signal),
     }

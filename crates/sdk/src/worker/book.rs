@@ -15,6 +15,8 @@ use super::task::{Failure, Output, Signal, Standing, Then};
 
 /// The largest output that a server takes.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
+/// Bytes of all artifacts that travel with one output.
+const ARTIFACTS_BYTES_MAX: usize = 8 << 20;
 /// Reports in one message, and their bytes.
 const REPORTS_MAX: usize = 1_000;
 const REPORT_BYTES_MAX: usize = 4 << 20;
@@ -70,7 +72,7 @@ struct Report {
 
 #[derive(Clone, Debug)]
 enum What {
-    Complete(Vec<u8>),
+    Complete(Output),
     Fail(Failure),
     Release,
 }
@@ -78,13 +80,21 @@ enum What {
 impl What {
     fn of(result: Result<Output, Failure>) -> Self {
         match result {
-            Ok(Output(bytes)) if bytes.len() > OUTPUT_BYTES_MAX => {
-                let len = bytes.len();
+            Ok(output) if output.bytes.len() > OUTPUT_BYTES_MAX => {
+                let len = output.bytes.len();
                 let reason =
                     format!("output has {len} bytes; at most {OUTPUT_BYTES_MAX} are allowed");
                 Self::Fail(Failure::new(reason).code("payload_too_large").last())
             }
-            Ok(Output(bytes)) => Self::Complete(bytes),
+            Ok(output) if output.artifact_bytes() > ARTIFACTS_BYTES_MAX => {
+                let len = output.artifact_bytes();
+                let reason = format!(
+                    "the artifacts have {len} bytes; at most {ARTIFACTS_BYTES_MAX} go with a \
+                     completion: upload large ones first, with PUT /v1/blobs/{{sha256}}"
+                );
+                Self::Fail(Failure::new(reason).code("payload_too_large").last())
+            }
+            Ok(output) => Self::Complete(output),
             Err(Failure { then: Then::GiveBack, .. }) => Self::Release,
             Err(failure) => Self::Fail(failure),
         }
@@ -92,7 +102,7 @@ impl What {
 
     fn bytes(&self) -> usize {
         match self {
-            Self::Complete(output) => output.len(),
+            Self::Complete(output) => output.bytes.len() + output.artifact_bytes(),
             Self::Fail(failure) => failure.reason.len(),
             Self::Release => 0,
         }
@@ -427,10 +437,12 @@ fn written(sequence: u64, heartbeats: &[v1::LeaseRef], reports: &[Report]) -> v1
     for Report { task_id, lease_id, what, .. } in reports {
         let (task_id, lease_id) = (*task_id, *lease_id);
         match what {
-            What::Complete(output) => {
-                let output = output.clone();
-                message.completes.push(v1::CompleteReport { task_id, lease_id, output });
-            }
+            What::Complete(done) => message.completes.push(v1::CompleteReport {
+                task_id,
+                lease_id,
+                output: done.bytes.clone(),
+                artifacts: done.artifacts.clone(),
+            }),
             What::Fail(failure) => message.fails.push(v1::FailReport {
                 task_id,
                 lease_id,

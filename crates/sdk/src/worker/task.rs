@@ -28,6 +28,12 @@ impl Task {
         self.signal.clone()
     }
 
+    /// The run that it belongs to, if it does. Only then may its output have artifacts.
+    #[must_use]
+    pub fn run_id(&self) -> Option<u64> {
+        self.lease.run_id
+    }
+
     /// Its number.
     #[must_use]
     pub fn id(&self) -> u64 {
@@ -149,31 +155,79 @@ impl Signal {
 
 /// What came out of a task: any bytes; JSON can be read by people too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Output(pub(super) Vec<u8>);
+pub struct Output {
+    pub(super) bytes: Vec<u8>,
+    pub(super) artifacts: Vec<v1::NewArtifact>,
+}
 
 impl Output {
     /// Its bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
+
+    /// Hands in a file with it: only from tasks of a run. The media type is what HTTP calls the
+    /// kind of file, such as `text/plain`.
+    #[must_use]
+    pub fn with_artifact(
+        mut self,
+        name: impl Into<String>,
+        media_type: impl Into<String>,
+        data: impl Into<Vec<u8>>,
+    ) -> Self {
+        let content = v1::new_artifact::Content::Data(data.into());
+        self.add(name.into(), media_type.into(), content);
+        self
+    }
+
+    /// The same with a file that was uploaded under its SHA-256 (`PUT /v1/blobs/{sha256}`).
+    #[must_use]
+    pub fn with_blob(
+        mut self,
+        name: impl Into<String>,
+        media_type: impl Into<String>,
+        sha256: impl Into<String>,
+    ) -> Self {
+        let content = v1::new_artifact::Content::Blob(sha256.into());
+        self.add(name.into(), media_type.into(), content);
+        self
+    }
+
+    fn add(&mut self, name: String, media_type: String, content: v1::new_artifact::Content) {
+        let (media_type, content) = (Some(media_type), Some(content));
+        self.artifacts.push(v1::NewArtifact { name, media_type, content });
+    }
+
+    /// Bytes of the files that travel with it.
+    pub(super) fn artifact_bytes(&self) -> usize {
+        self.artifacts.iter().map(artifact_bytes).sum()
+    }
+}
+
+pub(super) fn artifact_bytes(artifact: &v1::NewArtifact) -> usize {
+    let data = match &artifact.content {
+        Some(v1::new_artifact::Content::Data(data)) => data.len(),
+        Some(v1::new_artifact::Content::Blob(_)) | None => 0,
+    };
+    data + artifact.name.len() + 200
 }
 
 impl From<Vec<u8>> for Output {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(bytes)
+        Self { bytes, artifacts: Vec::new() }
     }
 }
 
 impl From<String> for Output {
     fn from(text: String) -> Self {
-        Self(text.into_bytes())
+        text.into_bytes().into()
     }
 }
 
 impl From<&str> for Output {
     fn from(text: &str) -> Self {
-        Self(text.as_bytes().to_vec())
+        text.as_bytes().to_vec().into()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Messages as they come over gRPC, parsed once into what the rules know.
 
 use tenure_coordinator::{Registration, TaskFilter};
+use tenure_core::artifact::{ArtifactName, Sha256};
 use tenure_core::command::{
     CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
     ReportTasks, Setting, SubmitTasks,
@@ -15,6 +16,7 @@ use tenure_proto::v1;
 
 use crate::limits::{DISCONNECT_GRACE_MS_DEFAULT, DISCONNECT_GRACE_MS_MAX};
 use crate::problem::Problem;
+use crate::wire::artifact::{self, Content, Handed};
 use crate::wire::{list as lists, terms};
 
 type Parsed<T> = Result<T, Problem>;
@@ -144,10 +146,29 @@ pub(crate) fn lease_of(task_id: u64, lease_id: u64) -> LeaseRef {
     LeaseRef { task_id: TaskId(task_id), lease_id: LeaseId(lease_id) }
 }
 
-/// Done.
-pub(crate) fn complete(report: v1::CompleteReport) -> Parsed<CompleteTask> {
+/// Done; and the files whose bytes are still to be kept.
+pub(crate) fn complete(report: v1::CompleteReport) -> Parsed<(CompleteTask, Vec<Handed>)> {
     let lease = lease_of(report.task_id, report.lease_id);
-    Ok(CompleteTask { lease, output: terms::payload("output", report.output)? })
+    let output = terms::payload("output", report.output)?;
+    let handed = report.artifacts.into_iter().map(handed).collect::<Result<_, _>>()?;
+    let handed = artifact::check(handed)?;
+    Ok((CompleteTask { lease, output, artifacts: Vec::new() }, handed))
+}
+
+fn handed(artifact: v1::NewArtifact) -> Parsed<Handed> {
+    let name = ArtifactName::parse(&artifact.name)?;
+    let content = match artifact.content {
+        Some(v1::new_artifact::Content::Data(data)) => Content::Data(data),
+        Some(v1::new_artifact::Content::Blob(blob)) => Content::Blob(Sha256::parse(&blob)?),
+        None => {
+            return Err(Problem::invalid(format!(
+                "the artifact {name:?} needs its bytes: give `data`, or `blob` with the SHA-256 of \
+                 an uploaded file"
+            )));
+        }
+    };
+    let media_type = artifact::media_type(artifact.media_type.as_deref())?;
+    Ok(Handed { name, media_type, content })
 }
 
 /// Failed.
@@ -160,14 +181,18 @@ pub(crate) fn fail(report: &v1::FailReport) -> Parsed<FailTask> {
     })
 }
 
-/// Many reports at once.
-pub(crate) fn reports(reports: v1::Reports) -> Parsed<ReportTasks> {
-    Ok(ReportTasks {
+/// Many reports at once; and for each completion the files whose bytes are still to be kept.
+pub(crate) fn reports(reports: v1::Reports) -> Parsed<(ReportTasks, Vec<Vec<Handed>>)> {
+    let completes: Vec<_> =
+        reports.completes.into_iter().map(complete).collect::<Result<_, _>>()?;
+    let (completes, handed) = completes.into_iter().unzip();
+    let parsed = ReportTasks {
         heartbeats: reports.heartbeats.iter().map(lease_ref).collect(),
-        completes: reports.completes.into_iter().map(complete).collect::<Result<_, _>>()?,
+        completes,
         fails: reports.fails.iter().map(fail).collect::<Result<_, _>>()?,
         releases: reports.releases.iter().map(lease_ref).collect(),
-    })
+    };
+    Ok((parsed, handed))
 }
 
 /// What a worker says about itself.

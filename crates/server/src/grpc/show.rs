@@ -110,6 +110,7 @@ pub(super) fn grant(grant: Grant) -> v1::Lease {
         payload: bytes(grant.payload),
         tags: tags(&grant.tags),
         expires_at: grant.expires_at.0,
+        run_id: grant.run_id.map(|id| id.0),
     }
 }
 

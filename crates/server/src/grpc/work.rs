@@ -25,6 +25,7 @@ use super::{show, unexpected};
 use crate::app::App;
 use crate::limits::{BODY_TIMEOUT, CREDIT_MAX, PUSH_BYTES, PUSHES_MAX, STREAM_REQUESTS_MAX};
 use crate::problem::Problem;
+use crate::wire::artifact;
 
 /// How long a request for work is parked before it is asked again. Less than a worker may be silent
 /// before it is shown as dead.
@@ -280,8 +281,8 @@ impl Stream {
     /// Asks at once, and waits when it is polled.
     fn report(&self, reports: v1::Reports) -> Pin<Box<dyn Future<Output = Done> + Send>> {
         let sequence = reports.sequence;
-        let report = match parse::reports(reports) {
-            Ok(report) => report,
+        let (mut report, handed) = match parse::reports(reports) {
+            Ok(parsed) => parsed,
             Err(problem) => {
                 let said = Said { heartbeats: 0, leases: Vec::new() };
                 let done = Done::Reported { sequence, said, outcome: Err(problem) };
@@ -293,18 +294,18 @@ impl Stream {
         let leases = leases.chain(report.fails.iter().map(|fail| fail.lease));
         let leases = leases.chain(report.releases.iter().copied()).collect();
         let said = Said { heartbeats: report.heartbeats.len(), leases };
-        let ticket = self.app.tenure.ask(Ask::Command(Command::ReportTasks(report)));
         let app = Arc::clone(&self.app);
-        Box::pin(async move {
-            let outcome = ticket.await;
-            app.scribe.heard("ReportTasks", &outcome);
-            let outcome = match outcome {
-                Ok(Answer::Reported(reported)) => Ok(reported),
-                Ok(_) => unreachable!("reports are answered so"),
-                Err(refusal) => Err(refusal.into()),
-            };
-            Done::Reported { sequence, said, outcome }
-        })
+        if handed.iter().any(|handed| !handed.is_empty()) {
+            // Files are kept before a command may name them, which takes as long as the disk does.
+            return Box::pin(async move {
+                if let Err(problem) = artifact::keep_each(&app, &mut report, handed).await {
+                    return Done::Reported { sequence, said, outcome: Err(problem) };
+                }
+                reported(&app, sequence, said, report).await
+            });
+        }
+        let ticket = app.tenure.ask(Ask::Command(Command::ReportTasks(report)));
+        Box::pin(async move { answered(&app, sequence, said, ticket).await })
     }
 
     /// Pushes leases, in messages of moderate size.
@@ -474,4 +475,21 @@ async fn until(moment: Option<Instant>) {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
     }
+}
+
+async fn reported(app: &App, sequence: u64, said: Said, report: ReportTasks) -> Done {
+    let ticket = app.tenure.ask(Ask::Command(Command::ReportTasks(report)));
+    answered(app, sequence, said, ticket).await
+}
+
+/// What became of reports, once it is durable.
+async fn answered(app: &App, sequence: u64, said: Said, ticket: Ticket) -> Done {
+    let outcome = ticket.await;
+    app.scribe.heard("ReportTasks", &outcome);
+    let outcome = match outcome {
+        Ok(Answer::Reported(reported)) => Ok(reported),
+        Ok(_) => unreachable!("reports are answered so"),
+        Err(refusal) => Err(refusal.into()),
+    };
+    Done::Reported { sequence, said, outcome }
 }

@@ -10,6 +10,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::{Door, Outcome, parse, show, unexpected, work};
 use crate::problem::Problem;
+use crate::wire::artifact;
 
 #[tonic::async_trait]
 impl v1::workers_server::Workers for Door {
@@ -48,7 +49,8 @@ impl v1::workers_server::Workers for Door {
     }
 
     async fn complete(&self, request: Request<v1::CompleteReport>) -> Outcome<v1::Task> {
-        let report = parse::complete(request.into_inner())?;
+        let (mut report, handed) = parse::complete(request.into_inner())?;
+        report.artifacts = artifact::keep(&self.app, handed).await?;
         let task_id = report.lease.task_id;
         self.one_task(Ask::Change { command: Command::CompleteTask(report), task_id }).await
     }
@@ -68,7 +70,9 @@ impl v1::workers_server::Workers for Door {
     async fn report(&self, request: Request<v1::Reports>) -> Outcome<v1::Results> {
         let reports = request.into_inner();
         let sequence = reports.sequence;
-        let report = Ask::Command(Command::ReportTasks(parse::reports(reports)?));
+        let (mut reports, handed) = parse::reports(reports)?;
+        artifact::keep_each(&self.app, &mut reports, handed).await?;
+        let report = Ask::Command(Command::ReportTasks(reports));
         let Answer::Reported(reported) = self.ask(report).await? else { return unexpected() };
         let results = reported.iter().map(show::reported).collect();
         Ok(Response::new(v1::Results { sequence, results, problem: None }))

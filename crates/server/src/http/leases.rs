@@ -14,6 +14,7 @@ use super::{Whole, WholeBatch, ask, json, number, unexpected};
 use crate::app::App;
 use crate::json as parse;
 use crate::problem::Problem;
+use crate::wire::artifact;
 use crate::wire::request::{
     CompleteBody, FailBody, HeartbeatBody, LeaseBody, LeaseOnlyBody, ReportsBody,
 };
@@ -67,7 +68,8 @@ pub(super) async fn complete(
     Whole(body): Whole,
 ) -> Outcome {
     let id = number(&id)?;
-    let report = parse::parse::<CompleteBody<'_>>(&body)?.parse(id)?;
+    let (mut report, handed) = parse::parse::<CompleteBody<'_>>(&body)?.parse(id)?;
+    report.artifacts = artifact::keep(&app, handed).await?;
     change(&app, id, Command::CompleteTask(report)).await
 }
 
@@ -133,9 +135,11 @@ impl ShownResult {
 
 #[utoipa::path(post, path = "/v1/reports", tag = "workers", summary = "Many reports at once, each for itself", request_body = ReportsBody<'_>, responses((status = 200, description = "What became of each", body = Results), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn report(State(app): State<Arc<App>>, body: WholeBatch) -> Outcome {
-    let reports = parse::parse::<ReportsBody<'_>>(&body.0)?.parse()?;
+    let (mut reports, handed) = parse::parse::<ReportsBody<'_>>(&body.0)?.parse()?;
     drop(body);
-    let Answer::Reported(reported) = ask(&app, Ask::Command(reports)).await? else {
+    artifact::keep_each(&app, &mut reports, handed).await?;
+    let asked = Ask::Command(Command::ReportTasks(reports));
+    let Answer::Reported(reported) = ask(&app, asked).await? else {
         return unexpected();
     };
     Ok(json(&Results { results: reported.iter().map(ShownResult::of).collect() }))

@@ -1,5 +1,6 @@
 //! HTTP: one file per noun. A handler parses, asks, and shows; it decides nothing.
 
+mod artifacts;
 mod events;
 mod leases;
 mod operate;
@@ -65,11 +66,15 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .routes(routes!(runs::history))
         .routes(routes!(runs::cancel))
         .routes(routes!(runs::signal))
+        .routes(routes!(artifacts::list))
+        .routes(routes!(artifacts::put))
         .routes(routes!(events::events))
         .split_for_parts();
     let openapi: Arc<str> = openapi.to_json().unwrap_or_default().into();
     router
         .route("/", get(page::page))
+        // Names may have folders in them.
+        .route("/v1/runs/{id}/artifacts/{*name}", get(artifacts::get))
         .route("/openapi.json", get(move || show_document(Arc::clone(&openapi))))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
@@ -78,11 +83,14 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
 
 /// What the whole interface is called.
 #[derive(OpenApi)]
-#[openapi(info(
-    title = "Tenure",
-    description = "A durable task scheduler and workflow engine: tasks are held by lease, and nothing is true until it is written.",
-    license(name = "Apache-2.0", identifier = "Apache-2.0")
-))]
+#[openapi(
+    paths(artifacts::get),
+    info(
+        title = "Tenure",
+        description = "A durable task scheduler and workflow engine: tasks are held by lease, and nothing is true until it is written.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    )
+)]
 struct Document;
 
 async fn show_document(openapi: Arc<str>) -> Response {

@@ -1,5 +1,6 @@
 //! The wire contract of HTTP: what comes in and what is shown; and what it shares with gRPC.
 
+pub(crate) mod artifact;
 pub(crate) mod flow;
 pub(crate) mod list;
 pub(crate) mod page;

@@ -16,6 +16,7 @@ use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priorit
 use tenure_core::time::Timestamp;
 use utoipa::ToSchema;
 
+use super::artifact::{self, ArtifactBody, Handed};
 use super::terms;
 use crate::problem::Problem;
 
@@ -188,6 +189,8 @@ pub(crate) struct CompleteBody<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<serde_json::Value>)]
     output: Option<&'a RawValue>,
+    /// Files that came out, at most 100; only for tasks of a run.
+    artifacts: Option<Vec<ArtifactBody>>,
 }
 
 /// A failed attempt.
@@ -222,10 +225,12 @@ impl HeartbeatBody {
 }
 
 impl CompleteBody<'_> {
-    /// The report that is meant.
-    pub(crate) fn parse(self, task_id: u64) -> Result<CompleteTask, Problem> {
+    /// The report that is meant, and the files whose bytes are still to be kept.
+    pub(crate) fn parse(self, task_id: u64) -> Result<(CompleteTask, Vec<Handed>), Problem> {
         let output = payload("output", self.output)?;
-        Ok(CompleteTask { lease: lease(task_id, self.lease_id), output })
+        let handed = artifact::parse(self.artifacts)?;
+        let lease = lease(task_id, self.lease_id);
+        Ok((CompleteTask { lease, output, artifacts: Vec::new() }, handed))
     }
 }
 
@@ -271,6 +276,8 @@ struct CompleteItem<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<serde_json::Value>)]
     output: Option<&'a RawValue>,
+    /// Files that came out, at most 100; only for tasks of a run.
+    artifacts: Option<Vec<ArtifactBody>>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -285,21 +292,27 @@ struct FailItem {
 }
 
 impl ReportsBody<'_> {
-    /// The reports that are meant.
-    pub(crate) fn parse(self) -> Result<Command, Problem> {
+    /// The reports that are meant, and for each completion the files whose bytes are still to be
+    /// kept.
+    pub(crate) fn parse(self) -> Result<(ReportTasks, Vec<Vec<Handed>>), Problem> {
         let item = |item: ItemBody| lease(item.task_id, item.lease_id);
         let complete = |item: CompleteItem<'_>| {
-            CompleteBody { lease_id: item.lease_id, output: item.output }.parse(item.task_id)
+            let CompleteItem { task_id, lease_id, output, artifacts } = item;
+            CompleteBody { lease_id, output, artifacts }.parse(task_id)
         };
         let fail = |FailItem { task_id, lease_id, reason, code, retryable, retry_after_ms }| {
             FailBody { lease_id, reason, code, retryable, retry_after_ms }.parse(task_id)
         };
-        Ok(Command::ReportTasks(ReportTasks {
+        let completes: Vec<_> =
+            self.complete.into_iter().map(complete).collect::<Result<_, _>>()?;
+        let (completes, handed) = completes.into_iter().unzip();
+        let reports = ReportTasks {
             heartbeats: self.heartbeat.into_iter().map(item).collect(),
-            completes: self.complete.into_iter().map(complete).collect::<Result<_, _>>()?,
+            completes,
             fails: self.fail.into_iter().map(fail).collect::<Result<_, _>>()?,
             releases: self.release.into_iter().map(item).collect(),
-        }))
+        };
+        Ok((reports, handed))
     }
 }
 

@@ -136,6 +136,9 @@ pub(crate) struct ShownGrant<'a> {
     payload_encoding: Option<&'static str>,
     tags: BTreeMap<&'a str, &'a str>,
     expires_at: String,
+    /// The run that the task belongs to, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<u64>,
 }
 
 impl<'a> ShownGrant<'a> {
@@ -152,6 +155,7 @@ impl<'a> ShownGrant<'a> {
             payload,
             tags: tags_of(&grant.tags),
             expires_at: moment(grant.expires_at),
+            run_id: grant.run_id.map(|id| id.0),
         }
     }
 }

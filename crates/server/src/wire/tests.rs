@@ -169,11 +169,11 @@ proptest! {
         let body = given(json!({
             "heartbeat": items(&heartbeats), "complete": items(&completes), "release": items(&releases),
         }));
-        let http = parse_json::<ReportsBody<'_>>(&body).unwrap().parse();
+        let http = parse_json::<ReportsBody<'_>>(&body).unwrap().parse().map(|(reports, _)| reports);
         let lease = |(task_id, lease_id): (u64, u64)| v1::LeaseRef { task_id, lease_id };
         // What HTTP leaves out is null.
         let complete = |(task_id, lease_id): (u64, u64)| v1::CompleteReport {
-            task_id, lease_id, output: b"null".to_vec(),
+            task_id, lease_id, output: b"null".to_vec(), artifacts: Vec::new(),
         };
         let reports = v1::Reports {
             sequence: 0,
@@ -182,7 +182,7 @@ proptest! {
             fails: Vec::new(),
             releases: releases.into_iter().map(lease).collect(),
         };
-        same(http, parse::reports(sent(&reports)).map(Command::ReportTasks));
+        same(http, parse::reports(sent(&reports)).map(|(reports, _)| reports));
     }
 
     #[test]

@@ -194,7 +194,11 @@ impl Worker {
             0 => Command::Heartbeat(lease),
             1 => Command::ReleaseTask(lease),
             2 => Command::FailTask(fail(lease, scene)),
-            _ => Command::CompleteTask(CompleteTask { lease, output: output(lease, "late") }),
+            _ => Command::CompleteTask(CompleteTask {
+                lease,
+                output: output(lease, "late"),
+                artifacts: Vec::new(),
+            }),
         };
         self.send(Ask::Command(command), None, scene);
     }
@@ -204,7 +208,11 @@ impl Worker {
         let leases: Vec<_> = self.held.iter().chain(self.old.last()).copied().collect();
         for lease in leases {
             match scene.random.below(6) {
-                0 => report.completes.push(CompleteTask { lease, output: output(lease, "many") }),
+                0 => report.completes.push(CompleteTask {
+                    lease,
+                    output: output(lease, "many"),
+                    artifacts: Vec::new(),
+                }),
                 1 => report.fails.push(fail(lease, scene)),
                 2 => report.releases.push(lease),
                 _ => report.heartbeats.push(lease),
@@ -219,7 +227,7 @@ impl Worker {
     }
 
     fn complete(&mut self, lease: LeaseRef, scene: &mut Scene<'_>) {
-        let complete = CompleteTask { lease, output: output(lease, "done") };
+        let complete = CompleteTask { lease, output: output(lease, "done"), artifacts: Vec::new() };
         self.send(Ask::Command(Command::CompleteTask(complete)), Some(lease), scene);
     }
 

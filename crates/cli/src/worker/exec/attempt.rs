@@ -13,6 +13,7 @@ use std::time::Duration;
 use tenure_sdk::{Failure, Output, Stop, Task};
 use tokio::time::timeout;
 
+use super::artifacts::Folder;
 use super::child::{Child, Exit};
 use super::guard::Guard;
 use super::payload::Job;
@@ -41,6 +42,10 @@ pub(super) async fn run(
     command.args(&argv[1..]).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() });
     surround(&mut command, settings.environment, env, task);
+    let artifacts = Folder::of(task)?;
+    if let Some(artifacts) = &artifacts {
+        command.env("TENURE_ARTIFACTS", artifacts.path());
+    }
     let folder = match (&settings.cwd, cwd) {
         (Some(base), Some(cwd)) => Some(base.join(cwd)),
         (None, cwd) => cwd,
@@ -74,10 +79,17 @@ pub(super) async fn run(
             settings.output_max
         ))),
         Ended::Itself => match status {
-            Some(status) if status.success() => output::of(&written),
+            Some(status) if status.success() => handed_in(output::of(&written)?, artifacts).await,
             status => Err(failed(status, &tail)),
         },
     }
+}
+
+/// The output with the files that the command has left.
+async fn handed_in(output: Output, artifacts: Option<Folder>) -> Result<Output, Failure> {
+    let Some(folder) = artifacts else { return Ok(output) };
+    let read = tokio::task::spawn_blocking(move || folder.add_to(output)).await;
+    read.unwrap_or_else(|error| Err(Failure::new(error)))
 }
 
 /// The environment: the worker's, then the payload's, then what the task is.
@@ -92,7 +104,7 @@ fn surround(
         let kept = CLEAN_ENV.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         command.envs(kept);
     }
-    for ours in ["TENURE_API_KEY", "TENURE_TRACEPARENT", "TRACEPARENT"] {
+    for ours in ["TENURE_ARTIFACTS", "TENURE_API_KEY", "TENURE_TRACEPARENT", "TRACEPARENT"] {
         command.env_remove(ours);
     }
     command.envs(env);

@@ -1,5 +1,6 @@
 //! `tenure worker exec`: runs programs.
 
+mod artifacts;
 mod attempt;
 mod child;
 pub(super) mod guard;

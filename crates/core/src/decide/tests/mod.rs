@@ -385,7 +385,7 @@ fn of(lease: u64) -> LeaseRef {
 }
 
 fn completion(lease: u64) -> CompleteTask {
-    CompleteTask { lease: of(lease), output: Payload::default() }
+    CompleteTask { lease: of(lease), output: Payload::default(), artifacts: Vec::new() }
 }
 
 fn failure(lease: u64, retry: Retry) -> FailTask {

@@ -1,6 +1,7 @@
 //! A run as the state holds it: a head that is copied freely, its tokens, and its groups with their
 //! branches. Values are shared, so a copy of any of these costs a few words.
 
+mod artifacts;
 mod chunks;
 mod store;
 mod view;
@@ -11,10 +12,12 @@ use smallvec::SmallVec;
 use tenure_flow::value::Path;
 use tenure_flow::{Definition, Value};
 
+use crate::artifact::Sha256;
 use crate::event::{BranchOutcome, GroupState, RunState, TokenState};
 use crate::id::{GroupId, Lsn, RunId, TaskId, TokenId};
 use crate::time::Timestamp;
 
+pub use self::artifacts::{ArtifactState, ArtifactView};
 pub(crate) use self::chunks::Chunks;
 pub(crate) use self::store::{KeptKey, StoredGroup, StoredRun};
 pub use self::view::{GroupView, RunFilter, RunPage, RunView, TokenView, WorkflowView};
@@ -70,6 +73,10 @@ pub(crate) struct Run {
     /// Branches of groups that have not begun.
     pub unstarted: u64,
     pub rare: Option<Arc<RareRun>>,
+    /// How many artifacts it was handed, those included that were dropped.
+    pub staged: u32,
+    /// What it leaves behind, once it is over.
+    pub artifacts: Option<Arc<[CommittedArtifact]>>,
     /// The last record of its history.
     pub last_lsn: Lsn,
 }
@@ -101,6 +108,24 @@ pub(crate) struct KeptSignal {
     pub payload: Value,
 }
 
+/// A file that was handed in with a completion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Staged {
+    pub name: Arc<str>,
+    pub media_type: Arc<str>,
+    pub bytes: u64,
+    pub sha256: Sha256,
+    pub token: TokenId,
+}
+
+/// A file that a run leaves behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommittedArtifact {
+    /// What it is called now.
+    pub name: Arc<str>,
+    pub staged: Arc<Staged>,
+}
+
 /// What a branch, or the root, has written, and what is live in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scope {
@@ -123,6 +148,8 @@ pub(crate) struct Scope {
     pub open_groups: u32,
     /// A token of it came to the join.
     pub is_arriving: bool,
+    /// Files that its completions handed in, and those of branches that met in it.
+    pub artifacts: Vec<Arc<Staged>>,
 }
 
 impl Scope {
@@ -285,4 +312,6 @@ pub(crate) struct BranchResult {
     /// For each merge of the join: a value, or none.
     pub values: SmallVec<[Option<Value>; 1]>,
     pub error: Option<Value>,
+    /// Files that go on if it counts.
+    pub artifacts: Vec<Arc<Staged>>,
 }

@@ -197,6 +197,10 @@ impl<'a> WorkflowView<'a> {
 }
 
 impl<'a> RunView<'a> {
+    pub(super) fn stored(&self) -> &'a StoredRun {
+        self.stored
+    }
+
     fn head(&self) -> &'a Run {
         &self.stored.head
     }

@@ -17,6 +17,7 @@ mod run_items;
 #[cfg(test)]
 mod tests;
 mod values;
+mod whole_run;
 mod write;
 mod write_runs;
 

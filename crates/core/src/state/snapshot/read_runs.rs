@@ -1,5 +1,5 @@
-//! Parts to runs. What a part names must be there, and what follows from the parts (who is live
-//! where, how many branches run) is worked out here, so that no bytes can say it wrongly.
+//! Parts to runs. What a part names must be there; what follows from the parts (who is live where,
+//! how many branches run) is worked out in the end, so that no bytes can say it wrongly.
 
 use std::sync::Arc;
 
@@ -14,13 +14,12 @@ use super::run_items::{
 };
 use super::values::ValueReader;
 use crate::codec::{Malformed, Reader};
-use crate::event::{BranchOutcome, GroupState, TokenState};
-use crate::id::{GroupId, RunId, TaskId, TokenId};
-use crate::state::dense::ColdRef;
+use crate::event::{ArtifactItem, BranchOutcome, Committed, GroupState};
+use crate::id::{GroupId, RunId, TokenId};
 use crate::state::facts::Facts;
 use crate::state::run::{
-    Branch, BranchResult, Chunks, Group, KeptSignal, RareRun, Run, Scope, ScopeRef, Spawn,
-    StoredGroup, StoredRun, Token, Work, Workflow,
+    Branch, BranchResult, Chunks, CommittedArtifact, Group, KeptSignal, RareRun, Run, Scope,
+    ScopeRef, Spawn, Staged, StoredGroup, StoredRun, Token, Work, Workflow,
 };
 
 /// Adds a version of a workflow.
@@ -50,17 +49,17 @@ pub(super) struct RunReader {
 }
 
 #[derive(Debug)]
-struct OpenRun {
-    id: RunId,
-    stored: StoredRun,
-    rare: RareRun,
+pub(super) struct OpenRun {
+    pub(super) id: RunId,
+    pub(super) stored: StoredRun,
+    pub(super) rare: RareRun,
     values: ValueReader,
-    awaited: Awaited,
+    pub(super) awaited: Awaited,
 }
 
 /// How many parts are still to come.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Awaited {
+pub(super) struct Awaited {
     tokens: u32,
     groups: u32,
     /// Of the last group.
@@ -132,6 +131,8 @@ impl OpenRun {
             busy: 0,
             unstarted: 0,
             rare: None,
+            staged: item.staged,
+            artifacts: (!item.artifacts.is_empty()).then(|| committed(&item.artifacts)),
             last_lsn: item.last_lsn,
         };
         let tags = item.tags.iter();
@@ -311,11 +312,12 @@ impl OpenRun {
             return Err(Malformed::new("a branch is open and has no scope"));
         }
         let result = match &item.result {
-            Some(ResultItem { values, error }) => {
+            Some(ResultItem { values, error, artifacts }) => {
                 let values: Result<SmallVec<_>, _> =
                     values.iter().map(|item| self.values.optional(&item.value)).collect();
                 let (values, error) = (values?, self.values.optional(error)?);
-                Some(Arc::new(BranchResult { values, error }))
+                let artifacts = artifacts.iter().map(|it| staged(&it.artifact, it.token));
+                Some(Arc::new(BranchResult { values, error, artifacts: artifacts.collect() }))
             }
             None => None,
         };
@@ -355,104 +357,14 @@ impl OpenRun {
     }
 
     /// The group of a branch that has begun.
-    fn started_branch(&self, at: ScopeRef) -> Result<&Group, Malformed> {
+    pub(super) fn started_branch(&self, at: ScopeRef) -> Result<&Group, Malformed> {
         let group = self.stored.group(at.group).filter(|group| at.index < group.started);
         group.ok_or_else(|| Malformed::new(format!("the branch {at:?} is not there")))
     }
-
-    /// All parts are there: works out what follows from them, and adds the run.
-    fn close(mut self, facts: &mut Facts) -> Result<(), Malformed> {
-        if self.awaited != Awaited::default() {
-            return Err(Malformed::new("some of its parts are missing"));
-        }
-        self.count_tokens(facts)?;
-        self.count_groups()?;
-        if self.rare != RareRun::default() {
-            self.stored.head.rare = Some(Arc::new(self.rare));
-        }
-        facts.runs.insert(self.id.0, Arc::new(self.stored));
-        Ok(())
-    }
-
-    fn count_tokens(&mut self, facts: &mut Facts) -> Result<(), Malformed> {
-        for id in (1..=self.stored.tokens.len() as u32).map(TokenId) {
-            let Some(token) = self.stored.token(id) else { continue };
-            let (at, state) = (token.scope, token.state);
-            if let Work::Task(task) = token.work {
-                belong(facts, task, self.id, id)?;
-            }
-            if !at.is_root() {
-                self.started_branch(at)?;
-            }
-            if state.is_terminal() {
-                continue;
-            }
-            let head = &mut self.stored.head;
-            head.live += 1;
-            head.busy += u32::from(matches!(state, TokenState::Pending | TokenState::Dispatched));
-            let scope = self.scope_mut(at);
-            let scope = scope.ok_or_else(|| Malformed::new(format!("token {id} lives nowhere")))?;
-            scope.tokens.push(id);
-        }
-        Ok(())
-    }
-
-    fn count_groups(&mut self) -> Result<(), Malformed> {
-        for id in (1..=self.stored.groups.len() as u32).map(GroupId) {
-            let Some(group) = self.stored.group(id) else { continue };
-            let settled = u64::from(group.settled()) + u64::from(group.running);
-            if settled > group.total.into() {
-                return Err(Malformed::new(format!("group {id} has too many branches")));
-            }
-            let (at, state, over) = (group.scope, group.state, is_over(group));
-            self.stored.head.unstarted += u64::from(group.unstarted());
-            if over {
-                continue;
-            }
-            match self.scope_mut(at) {
-                Some(scope) => {
-                    scope.groups.push(id);
-                    scope.open_groups += u32::from(state == GroupState::Open);
-                }
-                None if state == GroupState::Open => {
-                    return Err(Malformed::new(format!("group {id} is open nowhere")));
-                }
-                // What a fired group left behind runs on when the branch around it is over.
-                None => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn scope_mut(&mut self, at: ScopeRef) -> Option<&mut Scope> {
-        match at.is_root() {
-            true => Some(Arc::make_mut(&mut self.stored.head.root)),
-            false => {
-                let group = self.stored.group_mut(at.group)?;
-                let branch = group.branches.get_mut(at.index as usize)?;
-                branch.scope.as_mut().map(Arc::make_mut)
-            }
-        }
-    }
-}
-
-/// A task is a token's.
-fn belong(facts: &mut Facts, id: TaskId, run: RunId, token: TokenId) -> Result<(), Malformed> {
-    let task = facts.tasks.get_mut(id.0).filter(|task| !task.in_run);
-    let Some(task) = task else {
-        return Err(Malformed::new(format!("task {id} of token {token} is not there for it")));
-    };
-    task.in_run = true;
-    if task.cold.get().is_none() {
-        task.cold = facts.cold.insert(Default::default());
-    }
-    let cold = task.cold.get().and_then(|at: ColdRef| facts.cold.get_mut(at));
-    cold.ok_or_else(|| Malformed::new("a task's rare part is not there"))?.run = Some((run, token));
-    Ok(())
 }
 
 /// Whether a group needs nothing of its branches any more.
-fn is_over(group: &Group) -> bool {
+pub(super) fn is_over(group: &Group) -> bool {
     group.state != GroupState::Open && group.settled() == group.total
 }
 
@@ -461,6 +373,24 @@ fn less(awaited: &mut u32, what: &str) -> Result<(), Malformed> {
         .checked_sub(1)
         .ok_or_else(|| Malformed::new(format!("there are more {what} than there should be")))?;
     Ok(())
+}
+
+fn staged(item: &ArtifactItem<'_>, token: TokenId) -> Arc<Staged> {
+    Arc::new(Staged {
+        name: item.name.to_shared(),
+        media_type: item.media_type.to_shared(),
+        bytes: item.bytes,
+        sha256: item.sha256,
+        token,
+    })
+}
+
+fn committed(items: &[Committed<'_>]) -> Arc<[CommittedArtifact]> {
+    let committed = items.iter().map(|it| CommittedArtifact {
+        name: it.name.to_shared(),
+        staged: staged(&it.artifact, it.token),
+    });
+    committed.collect()
 }
 
 fn scope_ref(group: GroupId, index: u32) -> Result<ScopeRef, Malformed> {
@@ -506,6 +436,7 @@ fn scope(
         written,
         nodes: item.nodes.clone(),
         is_arriving: item.is_arriving,
+        artifacts: item.artifacts.iter().map(|it| staged(&it.artifact, it.token)).collect(),
         ..Scope::default()
     })
 }

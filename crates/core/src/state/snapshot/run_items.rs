@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 
 use crate::codec::{message, one_of};
-use crate::event::{BranchOutcome, GroupState, Json, LoopCount, RunState, Tag, TokenState};
+use crate::event::{
+    BranchOutcome, Committed, GroupState, Json, LoopCount, RunState, StageArtifact, Tag, TokenState,
+};
 use crate::id::{GroupId, Lsn, RunId, TaskId, TokenId};
 use crate::name::Text;
 use crate::time::Timestamp;
@@ -60,6 +62,8 @@ message! {
         21 => kept: u64,
         22 => signals: u32,
         23 => signal_ids: u32,
+        24 => staged: u32,
+        25 => artifacts: Vec<Committed<'a>>,
     }
 
     /// What a branch, or the root, has written. What is live in it follows from tokens and groups.
@@ -71,6 +75,7 @@ message! {
         5 => written: Vec<PathItem<'a>>,
         6 => nodes: Vec<u32>,
         7 => is_arriving: bool,
+        8 => artifacts: Vec<StageArtifact<'a>>,
     }
 
     /// A path in the context.
@@ -150,6 +155,7 @@ message! {
     pub struct ResultItem<'a> {
         1 => values: Vec<ValueItem<'a>>,
         2 => error: Cow<'a, [u8]>,
+        3 => artifacts: Vec<StageArtifact<'a>>,
     }
 
     /// A value, or none.

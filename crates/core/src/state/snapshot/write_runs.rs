@@ -13,12 +13,13 @@ use super::run_items::{
 };
 use super::values::ValueWriter;
 use crate::command::Rest;
-use crate::event::{LoopCount, Tag};
+use crate::event::{ArtifactItem, Committed, LoopCount, StageArtifact, Tag};
 use crate::id::{RunId, TaskId};
 use crate::name::Text;
 use crate::state::facts::Facts;
 use crate::state::run::{
-    Branch, Group, KeptKey, KeptSignal, Run, Scope, Spawn, StoredRun, Token, Work,
+    Branch, CommittedArtifact, Group, KeptKey, KeptSignal, Run, Scope, Spawn, Staged, StoredRun,
+    Token, Work,
 };
 
 /// Writes runs, and knows how far it is.
@@ -169,6 +170,8 @@ impl RunWriter {
             busy: _,
             unstarted: _,
             rare,
+            staged,
+            artifacts,
             last_lsn,
         } = head;
         let (parent, parent_token) = parent.unwrap_or_default();
@@ -201,10 +204,12 @@ impl RunWriter {
             kept: kept.len() as u64,
             signals: signals(head).len() as u32,
             signal_ids: signal_ids.len() as u32,
+            staged: *staged,
+            artifacts: artifacts.as_deref().unwrap_or_default().iter().map(committed).collect(),
         }
     }
 
-    fn scope(&mut self, scope: &Scope) -> ScopeItem<'static> {
+    fn scope<'a>(&mut self, scope: &'a Scope) -> ScopeItem<'a> {
         let Scope {
             context,
             outputs,
@@ -216,6 +221,7 @@ impl RunWriter {
             groups: _,
             open_groups: _,
             is_arriving,
+            artifacts,
         } = scope;
         let paths =
             written.iter().map(|path| PathItem { path: Text::Shared(path.to_string().into()) });
@@ -227,6 +233,7 @@ impl RunWriter {
             written: paths.collect(),
             nodes: nodes.clone(),
             is_arriving: *is_arriving,
+            artifacts: artifacts.iter().map(|it| staged(it)).collect(),
         }
     }
 
@@ -325,14 +332,15 @@ impl RunWriter {
         }
     }
 
-    fn branch(&mut self, branch: &Branch) -> BranchItem<'static> {
+    fn branch<'a>(&mut self, branch: &'a Branch) -> BranchItem<'a> {
         let Branch { outcome, arrived_as, scope, result } = branch;
         let scope = scope.as_deref().map(|scope| self.scope(scope));
         let result = result.as_deref().map(|result| {
             let values = result.values.iter();
             let values = values.map(|value| ValueItem { value: self.optional(value.as_ref()) });
             let values = values.collect();
-            ResultItem { values, error: self.optional(result.error.as_ref()) }
+            let artifacts = result.artifacts.iter().map(|it| staged(it)).collect();
+            ResultItem { values, error: self.optional(result.error.as_ref()), artifacts }
         });
         BranchItem { outcome: *outcome, arrived_as: *arrived_as, scope, result }
     }
@@ -351,6 +359,18 @@ impl RunWriter {
             payload: self.value(&signal.payload),
         }
     }
+}
+
+fn staged(staged: &Staged) -> StageArtifact<'_> {
+    let Staged { name, media_type, bytes, sha256, token } = staged;
+    let (name, media_type) = (Text::Borrowed(name), Text::Borrowed(media_type));
+    let artifact = ArtifactItem { name, media_type, bytes: *bytes, sha256: *sha256 };
+    StageArtifact { token: *token, artifact }
+}
+
+fn committed(committed: &CommittedArtifact) -> Committed<'_> {
+    let StageArtifact { token, artifact } = staged(&committed.staged);
+    Committed { name: Text::Borrowed(&committed.name), token, artifact }
 }
 
 fn after<K>(written: &Option<K>) -> Bound<&K> {

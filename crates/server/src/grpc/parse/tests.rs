@@ -87,7 +87,12 @@ fn what_is_wrong_is_named() {
 #[test]
 fn reports_keep_their_order_and_kind() {
     let lease = |id| v1::LeaseRef { task_id: id, lease_id: id + 10 };
-    let complete = v1::CompleteReport { task_id: 3, lease_id: 13, output: b"out".to_vec() };
+    let complete = v1::CompleteReport {
+        task_id: 3,
+        lease_id: 13,
+        output: b"out".to_vec(),
+        artifacts: Vec::new(),
+    };
     let fail = |retryable, retry_after_ms| v1::FailReport {
         task_id: 4,
         lease_id: 14,
@@ -103,7 +108,7 @@ fn reports_keep_their_order_and_kind() {
         fails: vec![fail(None, None), fail(Some(false), None), fail(Some(true), Some(5))],
         releases: vec![lease(5)],
     };
-    let parsed = reports(sent(&message)).unwrap();
+    let (parsed, _) = reports(sent(&message)).unwrap();
     assert_eq!(parsed.heartbeats, [lease_of(1, 11), lease_of(2, 12)]);
     assert_eq!(parsed.completes[0].output.as_bytes(), b"out");
     let retries: Vec<_> = parsed.fails.iter().map(|fail| fail.retry).collect();
