@@ -188,20 +188,15 @@ pub(crate) fn merged(
     let group = to.group(run, step.group).expect("branches belong to a group");
     let scope = to.scope(run, group.scope).expect("a group holds its scope open");
     let mut context = scope.context.clone();
-    let branches: Vec<_> = (0..group.started)
-        .filter_map(|index| {
-            let branch = to.branch(run, ScopeRef { group: step.group, index })?;
-            (branch.outcome != BranchOutcome::Open).then_some((index, branch))
-        })
-        .collect();
+    let branches = to.branches(run, step.group);
     for (nth, into) in step.merges.iter().enumerate() {
-        let settled: Vec<_> = branches
-            .iter()
-            .map(|(index, branch)| {
+        let settled = branches.iter().zip(0..).filter(|(it, _)| it.outcome != BranchOutcome::Open);
+        let settled: Vec<_> = settled
+            .map(|(branch, index)| {
                 let result = branch.result.as_deref();
                 v1::Settled {
-                    index: *index,
-                    key: group.key(*index),
+                    index,
+                    key: group.key(index),
                     outcome: branch.outcome,
                     arrived_as: branch.arrived_as,
                     value: result.and_then(|result| result.values.get(nth)?.as_ref()),

@@ -10,7 +10,7 @@ mod wire;
 pub use wire::Malformed;
 
 pub(crate) use message::{Field, Message, message, number_field, one_of, take_number};
-pub(crate) use wire::{Reader, Wire, put_bytes, put_number, put_varint};
+pub(crate) use wire::{Reader, Wire, put_bytes, put_nested, put_number, put_varint};
 
 use crate::event::{Event, Record};
 use crate::id::Lsn;

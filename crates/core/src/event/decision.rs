@@ -2,7 +2,7 @@
 //! in which they were taken, and `apply` stores what each one says.
 
 use super::items::{Created, Tag};
-use super::json::{Json, Unwritten};
+use super::json::{Json, Unwritten, UnwrittenPath};
 use super::names::{
     BranchOutcome, GroupState, MergeConflict, MergeMissing, MergeMode, MergeStrategy, RunState,
     TimerKind, TokenState,
@@ -283,6 +283,8 @@ message! {
         1 => path: Text<'a>,
         /// What.
         2 => value: Json,
+        /// The same place, while it is decided.
+        3 => known: UnwrittenPath,
     }
 
     /// What the branches gave is put together.

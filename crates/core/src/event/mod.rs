@@ -13,7 +13,7 @@ pub use decision::{
     MergeInto, NewToken, OpenGroup, RunBegun, SetContext, SetTimer, SettleBranch, Spawned,
     StartChild, Step, Stopped, StoppedTasks, TakeSignal, TokenUpdate, UpdateTokenStates, Write,
 };
-pub use json::{Json, Unwritten};
+pub use json::{Json, Unwritten, UnwrittenPath};
 pub use names::{
     BranchOutcome, GroupState, MergeConflict, MergeMissing, MergeMode, MergeStrategy, RunState,
     TimerKind, TokenState,

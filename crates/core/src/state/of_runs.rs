@@ -117,6 +117,11 @@ impl Runs for State {
         self.stored_run(run)?.branch(at)
     }
 
+    fn branches(&self, run: RunId, group: GroupId) -> Vec<&Branch> {
+        let group = self.stored_run(run).and_then(|run| run.stored_group(group));
+        group.into_iter().flat_map(|group| group.branches.iter()).collect()
+    }
+
     fn add_branch(&mut self, run: RunId, group: GroupId, branch: Branch) {
         let group = self.run_mut(run).group_mut(group).expect("a branch belongs to a group");
         group.branches.push(branch);

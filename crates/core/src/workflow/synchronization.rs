@@ -229,10 +229,14 @@ impl Cascade<'_, '_> {
 
     fn merge_step(&self, run: RunId, id: GroupId, join: &Join) -> MergeBranches<'static> {
         let group = self.group(run, id);
-        let winner = (0..group.started).find(|index| {
+        let is_winner = |index: &u32| {
             let branch = Runs::branch(self.draft, run, ScopeRef { group: id, index: *index });
-            group.promotes && branch.is_some_and(|branch| branch.arrived_as == 1)
-        });
+            branch.is_some_and(|branch| branch.arrived_as == 1)
+        };
+        let winner = match group.promotes {
+            true => (0..group.started).find(is_winner),
+            false => None,
+        };
         MergeBranches {
             group: id,
             version: v1::VERSION,
@@ -357,7 +361,7 @@ fn unreachable_fault(join: &Synchronization, group: &Group) -> Fault {
 
 fn into(merge: &Merge) -> MergeInto<'static> {
     MergeInto {
-        target: Text::Shared(merge.target.to_string().into()),
+        target: Text::Shared(Arc::clone(merge.target.text())),
         strategy: match merge.strategy {
             Strategy::Append => MergeStrategy::Append,
             Strategy::Collect => MergeStrategy::Collect,

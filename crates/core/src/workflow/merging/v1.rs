@@ -1,5 +1,6 @@
 //! The first rules of merging. They are frozen: logs were written with them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tenure_flow::value::Path;
@@ -51,10 +52,10 @@ pub(crate) fn merge(
     let given = given(into, branches)?;
     let before = path.get_below(context);
     let result = match into.strategy {
-        MergeStrategy::Append => append(into, &given, before)?,
-        MergeStrategy::Collect => listed(into, values(&given), before)?,
-        MergeStrategy::Merge => objects(into, &given, before, shallow)?,
-        MergeStrategy::DeepMerge => objects(into, &given, before, |a, b| deep(into, a, b, target))?,
+        MergeStrategy::Append => append(into, given, before)?,
+        MergeStrategy::Collect => listed(into, values(given), before)?,
+        MergeStrategy::Merge => shallow(into, &given, before)?,
+        MergeStrategy::DeepMerge => deep(into, &given, before)?,
         MergeStrategy::Keyed => keyed(into, &given, before)?,
         MergeStrategy::LastWins => single(into, given.last(), before)?,
         MergeStrategy::FirstArrival => {
@@ -127,13 +128,13 @@ fn error(branch: &Settled<'_>) -> Value {
     Value::map(vec![("code".into(), code.into()), ("message".into(), message.into())])
 }
 
-fn values(given: &[Given<'_>]) -> Vec<Value> {
-    given.iter().map(|given| given.value.clone()).collect()
+fn values(given: Vec<Given<'_>>) -> Vec<Value> {
+    given.into_iter().map(|given| given.value).collect()
 }
 
 fn append(
     into: &MergeInto<'_>,
-    given: &[Given<'_>],
+    given: Vec<Given<'_>>,
     before: Option<&Value>,
 ) -> Result<Value, MergeFault> {
     let lists: Option<Vec<_>> = given.iter().map(|given| given.value.as_list()).collect();
@@ -164,25 +165,30 @@ fn cannot_extend(into: &MergeInto<'_>, before: &Value, with: &str) -> MergeFault
     fault("MERGE_TYPE", format!("`{target}` is {kind} and cannot be extended by {with}"))
 }
 
-fn objects(
+/// Puts objects together in one pass over all their entries.
+fn shallow(
     into: &MergeInto<'_>,
     given: &[Given<'_>],
     before: Option<&Value>,
-    join: impl Fn(&Map, &Map) -> Result<Map, MergeFault>,
 ) -> Result<Value, MergeFault> {
-    let mut result = extended(into, before)?;
-    for Given { branch, value } in given {
-        let Some(map) = value.as_map() else {
-            let (index, kind) = (branch.index, value.kind());
-            let (target, strategy) = (into.target.as_str(), into.strategy);
-            let message = format!(
-                "branch {index} gives {kind} to `{target}`; {strategy} puts objects together only"
-            );
-            return Err(fault("MERGE_TYPE", message));
-        };
-        result = join(&result, map)?;
+    let mut entries = extended(into, before)?.entries().to_vec();
+    for given in given {
+        entries.extend_from_slice(object(into, given)?.entries());
     }
-    Ok(Value::Map(result))
+    // Of two entries with one key the later one counts.
+    Ok(Value::map(entries))
+}
+
+fn object<'g>(into: &MergeInto<'_>, given: &'g Given<'_>) -> Result<&'g Map, MergeFault> {
+    let Given { branch, value } = given;
+    value.as_map().ok_or_else(|| {
+        let (index, kind) = (branch.index, value.kind());
+        let (target, strategy) = (into.target.as_str(), into.strategy);
+        let message = format!(
+            "branch {index} gives {kind} to `{target}`; {strategy} puts objects together only"
+        );
+        fault("MERGE_TYPE", message)
+    })
 }
 
 /// What an object begins with.
@@ -196,34 +202,81 @@ fn extended(into: &MergeInto<'_>, before: Option<&Value>) -> Result<Map, MergeFa
     }
 }
 
-fn shallow(a: &Map, b: &Map) -> Result<Map, MergeFault> {
-    Ok(Map::new(a.entries().iter().chain(b.entries()).cloned().collect()))
+/// Puts objects together on every level. Each value that is given is walked once, whatever is there
+/// already.
+fn deep(
+    into: &MergeInto<'_>,
+    given: &[Given<'_>],
+    before: Option<&Value>,
+) -> Result<Value, MergeFault> {
+    let mut parts = Parts::of(&extended(into, before)?);
+    for given in given {
+        let mut place = Vec::new();
+        parts.add(into, object(into, given)?, &mut place)?;
+    }
+    Ok(parts.value())
 }
 
-/// Values are at most 64 levels deep, so this is too.
-fn deep(into: &MergeInto<'_>, a: &Map, b: &Map, place: &str) -> Result<Map, MergeFault> {
-    let mut entries = a.entries().to_vec();
-    for (key, new) in b.entries() {
-        let Some(old) = a.get(key) else {
-            entries.push((Arc::clone(key), new.clone()));
-            continue;
-        };
-        let there = format!("{place}.{key}");
-        let value = match (old, new) {
-            (Value::Map(old), Value::Map(new)) => Value::Map(deep(into, old, new, &there)?),
-            (old, new) if old == new => continue,
-            (old, new) => match into.on_conflict {
-                MergeConflict::Last => new.clone(),
-                MergeConflict::First => old.clone(),
-                MergeConflict::Error => {
-                    let message = format!("two branches give different values for `{there}`");
-                    return Err(fault("MERGE_CONFLICT", message));
-                }
-            },
-        };
-        entries.push((Arc::clone(key), value));
+/// An object that is being put together.
+struct Parts(BTreeMap<Arc<str>, Part>);
+
+enum Part {
+    Whole(Value),
+    Parts(Parts),
+}
+
+impl Parts {
+    fn of(map: &Map) -> Self {
+        let entries = map.entries().iter();
+        Self(entries.map(|(key, value)| (Arc::clone(key), Part::Whole(value.clone()))).collect())
     }
-    Ok(Map::new(entries))
+
+    /// Adds an object; `place` says where it stands. Values are at most 64 levels deep, so this is
+    /// too.
+    fn add<'m>(
+        &mut self,
+        into: &MergeInto<'_>,
+        map: &'m Map,
+        place: &mut Vec<&'m str>,
+    ) -> Result<(), MergeFault> {
+        for (key, new) in map.entries() {
+            let Some(old) = self.0.get_mut(key) else {
+                self.0.insert(Arc::clone(key), Part::Whole(new.clone()));
+                continue;
+            };
+            if let (Part::Whole(Value::Map(whole)), Value::Map(_)) = (&*old, new) {
+                *old = Part::Parts(Self::of(whole));
+            }
+            match (old, new) {
+                (Part::Parts(old), Value::Map(new)) => {
+                    place.push(key);
+                    old.add(into, new, place)?;
+                    place.pop();
+                }
+                (Part::Whole(old), new) if old == new => {}
+                (old, new) => match into.on_conflict {
+                    MergeConflict::Last => *old = Part::Whole(new.clone()),
+                    MergeConflict::First => {}
+                    MergeConflict::Error => {
+                        let names = place.iter().copied().chain([&**key]);
+                        let there = std::iter::once(into.target.as_str()).chain(names);
+                        let there = there.collect::<Vec<_>>().join(".");
+                        let message = format!("two branches give different values for `{there}`");
+                        return Err(fault("MERGE_CONFLICT", message));
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn value(self) -> Value {
+        let entries = self.0.into_iter().map(|(key, part)| match part {
+            Part::Whole(value) => (key, value),
+            Part::Parts(parts) => (key, parts.value()),
+        });
+        Value::map(entries.collect())
+    }
 }
 
 fn keyed(
