@@ -359,7 +359,7 @@ fn ended(event: &Event<'_>) -> Vec<TaskId> {
     event.each_cascade(|cascade| {
         for decision in cascade {
             if let Step::CancelTokens(step) = &decision.step {
-                let tasks = step.tasks.iter().flat_map(|tasks| &tasks.tasks);
+                let tasks = step.tasks.iter().flat_map(|tasks| tasks.tasks.iter());
                 ended.extend(tasks.map(|task| task.task_id));
             }
         }

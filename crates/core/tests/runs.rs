@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
+#[path = "runs/bounds.rs"]
+mod bounds;
 #[path = "runs/codes.rs"]
 mod codes;
 #[path = "runs/fan_in.rs"]
@@ -14,5 +16,7 @@ mod laws;
 mod random;
 #[path = "runs/rows.rs"]
 mod rows;
+#[path = "runs/workflows.rs"]
+mod workflows;
 #[path = "runs/world.rs"]
 mod world;

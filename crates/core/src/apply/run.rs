@@ -311,10 +311,10 @@ pub(super) fn note_path(scope: &mut Scope, at: ScopeRef, path: Path) {
 }
 
 fn cancel(to: &mut impl Runs, stamp: Stamp, run: RunId, step: &CancelTokens<'_>) {
-    for id in &step.tokens {
-        move_token(to, run, *id, TokenState::Canceled, |_| {});
+    for id in step.tokens.iter() {
+        move_token(to, run, id, TokenState::Canceled, |_| {});
     }
-    for stopped in step.tasks.iter().flat_map(|tasks| &tasks.tasks) {
+    for stopped in step.tasks.iter().flat_map(|tasks| tasks.tasks.iter()) {
         task::stopped(to, stamp, stopped);
     }
 }

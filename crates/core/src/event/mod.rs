@@ -5,19 +5,21 @@ mod decision;
 mod items;
 mod json;
 mod names;
+mod rows;
 mod run;
 
 pub use decision::{
     ActivateFanInToken, ApplyNodeOutput, BranchValue, CancelTokens, CreateFanInToken, CreateTokens,
     Decision, Dispatched, DropBranches, FinishRun, LoopCount, MarkForDispatch, MergeBranches,
     MergeInto, NewToken, OpenGroup, RunBegun, SetContext, SetTimer, SettleBranch, Spawned,
-    StartChild, Step, Stopped, StoppedTasks, TakeSignal, TokenUpdate, UpdateTokenStates, Write,
+    StartChild, Step, StoppedTasks, TakeSignal, TokenUpdate, UpdateTokenStates, Write,
 };
 pub use json::{Json, Unwritten, UnwrittenPath};
 pub use names::{
     BranchOutcome, GroupState, MergeConflict, MergeMissing, MergeMode, MergeStrategy, RunState,
     TimerKind, TokenState,
 };
+pub use rows::{Stopped, StoppedRows, TokenRows};
 pub use run::{
     DispatchContinued, JoinTimedOut, RunCancelRequested, RunDeadlinePassed, RunLink, RunStarted,
     SignalReceived, TokenDue, WorkflowRegistered,

@@ -137,7 +137,10 @@ impl Runs for State {
         let group = self.run_mut(run).group_mut(group).expect("a group that is dropped exists");
         // Those that have not begun will need their places.
         if group.head.state != GroupState::Open && group.head.open() == 0 {
-            group.branches = Chunks::default();
+            let held = std::mem::take(&mut group.branches);
+            if held.len() > 0 {
+                self.forgotten.push(held);
+            }
             return;
         }
         for index in 0..group.branches.len() {

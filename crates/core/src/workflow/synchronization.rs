@@ -111,8 +111,8 @@ impl Cascade<'_, '_> {
         error: Option<Value>,
     ) {
         let error = error.map(Json);
-        let step =
-            SettleBranch { group: at.group, index: at.index, count: 1, outcome, values, error };
+        let (group, index, count, rest) = (at.group, at.index, 1, false);
+        let step = SettleBranch { group, index, count, outcome, values, error, rest };
         self.emit(run, Step::SettleBranch(step));
         self.push(Task::CheckSynchronization(run, at.group));
         self.push(Task::Fill(run, at.group));

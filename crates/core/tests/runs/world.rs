@@ -18,6 +18,7 @@ use tenure_core::time::{Now, Timestamp};
 use tenure_core::{Draft, Rejection, State, Verdict, apply, codec, decide, invariant};
 use tenure_flow::{Definition, Value};
 
+#[derive(Clone)]
 pub(crate) struct World {
     pub(crate) state: State,
     replayed: State,
@@ -81,6 +82,12 @@ impl World {
         }
         self.log.push(bytes);
         Ok(reply)
+    }
+
+    /// Only the log is left, and serving goes on from there.
+    pub(crate) fn crash(&mut self) {
+        self.state = self.replayed.clone();
+        self.state.serve(Now::both(self.now));
     }
 
     /// Both states are the same, and keep all laws.

@@ -37,15 +37,17 @@ fn fault(code: &'static str, message: String) -> MergeFault {
 
 /// One value that goes into a merge.
 struct Given<'a> {
-    branch: &'a Settled<'a>,
+    index: u32,
+    key: Option<&'a Value>,
+    arrived_as: u32,
     value: Value,
 }
 
 /// The context with one merge done. `branches` come by index.
-pub(crate) fn merge(
+pub(crate) fn merge<'a>(
     context: &Value,
     into: &MergeInto<'_>,
-    branches: &[Settled<'_>],
+    branches: impl Iterator<Item = Settled<'a>>,
 ) -> Result<Value, MergeFault> {
     let target = into.target.as_str();
     let path = Path::parse(target).map_err(|fault_| fault("MERGE_INVALID", fault_.message))?;
@@ -59,7 +61,7 @@ pub(crate) fn merge(
         MergeStrategy::Keyed => keyed(into, &given, before)?,
         MergeStrategy::LastWins => single(into, given.last(), before)?,
         MergeStrategy::FirstArrival => {
-            single(into, given.iter().min_by_key(|given| given.branch.arrived_as), before)?
+            single(into, given.iter().min_by_key(|given| given.arrived_as), before)?
         }
     };
     path.set_below(context, result).map_err(|broken| fault("MERGE_INVALID", broken.message))
@@ -67,9 +69,9 @@ pub(crate) fn merge(
 
 fn given<'a>(
     into: &MergeInto<'_>,
-    branches: &'a [Settled<'a>],
+    branches: impl Iterator<Item = Settled<'a>>,
 ) -> Result<Vec<Given<'a>>, MergeFault> {
-    let mut given = Vec::with_capacity(branches.len());
+    let mut given = Vec::with_capacity(branches.size_hint().1.unwrap_or_default());
     for branch in branches {
         let has_arrived = branch.outcome == BranchOutcome::Arrived;
         if !has_arrived && !into.include_failed {
@@ -90,10 +92,11 @@ fn given<'a>(
             }
         };
         let value = match into.include_failed {
-            true => report(branch, value),
+            true => report(&branch, value),
             false => value,
         };
-        given.push(Given { branch, value });
+        let Settled { index, key, arrived_as, .. } = branch;
+        given.push(Given { index, key, arrived_as, value });
     }
     Ok(given)
 }
@@ -180,9 +183,9 @@ fn shallow(
 }
 
 fn object<'g>(into: &MergeInto<'_>, given: &'g Given<'_>) -> Result<&'g Map, MergeFault> {
-    let Given { branch, value } = given;
+    let Given { index, value, .. } = given;
     value.as_map().ok_or_else(|| {
-        let (index, kind) = (branch.index, value.kind());
+        let kind = value.kind();
         let (target, strategy) = (into.target.as_str(), into.strategy);
         let message = format!(
             "branch {index} gives {kind} to `{target}`; {strategy} puts objects together only"
@@ -285,11 +288,11 @@ fn keyed(
     before: Option<&Value>,
 ) -> Result<Value, MergeFault> {
     let kept = extended(into, before)?;
-    let named = given.iter().map(|Given { branch, value }| {
-        let key = match branch.key {
+    let named = given.iter().map(|Given { index, key, value, .. }| {
+        let key = match key {
             Some(Value::Text(key)) => Arc::clone(key),
             Some(other) => other.to_json().into(),
-            None => branch.index.to_string().into(),
+            None => index.to_string().into(),
         };
         (key, value.clone())
     });
@@ -307,5 +310,31 @@ fn single(
             listed(into, value.into_iter().collect(), before)
         }
         (MergeMode::Replace | MergeMode::Extend, _) => Ok(value.unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_that_did_not_arrive_says_how_it_ended() {
+        let ends = [
+            (BranchOutcome::TimedOut, "BRANCH_TIMED_OUT"),
+            (BranchOutcome::Canceled, "BRANCH_CANCELED"),
+            (BranchOutcome::Ended, "BRANCH_ENDED"),
+        ];
+        let branches = ends.map(|(outcome, _)| {
+            let (key, value, error) = (None, None, None);
+            Settled { index: 0, key, outcome, arrived_as: 0, value, error }
+        });
+        let into = MergeInto {
+            target: crate::name::Text::Borrowed("context.r"),
+            strategy: MergeStrategy::Collect,
+            include_failed: true,
+            ..MergeInto::default()
+        };
+        let context = merge(&Value::empty_map(), &into, branches.into_iter()).unwrap().to_json();
+        assert!(ends.iter().all(|(_, code)| context.contains(code)), "{context}");
     }
 }
