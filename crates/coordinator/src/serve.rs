@@ -399,7 +399,7 @@ fn ended(event: &Event<'_>) -> Vec<Awaited> {
     event.each_cascade(|cascade| {
         for decision in cascade {
             if let Step::CancelTokens(step) = &decision.step {
-                let tasks = step.tasks.iter().flat_map(|tasks| &tasks.tasks);
+                let tasks = step.tasks.iter().flat_map(|tasks| tasks.tasks.iter());
                 ended.extend(tasks.map(|task| Awaited::Task(task.task_id)));
             }
             if let Step::FinishRun(_) = &decision.step {

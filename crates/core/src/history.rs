@@ -189,7 +189,8 @@ fn said(step: &Step<'_>) -> Vec<Entry> {
                 named("outcome", step.outcome.as_str()),
                 list("values", &step.values, branch_value),
             ];
-            entries.into_iter().chain(json("error", &step.error)).collect()
+            let rest = flag("rest", step.rest);
+            entries.into_iter().chain(json("error", &step.error)).chain(rest).collect()
         }
         Step::MarkForDispatch(step) => vec![list("tokens", &step.tokens, dispatched)],
         Step::ApplyNodeOutput(step) => {
@@ -217,10 +218,10 @@ fn said(step: &Step<'_>) -> Vec<Entry> {
             vec![number("group", step.group.0.into()), named("state", step.state.as_str())]
         }
         Step::CancelTokens(step) => {
-            let tasks = step.tasks.iter().flat_map(|tasks| &tasks.tasks);
+            let tasks = step.tasks.iter().flat_map(|tasks| tasks.tasks.iter());
             let tasks = tasks.map(|task| Value::uint(task.task_id.0)).collect();
-            let tokens = list("tokens", &step.tokens, |token| Value::uint(token.0.into()));
-            vec![tokens, ("tasks".into(), Value::list(tasks))]
+            let tokens = step.tokens.iter().map(|token| Value::uint(token.0.into())).collect();
+            vec![("tokens".into(), Value::list(tokens)), ("tasks".into(), Value::list(tasks))]
         }
         Step::SetTimer(step) => vec![
             named("kind", step.kind.as_str()),

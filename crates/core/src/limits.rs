@@ -7,6 +7,12 @@ pub const RECORD_BYTES_MAX: usize = 8 << 20;
 /// What the decisions about runs may take in one record, in bytes: with the item that they belong
 /// to they stay below the bound of a record. Beyond it a token fails with `LIMIT_RECORD`.
 pub const CASCADE_BYTES_MAX: usize = 6 << 20;
+/// Branches of one run that are live at a time, groups inside groups multiplied: a group that is
+/// wider begins the rest as others settle. So the end of a run, which takes all of them with it,
+/// always fits a record.
+pub const BRANCHES_LIVE_MAX: u32 = 250_000;
+/// What the end of a token and its task takes in a record, if no two stand together.
+pub const STOPPED_BYTES: usize = 8;
 /// Bytes of a sweep's record after which the rest waits for the next one.
 pub const SWEEP_BYTES_MAX: usize = 1 << 20;
 /// Context and outputs that a scope of a run reads, in bytes (`LIMIT_CONTEXT`).

@@ -219,7 +219,7 @@ impl<'a> Teller<'a> {
                 Step::CancelTokens(step) => {
                     for tasks in &step.tasks {
                         let told = tasks.tasks.iter();
-                        told.for_each(|it| self.task(stopped(tasks, it, decision.run_id)));
+                        told.for_each(|it| self.task(stopped(tasks, &it, decision.run_id)));
                     }
                 }
                 Step::StartChild(step) => self.run_started(&step.run),
@@ -262,12 +262,8 @@ fn run_step(event: &'static str, run_id: RunId) -> RunTransition<'static> {
     }
 }
 
-fn stopped<'a>(
-    tasks: &'a StoppedTasks<'_>,
-    item: &'a Stopped<'_>,
-    run_id: RunId,
-) -> Transition<'a> {
-    let worker = Some(item.worker.as_str()).filter(|name| !name.is_empty());
+fn stopped<'a>(tasks: &'a StoppedTasks<'_>, item: &Stopped, run_id: RunId) -> Transition<'a> {
+    let worker = Some(tasks.worker.as_str()).filter(|name| !name.is_empty());
     Transition {
         index: 0,
         event: "CancelRequested",

@@ -6,6 +6,8 @@
 
 #[path = "runs/artifacts.rs"]
 mod artifacts;
+#[path = "runs/bounds.rs"]
+mod bounds;
 #[path = "runs/codes.rs"]
 mod codes;
 #[path = "runs/fan_in.rs"]
@@ -20,5 +22,7 @@ mod rows;
 mod snapshots;
 #[path = "runs/snapshots.rs"]
 mod snapshots_of_runs;
+#[path = "runs/workflows.rs"]
+mod workflows;
 #[path = "runs/world.rs"]
 mod world;

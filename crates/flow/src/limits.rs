@@ -48,6 +48,10 @@ pub const PATH_SEGMENTS_MAX: usize = 32;
 
 /// Bytes of a JSON Schema's text.
 pub const SCHEMA_BYTES_MAX: usize = 256 << 10;
+/// Subschemas that one value may be checked against where it stands, references followed.
+pub const SCHEMA_WEIGHT_MAX: u64 = 10_000;
+/// What one validation may cost: about one for each look at a value and 64 bytes of text.
+pub const SCHEMA_STEPS_MAX: u64 = 2_000_000;
 /// Complaints that one validation lists.
 pub const SCHEMA_COMPLAINTS_MAX: usize = 10;
 

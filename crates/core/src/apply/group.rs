@@ -112,8 +112,15 @@ pub(super) fn settle(to: &mut impl Runs, run: RunId, step: &SettleBranch) {
     let group = to.group(run, step.group).expect("a branch belongs to a group");
     let (began, promotes, state) = (group.started, group.promotes, group.state);
     let (arrived_before, is_open) = (group.arrived, state == GroupState::Open);
-    let in_slots = step.count.min(began.saturating_sub(step.index));
-    for index in step.index..step.index + in_slots {
+    let in_slots: Vec<u32> = match step.rest {
+        true => {
+            let branches = to.branches(run, step.group).into_iter().zip(0..);
+            let open = branches.filter(|(branch, _)| branch.outcome == BranchOutcome::Open);
+            open.map(|(_, index)| index).collect()
+        }
+        false => (step.index..step.index.saturating_add(step.count).min(began)).collect(),
+    };
+    for &index in &in_slots {
         let at = ScopeRef { group: step.group, index };
         let scope = to.branch(run, at).and_then(|branch| branch.scope.clone());
         // What a branch has staged goes on only if it came to the join, or to its end without one.
@@ -141,13 +148,14 @@ pub(super) fn settle(to: &mut impl Runs, run: RunId, step: &SettleBranch) {
         });
     }
     to.change_group(run, step.group, |group| {
-        group.running -= in_slots;
+        group.running -= in_slots.len() as u32;
         *counted(group, step.outcome) += step.count;
         if let (Some(error), None) = (&step.error, &group.first_error) {
             group.first_error = Some(error.0.clone());
         }
     });
-    to.change_run(run, |run| run.unstarted -= u64::from(step.count - in_slots));
+    let unstarted = u64::from(step.count) - in_slots.len() as u64;
+    to.change_run(run, |run| run.unstarted -= unstarted);
     forget_if_over(to, run, step.group);
 }
 
@@ -204,28 +212,21 @@ pub(crate) fn merged(
     let group = to.group(run, step.group).expect("branches belong to a group");
     let scope = to.scope(run, group.scope).expect("a group holds its scope open");
     let mut context = scope.context.clone();
-    let branches: Vec<_> = (0..group.started)
-        .filter_map(|index| {
-            let branch = to.branch(run, ScopeRef { group: step.group, index })?;
-            (branch.outcome != BranchOutcome::Open).then_some((index, branch))
-        })
-        .collect();
+    let branches = to.branches(run, step.group);
     for (nth, into) in step.merges.iter().enumerate() {
-        let settled: Vec<_> = branches
-            .iter()
-            .map(|(index, branch)| {
-                let result = branch.result.as_deref();
-                v1::Settled {
-                    index: *index,
-                    key: group.key(*index),
-                    outcome: branch.outcome,
-                    arrived_as: branch.arrived_as,
-                    value: result.and_then(|result| result.values.get(nth)?.as_ref()),
-                    error: result.and_then(|result| result.error.as_ref()),
-                }
-            })
-            .collect();
-        context = v1::merge(&context, into, &settled)?;
+        let settled = branches.iter().zip(0..).filter(|(it, _)| it.outcome != BranchOutcome::Open);
+        let settled = settled.map(|(branch, index)| {
+            let result = branch.result.as_deref();
+            v1::Settled {
+                index,
+                key: group.key(index),
+                outcome: branch.outcome,
+                arrived_as: branch.arrived_as,
+                value: result.and_then(|result| result.values.get(nth)?.as_ref()),
+                error: result.and_then(|result| result.error.as_ref()),
+            }
+        });
+        context = v1::merge(&context, into, settled)?;
     }
     Ok(context)
 }

@@ -153,7 +153,9 @@ pub(crate) fn decide(to: &mut impl Runs, stamp: Stamp, decision: &Decision<'_>, 
             rare.signals.retain(|kept| kept.number != *signal);
         }),
     }
-    to.change_run(run, |run| run.last_lsn = stamp.lsn);
+    if to.run(run).is_some_and(|run| run.last_lsn != stamp.lsn) {
+        to.change_run(run, |run| run.last_lsn = stamp.lsn);
+    }
 }
 
 /// The nearest branch around a token that belongs to that group.
@@ -264,8 +266,10 @@ fn apply_output(to: &mut impl Runs, run: RunId, step: &ApplyNodeOutput, cause: C
         to.keep_output(run, key, output.clone());
     }
     to.change_scope(run, at, |scope| {
-        let outputs = scope.outputs.as_map().cloned().unwrap_or_default();
-        scope.outputs = Value::Map(outputs.with(&name, output.clone()));
+        scope.outputs = match &scope.outputs {
+            Value::Map(outputs) => Value::Map(outputs.with_shared(&name, output.clone())),
+            _ => Value::map(vec![(Arc::clone(&name), output.clone())]),
+        };
         scope.last = Some(output);
         if !at.is_root() && !scope.nodes.contains(&node) {
             scope.nodes.push(node);
@@ -289,7 +293,10 @@ fn set_context(to: &mut impl Runs, run: RunId, step: &SetContext<'_>) {
     let at = ScopeRef { group: step.group, index: step.index };
     to.change_scope(run, at, |scope| {
         for write in &step.writes {
-            let path = Path::parse(write.path.as_str()).expect("a decision writes to paths");
+            let path = match &write.known.0 {
+                Some(path) => path.clone(),
+                None => Path::parse(write.path.as_str()).expect("a decision writes to paths"),
+            };
             if &*path.segments()[0] != "context" {
                 scope.output = Some(write.value.0.clone());
                 continue;
@@ -309,10 +316,10 @@ pub(super) fn note_path(scope: &mut Scope, at: ScopeRef, path: Path) {
 }
 
 fn cancel(to: &mut impl Runs, stamp: Stamp, run: RunId, step: &CancelTokens<'_>) {
-    for id in &step.tokens {
-        move_token(to, run, *id, TokenState::Canceled, |_| {});
+    for id in step.tokens.iter() {
+        move_token(to, run, id, TokenState::Canceled, |_| {});
     }
-    for stopped in step.tasks.iter().flat_map(|tasks| &tasks.tasks) {
+    for stopped in step.tasks.iter().flat_map(|tasks| tasks.tasks.iter()) {
         task::stopped(to, stamp, stopped);
     }
 }

@@ -127,7 +127,7 @@ pub(crate) fn cancel_requested(to: &mut impl Ledger, stamp: Stamp, item: &Cancel
 }
 
 /// Its token is canceled, and the task with it.
-pub(crate) fn stopped(to: &mut impl Ledger, stamp: Stamp, item: &Stopped<'_>) {
+pub(crate) fn stopped(to: &mut impl Ledger, stamp: Stamp, item: Stopped) {
     let id = item.task_id;
     to.change(id, |task| {
         task.cancel_requested = true;

@@ -33,7 +33,7 @@ use crate::id::{ID_MAX, LeaseId, Lsn, RunId, TaskId};
 use crate::time::Timestamp;
 
 /// An audit under way. It ends with the first violation: what follows that record is not judged.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Audit {
     /// The record being read; between records, the last one.
     lsn: Lsn,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NameRef(u32);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     /// A tree, because strangers choose the names.
     places: BTreeMap<Arc<str>, NameRef>,
@@ -16,7 +16,7 @@ pub(super) struct Names {
     free: Vec<NameRef>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Name {
     text: Arc<str>,
     uses: u64,

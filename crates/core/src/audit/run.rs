@@ -15,7 +15,7 @@ use crate::state::{Facts, StateName, StoredRun, Work};
 use crate::time::Timestamp;
 
 /// Runs as the records so far have left them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Runs {
     pub next: RunId,
     runs: BTreeMap<RunId, Row>,
@@ -28,7 +28,7 @@ impl Default for Runs {
     }
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Row {
     tokens: u32,
     live: BTreeSet<TokenId>,
@@ -38,7 +38,7 @@ struct Row {
     last_lsn: Lsn,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct GroupRow {
     total: u32,
     settled: u32,
@@ -232,9 +232,9 @@ impl Audit {
                 tasks.into_iter().try_for_each(|task| self.created(task))
             }
             Step::CancelTokens(step) => {
-                for token in &step.tokens {
-                    is_live(id, run, *token)?;
-                    run.live.remove(token);
+                for token in step.tokens.iter() {
+                    is_live(id, run, token)?;
+                    run.live.remove(&token);
                 }
                 for tasks in &step.tasks {
                     tasks.tasks.iter().try_for_each(|it| self.task_stopped(tasks, it))?;
@@ -271,11 +271,7 @@ impl Audit {
     }
 
     /// A task that ends with its token: leased or not, it is CANCELED.
-    fn task_stopped(
-        &mut self,
-        tasks: &StoppedTasks<'_>,
-        item: &Stopped<'_>,
-    ) -> Result<(), Violation> {
+    fn task_stopped(&mut self, tasks: &StoppedTasks<'_>, item: Stopped) -> Result<(), Violation> {
         let id = item.task_id;
         let mut row = self.exists(id)?;
         let knows = self.queues.text(row.queue) == tasks.queue.as_str()
@@ -294,7 +290,7 @@ impl Audit {
         match row.state {
             StateName::Leased => {
                 is_open(id, &row, item.lease_id)?;
-                self.is_holder(id, &row, &item.worker)?;
+                self.is_holder(id, &row, &tasks.worker)?;
                 self.summary.ends.canceled += 1;
             }
             StateName::Waiting => {
@@ -348,7 +344,9 @@ fn group(id: RunId, run: &mut Row, group: GroupId) -> Result<&mut GroupRow, Viol
 fn settle(id: RunId, run: &mut Row, step: &SettleBranch) -> Result<(), Violation> {
     let group = group(id, run, step.group)?;
     let settled = group.settled.saturating_add(step.count);
-    let in_range = step.index.saturating_add(step.count) <= group.total && settled <= group.total;
+    let last = if step.rest { step.count } else { step.index.saturating_add(step.count) };
+    let is_all = !step.rest || settled == group.total;
+    let in_range = last <= group.total && settled <= group.total && is_all;
     let says = in_range && step.count > 0 && step.outcome != BranchOutcome::Open;
     group.settled = settled;
     hold(Law::GroupsCloseOnce, says, || {

@@ -57,7 +57,7 @@ pub(super) struct Rare {
     pub stale_lease: LeaseId,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     chunks: HashMap<u64, Chunk, FixedState>,
     /// The chunk of the newest task, which stays even when it is empty.
@@ -66,7 +66,7 @@ pub(super) struct Table {
     rare: HashMap<u64, Rare, FixedState>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Chunk {
     rows: Box<[Option<Row>]>,
     used: u32,

@@ -5,12 +5,13 @@
 //! here, so that `apply` knows one version only; newer ones are refused untouched.
 
 mod message;
+mod stops;
 mod wire;
 
 pub use wire::Malformed;
 
 pub(crate) use message::{Field, Message, message, number_field, one_of, take_number};
-pub(crate) use wire::{Reader, Wire, put_bytes, put_number, put_varint};
+pub(crate) use wire::{Reader, Wire, put_bytes, put_nested, put_number, put_varint};
 
 use crate::event::{Event, Record};
 use crate::id::Lsn;
@@ -22,11 +23,6 @@ pub const FORMAT_VERSION: u32 = 1;
 const VERSION: u32 = 1;
 const LSN: u32 = 2;
 const AT: u32 = 3;
-const LEASE_EXPIRED: u32 = 7;
-const CANCEL_REQUESTED: u32 = 13;
-const TIMER_FIRED: u32 = 15;
-const SIGNAL_RECEIVED: u32 = 21;
-const RUN_CANCEL_REQUESTED: u32 = 22;
 
 /// Writes a record at the end of `out`.
 pub fn encode(record: &Record<'_>, out: &mut Vec<u8>) {
@@ -49,34 +45,12 @@ pub fn decode(bytes: &[u8]) -> Result<Record<'_>, Malformed> {
 }
 
 /// Whether a record may be about a leased task that should stop: a cancel, an expiry, a deadline, a
-/// signal or the end of a run. A report that ends other tasks of its run is not told from others
-/// here; their workers hear of it with their next heartbeat.
-/// Looks at the first bytes only, so that whoever waits for these need not decode everything.
+/// signal, the end of a run, or a report whose decisions end tasks of other tokens.
+/// Looks at the keys of fields only, so that whoever waits for these need not decode everything.
 #[must_use]
 pub fn may_stop_a_task(bytes: &[u8]) -> bool {
-    let event = event_tag(bytes);
     // What cannot be read is found by whoever decodes it.
-    let stops = |tag| {
-        matches!(
-            tag,
-            LEASE_EXPIRED | CANCEL_REQUESTED | TIMER_FIRED | SIGNAL_RECEIVED | RUN_CANCEL_REQUESTED
-        )
-    };
-    match event {
-        Ok(Some(tag)) => stops(tag),
-        Ok(None) | Err(_) => true,
-    }
-}
-
-fn event_tag(bytes: &[u8]) -> Result<Option<u32>, Malformed> {
-    let mut from = Reader::new(bytes);
-    while let Some((tag, wire)) = from.key()? {
-        if !matches!(tag, VERSION | LSN | AT) {
-            return Ok(Some(tag));
-        }
-        0_u64.take(wire, &mut from)?;
-    }
-    Ok(None)
+    stops::record(bytes).unwrap_or(true)
 }
 
 /// Turns the rest of a record of any version into the newest event.

@@ -2,17 +2,17 @@
 //! in which they were taken, and `apply` stores what each one says.
 
 use super::items::{Created, Tag};
-use super::json::{Json, Unwritten};
+use super::json::{Json, Unwritten, UnwrittenPath};
 use super::names::{
     BranchOutcome, GroupState, MergeConflict, MergeMissing, MergeMode, MergeStrategy, RunState,
     TimerKind, TokenState,
 };
+use super::rows::{StoppedRows, TokenRows};
 use crate::artifact::Sha256;
 use crate::codec::Field;
 use crate::codec::{Malformed, Message, Reader, Wire, message, one_of};
-use crate::id::{GroupId, LeaseId, Lsn, RunId, TaskId, TokenId};
+use crate::id::{GroupId, Lsn, RunId, TokenId};
 use crate::name::Text;
-use crate::state::StateName;
 use crate::terms::Priority;
 use crate::time::Timestamp;
 
@@ -229,6 +229,8 @@ message! {
         5 => values: Vec<BranchValue>,
         /// Why a branch failed.
         6 => error: Option<Json>,
+        /// They are all that had not settled, wherever they stand; `index` says nothing.
+        7 => rest: bool,
     }
 
     /// What a branch gives to a merge.
@@ -287,6 +289,8 @@ message! {
         1 => path: Text<'a>,
         /// What.
         2 => value: Json,
+        /// The same place, while it is decided.
+        3 => known: UnwrittenPath,
     }
 
     /// What the branches gave is put together.
@@ -329,38 +333,24 @@ message! {
         2 => state: GroupState,
     }
 
-    /// Tokens end because nobody needs them.
+    /// Tokens end because nobody needs them. (1 was a plain list of them.)
     pub struct CancelTokens<'a> {
-        /// Which.
-        1 => tokens: Vec<TokenId>,
         /// Their tasks, which are CANCELED, leased or not.
         2 => tasks: Vec<StoppedTasks<'a>>,
+        /// Which.
+        3 => tokens: TokenRows,
     }
 
-    /// Tasks of one queue that end with their tokens.
+    /// Tasks of one queue and worker that end with their tokens. (3 was a plain list of them.)
     pub struct StoppedTasks<'a> {
         /// Their queue.
         1 => queue: Text<'a>,
         /// Their priority.
         2 => priority: Priority,
+        /// Who holds them; empty for nobody.
+        4 => worker: Text<'a>,
         /// Which.
-        3 => tasks: Vec<Stopped<'a>>,
-    }
-
-    /// A task that ends with its token.
-    pub struct Stopped<'a> {
-        /// Which task.
-        1 => task_id: TaskId,
-        /// WAITING or LEASED.
-        2 => from: StateName,
-        /// How many leases it had.
-        3 => attempt: u32,
-        /// The record before this one that is part of its history.
-        4 => previous: Lsn,
-        /// The lease, if there is one.
-        5 => lease_id: LeaseId,
-        /// Who holds it.
-        6 => worker: Text<'a>,
+        5 => tasks: StoppedRows,
     }
 
     /// A moment at which something happens if nothing else does before.

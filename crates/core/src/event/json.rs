@@ -1,8 +1,9 @@
 //! JSON values in records: written as text, read into a value that is shared from there on.
 
 use tenure_flow::Value;
+use tenure_flow::value::Path;
 
-use crate::codec::{Field, Malformed, Reader, Wire, put_bytes};
+use crate::codec::{Field, Malformed, Reader, Wire, put_nested};
 
 /// A JSON value in a record: its text has no spaces, and its keys are in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,9 +22,7 @@ impl<'a> Field<'a> for Json {
     }
 
     fn put(&self, tag: u32, out: &mut Vec<u8>) {
-        let mut text = Vec::with_capacity(self.0.bytes());
-        self.0.write_json(&mut text);
-        put_bytes(tag, &text, out);
+        put_nested(tag, out, |out| self.0.write_json(out));
     }
 
     fn take(&mut self, wire: Wire, from: &mut Reader<'a>) -> Result<(), Malformed> {
@@ -37,18 +36,27 @@ impl<'a> Field<'a> for Json {
 
 /// What is known while a record is decided, and is worked out again from the state when it is
 /// replayed. It is never written, and two records that differ only here are the same.
-#[derive(Clone, Debug, Default)]
-pub struct Unwritten(pub Option<Value>);
+#[derive(Clone, Debug)]
+pub struct Unwritten<T = Value>(pub Option<T>);
 
-impl PartialEq for Unwritten {
+/// A path whose text is in the record.
+pub type UnwrittenPath = Unwritten<Path>;
+
+impl<T> Default for Unwritten<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> PartialEq for Unwritten<T> {
     fn eq(&self, _other: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Unwritten {}
+impl<T> Eq for Unwritten<T> {}
 
-impl<'a> Field<'a> for Unwritten {
+impl<'a, T> Field<'a> for Unwritten<T> {
     fn is_default(&self) -> bool {
         true
     }

@@ -5,20 +5,22 @@ mod decision;
 mod items;
 mod json;
 mod names;
+mod rows;
 mod run;
 
 pub use decision::{
     ActivateFanInToken, ApplyNodeOutput, ArtifactItem, BranchValue, CancelTokens, Committed,
     CreateFanInToken, CreateTokens, Decision, Dispatched, DropBranches, FinishRun, LoopCount,
     MarkForDispatch, MergeBranches, MergeInto, NewToken, OpenGroup, PromoteArtifacts, RunBegun,
-    SetContext, SetTimer, SettleBranch, Spawned, StageArtifact, StartChild, Step, Stopped,
-    StoppedTasks, TakeSignal, TokenUpdate, UpdateTokenStates, Write,
+    SetContext, SetTimer, SettleBranch, Spawned, StageArtifact, StartChild, Step, StoppedTasks,
+    TakeSignal, TokenUpdate, UpdateTokenStates, Write,
 };
-pub use json::{Json, Unwritten};
+pub use json::{Json, Unwritten, UnwrittenPath};
 pub use names::{
     BranchOutcome, GroupState, MergeConflict, MergeMissing, MergeMode, MergeStrategy, RunState,
     TimerKind, TokenState,
 };
+pub use rows::{Stopped, StoppedRows, TokenRows};
 pub use run::{
     DispatchContinued, JoinTimedOut, RunCancelRequested, RunDeadlinePassed, RunLink, RunStarted,
     SignalReceived, TokenDue, WorkflowRegistered,

@@ -45,6 +45,7 @@ use std::sync::Arc;
 use self::blobs::BlobKind;
 use self::facts::{Queue, Worker};
 use self::index::{Followed, Indexes, Names};
+use self::run::Chunks;
 use crate::command::{Rest, Retention};
 use crate::event::{IdsSkipped, QueueSettings};
 use crate::id::{Lsn, TaskId};
@@ -61,7 +62,13 @@ pub struct State {
     indexes: Option<Indexes>,
     /// Seeds the tables of texts, so that strangers cannot make them collide.
     table_seed: u64,
+    /// What was forgotten and still takes memory. To free all that a wide group held takes longer
+    /// than anything else about it, so each record that follows frees a part.
+    forgotten: Vec<Chunks<Branch>>,
 }
+
+/// Chunks of what was forgotten that one record frees.
+const CHUNKS_FREED: usize = 4;
 
 impl State {
     /// An empty state that is ready for records from the log. Call [`State::serve`] after the last.
@@ -73,6 +80,7 @@ impl State {
             worker_names: Names::new(table_seed),
             indexes: None,
             table_seed,
+            forgotten: Vec::new(),
         }
     }
 
@@ -218,6 +226,12 @@ impl State {
     pub(crate) fn applied(&mut self, lsn: Lsn, at: Timestamp) {
         self.facts.last_lsn = lsn;
         self.facts.last_at = self.facts.last_at.max(at);
+        if let Some(chunks) = self.forgotten.last_mut() {
+            chunks.shorten(CHUNKS_FREED);
+            if chunks.len() == 0 {
+                self.forgotten.pop();
+            }
+        }
     }
 
     fn hold(&mut self, worker: WorkerRef) {

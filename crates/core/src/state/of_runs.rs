@@ -117,6 +117,11 @@ impl Runs for State {
         self.stored_run(run)?.branch(at)
     }
 
+    fn branches(&self, run: RunId, group: GroupId) -> Vec<&Branch> {
+        let group = self.stored_run(run).and_then(|run| run.stored_group(group));
+        group.into_iter().flat_map(|group| group.branches.iter()).collect()
+    }
+
     fn add_branch(&mut self, run: RunId, group: GroupId, branch: Branch) {
         let group = self.run_mut(run).group_mut(group).expect("a branch belongs to a group");
         group.branches.push(branch);
@@ -132,7 +137,10 @@ impl Runs for State {
         let group = self.run_mut(run).group_mut(group).expect("a group that is dropped exists");
         // Those that have not begun will need their places.
         if group.head.state != GroupState::Open && group.head.open() == 0 {
-            group.branches = Chunks::default();
+            let held = std::mem::take(&mut group.branches);
+            if held.len() > 0 {
+                self.forgotten.push(held);
+            }
             return;
         }
         for index in 0..group.branches.len() {

@@ -46,6 +46,9 @@ pub(crate) trait Runs: Ledger {
     /// A branch that has begun.
     fn branch(&self, run: RunId, at: ScopeRef) -> Option<&Branch>;
 
+    /// All branches of a group that have begun, by their index.
+    fn branches(&self, run: RunId, group: GroupId) -> Vec<&Branch>;
+
     /// Adds a branch: the one after the last of its group.
     fn add_branch(&mut self, run: RunId, group: GroupId, branch: Branch);
 

@@ -1,15 +1,22 @@
 //! What ends because nobody needs it any more: tokens, their tasks, their children, groups inside.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use tenure_flow::Value;
 
 use super::cascade::{At, Cascade, Task};
 use crate::event::{
     BranchOutcome, CancelTokens, DropBranches, FinishRun, GroupState, Json, RunState, SettleBranch,
-    Step, Stopped, StoppedTasks,
+    Step, Stopped, StoppedRows, StoppedTasks, TokenRows,
 };
 use crate::id::{GroupId, LeaseId, RunId, TaskId, TokenId};
 use crate::name::Text;
 use crate::state::{Ledger, Runs, ScopeRef, StateName, Work};
+use crate::terms::Priority;
+
+/// Rows of branches that are settled one by one; more are settled as the rest of their group.
+const SETTLED_ROWS_MAX: usize = 8;
 
 /// What is live in a scope and deeper.
 #[derive(Default)]
@@ -40,7 +47,8 @@ impl Cascade<'_, '_> {
     pub(crate) fn stop_work(&mut self, at: At) {
         let tasks = self.stopped_tasks(at.run, &[at.token]);
         if !tasks.is_empty() {
-            self.emit(at.run, Step::CancelTokens(CancelTokens { tokens: Vec::new(), tasks }));
+            let tokens = TokenRows::default();
+            self.emit(at.run, Step::CancelTokens(CancelTokens { tasks, tokens }));
         }
         if let Work::Child(child) = self.token(at).work {
             self.push(Task::Cancel(child));
@@ -93,15 +101,12 @@ impl Cascade<'_, '_> {
 
     /// Branches that began and have not settled.
     fn open_branches(&self, run: RunId, id: GroupId) -> Vec<u32> {
-        let group = self.group(run, id);
-        if group.running == 0 {
+        if self.group(run, id).running == 0 {
             return Vec::new();
         }
-        let is_open = |index: &u32| {
-            let branch = Runs::branch(self.draft, run, ScopeRef { group: id, index: *index });
-            branch.is_some_and(|branch| branch.outcome == BranchOutcome::Open)
-        };
-        (0..group.started).filter(is_open).collect()
+        let branches = self.draft.branches(run, id).into_iter().zip(0..);
+        let open = branches.filter(|(branch, _)| branch.outcome == BranchOutcome::Open);
+        open.map(|(_, index)| index).collect()
     }
 
     fn cancel_live(&mut self, run: RunId, live: Live) {
@@ -115,7 +120,8 @@ impl Cascade<'_, '_> {
             .collect();
         if !live.tokens.is_empty() {
             let tasks = self.stopped_tasks(run, &live.tokens);
-            self.emit(run, Step::CancelTokens(CancelTokens { tokens: live.tokens, tasks }));
+            let tokens = live.tokens.into_iter().collect();
+            self.emit(run, Step::CancelTokens(CancelTokens { tasks, tokens }));
         }
         // What is inside ends before what is around it: inner groups have larger numbers.
         for id in live.groups.into_iter().rev() {
@@ -127,7 +133,7 @@ impl Cascade<'_, '_> {
         children.into_iter().for_each(|child| self.push(Task::Cancel(child)));
     }
 
-    /// Settles every branch of a group that has not, in as few decisions as there are rows of them.
+    /// Settles every branch of a group that has not: row by row, or all in one if there are many.
     fn settle_open(&mut self, run: RunId, id: GroupId, outcome: BranchOutcome) {
         let open = self.open_branches(run, id);
         let rows = open.chunk_by(|a, b| a + 1 == *b);
@@ -136,32 +142,46 @@ impl Cascade<'_, '_> {
         if group.unstarted() > 0 {
             rows.push((group.started, group.unstarted()));
         }
+        let step = SettleBranch { group: id, outcome, ..SettleBranch::default() };
+        if rows.len() > SETTLED_ROWS_MAX {
+            let count = group.open();
+            return self.emit(run, Step::SettleBranch(SettleBranch { count, rest: true, ..step }));
+        }
         for (index, count) in rows {
-            let step = SettleBranch { group: id, index, count, outcome, ..SettleBranch::default() };
-            self.emit(run, Step::SettleBranch(step));
+            self.emit(run, Step::SettleBranch(SettleBranch { index, count, ..step.clone() }));
         }
     }
 
-    /// The tasks of tokens that have not ended, by queue and priority where they stand together.
+    /// The tasks of tokens that have not ended, by queue, priority and worker, in the order in
+    /// which the first of each comes.
     fn stopped_tasks(&self, run: RunId, tokens: &[TokenId]) -> Vec<StoppedTasks<'static>> {
         let mut all: Vec<StoppedTasks<'static>> = Vec::new();
+        let mut places: BTreeMap<(Arc<str>, Priority, Arc<str>), usize> = BTreeMap::new();
+        let mut last = 0;
         for id in tokens {
             let token = Runs::token(self.draft, run, *id);
             let Some(Work::Task(task_id)) = token.map(|token| &token.work) else { continue };
-            let Some((queue, stopped)) = self.stopped(*task_id) else { continue };
-            let priority = Ledger::task(self.draft, *task_id).map(|task| task.priority);
-            let priority = priority.unwrap_or_default();
-            match all.last_mut() {
-                Some(last) if last.queue == queue && last.priority == priority => {
-                    last.tasks.push(stopped);
-                }
-                _ => all.push(StoppedTasks { queue, priority, tasks: vec![stopped] }),
+            let Some((queue, priority, worker, stopped)) = self.stopped(*task_id) else { continue };
+            let is_alike = |it: &StoppedTasks<'_>| {
+                it.queue == queue && it.priority == priority && it.worker == worker
+            };
+            if !all.get(last).is_some_and(is_alike) {
+                let key = (queue.to_shared(), priority, worker.to_shared());
+                last = *places.entry(key).or_insert_with(|| {
+                    let tasks = StoppedRows::default();
+                    all.push(StoppedTasks { queue, priority, worker, tasks });
+                    all.len() - 1
+                });
             }
+            all[last].tasks.push(stopped);
         }
         all
     }
 
-    fn stopped(&self, task_id: TaskId) -> Option<(Text<'static>, Stopped<'static>)> {
+    fn stopped(
+        &self,
+        task_id: TaskId,
+    ) -> Option<(Text<'static>, Priority, Text<'static>, Stopped)> {
         let task = Ledger::task(self.draft, task_id).filter(|task| !task.is_terminal())?;
         let is_leased = task.name() == StateName::Leased;
         let stopped = Stopped {
@@ -170,8 +190,8 @@ impl Cascade<'_, '_> {
             attempt: task.attempt,
             previous: task.last_lsn,
             lease_id: if is_leased { task.lease_id } else { LeaseId::NONE },
-            worker: self.draft.holder(task),
         };
-        Some((self.draft.queue_name(task.queue), stopped))
+        let queue = self.draft.queue_name(task.queue);
+        Some((queue, task.priority, self.draft.holder(task), stopped))
     }
 }

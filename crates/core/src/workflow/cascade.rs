@@ -11,10 +11,10 @@ use crate::apply::{self, Stamp};
 use crate::artifact::Artifact;
 use crate::event::{
     ArtifactItem, Decision, FinishRun, MergeBranches, OpenGroup, RunState, SettleBranch, Step,
-    TokenState,
+    StoppedTasks, TokenState,
 };
 use crate::id::{GroupId, Lsn, RunId, TaskId, TokenId};
-use crate::limits::CASCADE_BYTES_MAX;
+use crate::limits::{CASCADE_BYTES_MAX, STOPPED_BYTES};
 use crate::state::{Draft, Ledger, Run, Runs, ScopeRef, Token, Work};
 use crate::time::Now;
 
@@ -216,9 +216,12 @@ impl<'d, 's> Cascade<'d, 's> {
         self.first_token(run);
     }
 
-    /// Whether so many more bytes would still fit a record.
+    /// Whether so many more bytes would still fit a record. Room is left for the end of the run:
+    /// whatever happens next may take all its live tokens with it.
     pub(super) fn has_room_for(&self, bytes: usize) -> bool {
-        self.bytes.saturating_add(bytes) <= CASCADE_BYTES_MAX
+        let first = self.touched.first().and_then(|id| Runs::run(self.draft, *id));
+        let kept = first.map_or(0, |run| run.live as usize * STOPPED_BYTES);
+        self.bytes.saturating_add(bytes).saturating_add(kept) <= CASCADE_BYTES_MAX
     }
 
     pub(super) fn run(&self, id: RunId) -> &Run {
@@ -311,8 +314,9 @@ fn bytes_of(step: &Step<'_>) -> usize {
         Step::SetContext(step) => step.writes.iter().map(|it| 64 + it.value.0.bytes()).sum(),
         Step::MergeBranches(MergeBranches { merges, .. }) => merges.len() * 300,
         Step::CancelTokens(step) => {
-            let tasks = step.tasks.iter().map(|tasks| 300 + tasks.tasks.len() * 64);
-            step.tokens.len() * 5 + tasks.sum::<usize>()
+            let names = |it: &StoppedTasks<'_>| it.queue.as_str().len() + it.worker.as_str().len();
+            let tasks = step.tasks.iter().map(|it| 16 + names(it) + it.tasks.bytes());
+            step.tokens.bytes() + tasks.sum::<usize>()
         }
         Step::StartChild(step) => step.run.input.0.bytes() + step.run.context.0.bytes() + 512,
         Step::FinishRun(FinishRun { output, error, artifacts, .. }) => {

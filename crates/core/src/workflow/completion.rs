@@ -86,12 +86,10 @@ impl Cascade<'_, '_> {
     /// The failure of a child is that of its node: the same code, with the child in the details.
     fn child_error(&self, at: At, child: RunId) -> Value {
         let head = self.run(child);
-        let (code, message) = match head.state {
-            RunState::Canceled => ("RUN_CANCELED", "the child was canceled"),
-            RunState::TimedOut => ("RUN_TIMEOUT", "the child's time was over"),
-            RunState::Running | RunState::Completed | RunState::Failed => {
-                ("CHILD_FAILED", "the child failed")
-            }
+        // One that failed says why itself.
+        let (code, message) = match head.state == RunState::TimedOut {
+            true => ("RUN_TIMEOUT", "the child's time was over"),
+            false => ("RUN_CANCELED", "the child was canceled"),
         };
         let known = head.error.as_ref().and_then(Value::as_map);
         let text = |name: &str| known.and_then(|map| map.get(name)?.as_text());

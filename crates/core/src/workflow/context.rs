@@ -110,8 +110,9 @@ impl Cascade<'_, '_> {
         fits(context.bytes().saturating_add(outputs))?;
         self.check_record(bytes)?;
         let writes = written.into_iter().map(|(path, value)| Write {
-            path: Text::Shared(path.to_string().into()),
+            path: Text::Shared(Arc::clone(path.text())),
             value: Json(value),
+            known: Unwritten(Some(path)),
         });
         let step = SetContext { group: scope.group, index: scope.index, writes: writes.collect() };
         self.emit(at.run, Step::SetContext(step));

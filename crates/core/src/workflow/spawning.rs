@@ -19,7 +19,7 @@ use crate::event::{
     CreateTokens, Json, LoopCount, NewToken, OpenGroup, SetTimer, Spawned, Step, TimerKind,
 };
 use crate::id::{GroupId, RunId, TokenId};
-use crate::limits::{BRANCHES_BEGUN_MAX, PAYLOAD_BYTES_MAX};
+use crate::limits::{BRANCHES_BEGUN_MAX, BRANCHES_LIVE_MAX, PAYLOAD_BYTES_MAX};
 use crate::name::Text;
 use crate::state::{Runs, Token};
 
@@ -224,7 +224,7 @@ impl Cascade<'_, '_> {
             origin: at.token,
             total: planned.total,
             need: join.map_or(0, |join| synchronization::need(join, planned.total, 0)),
-            concurrency: planned.concurrency,
+            concurrency: self.concurrency(at, &planned),
             promotes,
             spawns: planned.spawns,
         };
@@ -238,6 +238,22 @@ impl Cascade<'_, '_> {
         // A join that cannot be reached is seen before anything begins.
         self.push(Task::CheckSynchronization(at.run, id));
         self.push(Task::Fill(at.run, id));
+    }
+
+    /// How many branches run at a time: as many as asked for, but no more than the end of the run
+    /// could take with it in one record.
+    fn concurrency(&self, at: At, planned: &PlannedGroup) -> u32 {
+        let (mut around, mut scope) = (1_u32, self.token(at).scope);
+        while let Some(group) = Runs::group(self.draft, at.run, scope.group) {
+            around = around.saturating_mul(group.width());
+            scope = group.scope;
+        }
+        let most = (BRANCHES_LIVE_MAX / around.max(1)).max(1);
+        match planned.concurrency {
+            0 if planned.total <= most => 0,
+            0 => most,
+            asked => asked.min(most),
+        }
     }
 
     pub(super) fn set_join_timer(

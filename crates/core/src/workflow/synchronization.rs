@@ -112,8 +112,8 @@ impl Cascade<'_, '_> {
         error: Option<Value>,
     ) {
         let error = error.map(Json);
-        let step =
-            SettleBranch { group: at.group, index: at.index, count: 1, outcome, values, error };
+        let (group, index, count, rest) = (at.group, at.index, 1, false);
+        let step = SettleBranch { group, index, count, outcome, values, error, rest };
         self.emit(run, Step::SettleBranch(step));
         self.push(Task::CheckSynchronization(run, at.group));
         self.push(Task::Fill(run, at.group));
@@ -236,10 +236,14 @@ impl Cascade<'_, '_> {
 
     fn merge_step(&self, run: RunId, id: GroupId, join: &Join) -> MergeBranches<'static> {
         let group = self.group(run, id);
-        let winner = (0..group.started).find(|index| {
+        let is_winner = |index: &u32| {
             let branch = Runs::branch(self.draft, run, ScopeRef { group: id, index: *index });
-            group.promotes && branch.is_some_and(|branch| branch.arrived_as == 1)
-        });
+            branch.is_some_and(|branch| branch.arrived_as == 1)
+        };
+        let winner = match group.promotes {
+            true => (0..group.started).find(is_winner),
+            false => None,
+        };
         MergeBranches {
             group: id,
             version: v1::VERSION,
@@ -364,7 +368,7 @@ fn unreachable_fault(join: &Synchronization, group: &Group) -> Fault {
 
 fn into(merge: &Merge) -> MergeInto<'static> {
     MergeInto {
-        target: Text::Shared(merge.target.to_string().into()),
+        target: Text::Shared(Arc::clone(merge.target.text())),
         strategy: match merge.strategy {
             Strategy::Append => MergeStrategy::Append,
             Strategy::Collect => MergeStrategy::Collect,

@@ -24,6 +24,23 @@ proptest! {
     }
 
     #[test]
+    fn a_record_that_stops_tasks_of_a_run_is_told_without_decoding(record in record()) {
+        use tenure_core::event::{Event, Step};
+        let bytes = record.encode_to_vec();
+        let event = codec::decode(&bytes).unwrap().event;
+        let mut stops = matches!(
+            event,
+            Event::TimerFired(_) | Event::SignalReceived(_) | Event::RunCancelRequested(_)
+        );
+        event.each_cascade(|cascade| {
+            stops |= cascade.iter().any(|decision| {
+                matches!(&decision.step, Step::CancelTokens(step) if !step.tasks.is_empty())
+            });
+        });
+        prop_assert_eq!(codec::may_stop_a_task(&bytes), stops);
+    }
+
+    #[test]
     fn a_cut_record_about_runs_is_never_the_whole_one(record in record()) {
         let whole = record.encode_to_vec();
         let ours = codec::decode(&whole).unwrap();
@@ -90,14 +107,16 @@ fn updates() -> impl Strategy<Value = UpdateTokenStates> {
 fn settle() -> impl Strategy<Value = SettleBranch> {
     let value = (option::of(json()), any::<bool>());
     let value = value.prop_map(|(value, is_output)| BranchValue { value, is_output });
-    (small(), small(), small(), 0..=5_i32, vec(value, 0..3), option::of(json())).prop_map(
-        |(group, index, count, outcome, values, error)| SettleBranch {
+    let places = (small(), small(), small(), any::<bool>());
+    (places, 0..=5_i32, vec(value, 0..3), option::of(json())).prop_map(
+        |((group, index, count, rest), outcome, values, error)| SettleBranch {
             group,
             index,
             count,
             outcome,
             values,
             error,
+            rest,
         },
     )
 }
@@ -134,14 +153,21 @@ fn merge() -> impl Strategy<Value = MergeBranches> {
 }
 
 fn cancel() -> impl Strategy<Value = CancelTokens> {
-    let stopped = (number(), 1..=6_i32, small(), number(), number(), text());
-    let stopped = stopped.prop_map(|(task_id, from, attempt, previous, lease_id, worker)| {
-        Stopped { task_id, from, attempt, previous, lease_id, worker }
+    // Rows of six numbers: how far it is from the one before, how many, state, attempt, and the
+    // steps of record and lease, zigzag.
+    let near = || 0..1_000_000_u64;
+    let row = (1..1_000_u64, 1..100_u64, 1..=6_u64, 0..1_000_u64, near(), near());
+    let row = row.prop_map(|(task, count, from, attempt, lsn, lease)| {
+        vec![task, count, from, attempt, 2 * lsn, 2 * lease]
     });
-    let tasks = (text(), -100..=100_i32, vec(stopped, 0..3));
-    let tasks = tasks.prop_map(|(queue, priority, tasks)| StoppedTasks { queue, priority, tasks });
-    (vec(small(), 0..5), vec(tasks, 0..3))
-        .prop_map(|(tokens, tasks)| CancelTokens { tokens, tasks })
+    let rows = vec(row, 0..4).prop_map(|rows| rows.concat());
+    let tasks =
+        (text(), -100..=100_i32, text(), rows).prop_map(|(queue, priority, worker, tasks)| {
+            StoppedTasks { queue, priority, worker, tasks }
+        });
+    let row = (0..1_000_u32, 1..1_000_u32).prop_map(|(step, count)| vec![step, count]);
+    let tokens = vec(row, 0..5).prop_map(|rows| rows.concat());
+    (tokens, vec(tasks, 0..3)).prop_map(|(tokens, tasks)| CancelTokens { tasks, tokens })
 }
 
 fn begun() -> impl Strategy<Value = RunBegun> {
@@ -174,7 +200,8 @@ fn artifact() -> impl Strategy<Value = ArtifactItem> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let write = (text(), json()).prop_map(|(path, value)| Write { path, value });
+    let write =
+        (text(), json()).prop_map(|(path, value)| Write { path, value, ..Write::default() });
     let context = (small(), small(), vec(write, 0..3))
         .prop_map(|(group, index, writes)| SetContext { group, index, writes });
     let fan_in = (small(), small(), small(), option::of(small()))

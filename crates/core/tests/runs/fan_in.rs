@@ -2,7 +2,8 @@
 //! a model that knows nothing but the table of the design.
 
 use tenure_core::Rejection;
-use tenure_core::command::{Command, Reply, ReportTasks};
+use tenure_core::command::{Command, LeaseRef, Reply, ReportTasks};
+use tenure_core::id::RunId;
 
 use super::world::{World, complete, fail};
 
@@ -109,12 +110,19 @@ fn merge(case: Case, arrived: &[usize]) -> String {
     format!("{{\"r\":{r}}}")
 }
 
-fn check(case: Case, order: &[usize]) {
-    let expected = model(case, order);
+/// Plays every order; all of them begin alike.
+fn check_all(case: Case) {
     let mut world = World::new();
     world.register(&workflow(case));
     let run = world.start("w", &format!("{{\"n\":{}}}", case.branches));
     let leases = world.lease(5);
+    for order in orders(case.branches) {
+        check(world.clone(), run, &leases, case, &order);
+    }
+}
+
+fn check(mut world: World, run: RunId, leases: &[LeaseRef], case: Case, order: &[usize]) {
+    let expected = model(case, order);
     let about = || format!("{case:?} {order:?}");
     for (nth, branch) in order.iter().enumerate() {
         let Some(lease) = leases.get(*branch) else {
@@ -137,7 +145,7 @@ fn is_lost(reply: &Result<Reply, Rejection>) -> bool {
     matches!(reply, Ok(Reply::LeaseLost(_)) | Err(Rejection::LeaseLost { .. }))
 }
 
-fn judge(world: &World, run: tenure_core::id::RunId, expected: &Expected, about: &str) {
+fn judge(world: &World, run: RunId, expected: &Expected, about: &str) {
     match &expected.merged {
         Some(context) => {
             assert_eq!(world.run_state(run), "COMPLETED", "{about}");
@@ -183,32 +191,35 @@ fn cases(branches: usize, merges: &[usize]) -> Vec<Case> {
     cases
 }
 
+const ALL_MERGES: [usize; MERGES.len()] = [0, 1, 2, 3, 4, 5, 6, 7];
+
 #[test]
 fn every_order_of_up_to_three_branches_ends_as_the_table_says() {
-    let merges: Vec<_> = (0..MERGES.len()).collect();
     for branches in 1..=3 {
-        for case in cases(branches, &merges) {
-            orders(branches).iter().for_each(|order| check(case, order));
-        }
+        cases(branches, &ALL_MERGES).into_iter().for_each(check_all);
     }
 }
 
 #[test]
-fn every_order_of_four_and_five_branches_ends_as_the_table_says() {
-    for branches in 4..=5 {
-        // Those for which the order could matter most.
-        for case in cases(branches, &[0, 6]) {
-            if case.proceeds && branches == 5 {
-                continue;
-            }
-            orders(branches).iter().for_each(|order| check(case, order));
-        }
-    }
+fn every_order_of_four_branches_ends_as_the_table_says() {
+    cases(4, &ALL_MERGES).into_iter().for_each(check_all);
+}
+
+#[test]
+fn every_order_of_five_branches_ends_as_the_table_says() {
+    // Where the order could matter most: lists, objects, and who was first.
+    cases(5, &[0, 2, 6]).into_iter().for_each(check_all);
+}
+
+#[test]
+#[ignore = "takes a minute; run it after a change of the rules"]
+fn every_order_of_five_branches_ends_as_the_table_says_for_every_merge() {
+    cases(5, &[1, 3, 4, 5, 7]).into_iter().for_each(check_all);
 }
 
 #[test]
 fn siblings_that_report_in_one_request_are_decided_one_after_the_other() {
-    for case in cases(3, &[0, 6]) {
+    for case in cases(3, &ALL_MERGES) {
         for order in orders(3) {
             let mut world = World::new();
             world.register(&workflow(case));

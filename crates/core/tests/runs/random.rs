@@ -1,11 +1,10 @@
 //! Random workflows, random workers: whatever happens in whatever order, every law holds after
 //! every record, and reading the log gives the same state.
 
-use std::fmt::Write as _;
-
 use tenure_core::command::{CancelTask, Command, LeaseRef};
 use tenure_core::id::RunId;
 
+use super::workflows::{CHILD, Dice, workflow};
 use super::world::World;
 
 /// Seeds that every test run plays.
@@ -16,9 +15,9 @@ const SEEDS_LONG: u64 = 60_000;
 const ACTIONS: usize = 60;
 
 /// Numbers from a seed (splitmix64).
-struct Dice(u64);
+struct SplitMix(u64);
 
-impl Dice {
+impl SplitMix {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -26,164 +25,15 @@ impl Dice {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
+}
 
+impl Dice for SplitMix {
     fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.below(from.len() as u64) as usize]
-    }
 }
 
-/// A workflow as it is written, piece by piece.
-#[derive(Default)]
-struct Writer {
-    nodes: String,
-    transitions: String,
-    count: usize,
-}
-
-/// Where a piece begins and ends.
-struct Piece {
-    first: usize,
-    last: usize,
-}
-
-impl Writer {
-    fn node(&mut self, rest: &str) -> usize {
-        self.count += 1;
-        let _ = writeln!(self.nodes, "  - {{ref: n{}, {rest}}}", self.count);
-        self.count
-    }
-
-    fn go(&mut self, from: usize, to: usize, rest: &str) {
-        let _ = writeln!(self.transitions, "  - {{from: n{from}, to: n{to}{rest}}}");
-    }
-
-    fn piece(&mut self, dice: &mut Dice, depth: u32) -> Piece {
-        match dice.below(if depth == 0 { 5 } else { 10 }) {
-            0 | 1 => self.single(
-                "kind: task, task: {queue: q}, retry: {max_attempts: 2, backoff: {initial_ms: 0}}",
-            ),
-            2 => self.single("kind: pass"),
-            3 => self.single("kind: signal, signal: {name: s}, timeout_ms: 50"),
-            4 => self.single("kind: timer, timer: {delay_ms: 20}"),
-            5 => {
-                let (a, b) = (self.piece(dice, depth - 1), self.piece(dice, depth - 1));
-                self.go(a.last, b.first, "");
-                Piece { first: a.first, last: b.last }
-            }
-            6 => self.rescued(dice),
-            7 => {
-                // Plain parallel tokens; the second line ends by itself.
-                let (first, other) = (self.node("kind: pass"), self.piece(dice, depth - 1));
-                let last = self.node("kind: task, task: {queue: q}, timeout_ms: 80");
-                self.go(first, last, "");
-                self.go(first, other.first, "");
-                Piece { first, last }
-            }
-            8 if depth > 1 => {
-                self.single("kind: workflow, workflow: {name: child}, on_failure: catch")
-            }
-            _ => self.fan(dice, depth),
-        }
-    }
-
-    fn single(&mut self, rest: &str) -> Piece {
-        let node = self.node(rest);
-        Piece { first: node, last: node }
-    }
-
-    fn rescued(&mut self, dice: &mut Dice) -> Piece {
-        let timeout = dice.pick(&["", ", timeout_ms: 40"]);
-        let rest = format!("kind: task, task: {{queue: q}}, retry: {{max_attempts: 1}}{timeout}");
-        let (first, last) = (self.node(&rest), self.node("kind: pass"));
-        self.go(first, last, "");
-        self.go(first, last, ", outcome: error, condition: \"error.code != 'FATAL'\"");
-        Piece { first, last }
-    }
-
-    fn fan(&mut self, dice: &mut Dice, depth: u32) -> Piece {
-        let first = self.node("kind: pass");
-        let inner = self.piece(dice, depth - 1);
-        let last = self.node("kind: pass");
-        let spawn = dice.pick(&[
-            "spawn_count: 3",
-            "spawn_count: 2",
-            "foreach: {collection: input.list, item_var: x, max_concurrency: 2}",
-            "foreach: {collection: input.list, item_var: x, key: x}",
-            "foreach: {collection: input.none, item_var: x}",
-        ]);
-        let _ = writeln!(
-            self.transitions,
-            "  - {{ref: fan{first}, from: n{first}, to: n{}, {spawn}}}",
-            inner.first
-        );
-        if dice.below(8) == 0 {
-            // Nothing joins these; the line goes on beside them.
-            self.go(first, last, "");
-            return Piece { first, last };
-        }
-        let wait = dice.pick(&["all", "any", "{m_of_n: 2}", "{m_of_n: \"50%\"}"]);
-        let late = dice.pick(&["cancel", "abandon"]);
-        let unreachable = dice.pick(&["fail", "proceed", "fail, fail_fast: false"]);
-        let timeout = dice.pick(&[
-            "",
-            ", timeout_ms: 60, on_timeout: proceed_with_available",
-            ", timeout_ms: 60, timeout_from: fan_out",
-        ]);
-        let otherwise = match dice.below(3) {
-            0 => {
-                let other = self.node("kind: pass, output_mapping: {context.code: error.code}");
-                format!(", else_to: n{other}")
-            }
-            _ => String::new(),
-        };
-        let merge = dice.pick(&[
-            "",
-            ", merge: [{target: context.r, strategy: append}]",
-            ", merge: [{target: context.r, strategy: collect, include_failed: true}]",
-            ", merge: [{source: branch.index, target: context.r, strategy: keyed}, {target: context.f, strategy: first_arrival, missing: skip}]",
-        ]);
-        let join = format!(
-            ", synchronization: {{joins_transition: fan{first}, wait_for: {wait}, on_late: {late}, on_unreachable: {unreachable}{timeout}{otherwise}{merge}}}"
-        );
-        self.go(inner.last, last, &join);
-        Piece { first, last }
-    }
-
-    fn text(&self, first: usize) -> String {
-        let (nodes, transitions) = (&self.nodes, &self.transitions);
-        let transitions = match transitions.is_empty() {
-            true => String::new(),
-            false => format!("transitions:\n{transitions}"),
-        };
-        format!(
-            "workflow: w\ntimeout_ms: 2000\ninitial_node: n{first}\nnodes:\n{nodes}{transitions}output_mapping: {{r: context.r, f: context.f, code: context.code}}\n"
-        )
-    }
-}
-
-/// A random workflow that the definition's own checks let pass.
-fn workflow(dice: &mut Dice) -> String {
-    loop {
-        let mut writer = Writer::default();
-        let (a, b) = (writer.piece(dice, 2), writer.fan(dice, 3));
-        let (c, d) = (writer.piece(dice, 1), writer.fan(dice, 2));
-        for (from, to) in [(&a, &b), (&b, &c), (&c, &d)] {
-            writer.go(from.last, to.first, "");
-        }
-        let piece = Piece { first: a.first, last: d.last };
-        let text = writer.text(piece.first);
-        let value = tenure_flow::yaml::parse(&text).unwrap();
-        if tenure_flow::Definition::compile(&value).is_ok() {
-            return text;
-        }
-    }
-}
-
-fn act(world: &mut World, dice: &mut Dice, run: RunId, held: &mut Vec<LeaseRef>) {
+fn act(world: &mut World, dice: &mut SplitMix, run: RunId, held: &mut Vec<LeaseRef>) {
     match dice.below(14) {
         0..=2 => held.extend(world.lease(1 + dice.below(4) as u32)),
         3..=7 if !held.is_empty() => {
@@ -224,10 +74,10 @@ fn play(seed: u64) -> (usize, &'static str) {
 
 /// A random workflow, played to its end.
 pub(crate) fn played(seed: u64) -> (World, &'static str) {
-    let mut dice = Dice(seed);
-    let text = workflow(&mut dice);
+    let mut dice = SplitMix(seed);
+    let text = workflow(&mut dice, "q");
     let mut world = World::new();
-    world.register("workflow: child\ninitial_node: a\nnodes: [{ref: a, kind: task, task: {queue: q}, retry: {max_attempts: 1}}]\n");
+    world.register(&CHILD.replace("QUEUE", "q"));
     world.register(&text);
     let run = world.start("w", r#"{"list":["a","b","c","d"],"none":[]}"#);
     let mut held = Vec::new();
@@ -236,6 +86,10 @@ pub(crate) fn played(seed: u64) -> (World, &'static str) {
             break;
         }
         act(&mut world, &mut dice, run, &mut held);
+        // What was read again goes on like what it was read from.
+        if seed % 3 == 0 {
+            world.crash();
+        }
     }
     if matches!(world.run_state(run), "RUNNING" | "WAITING") {
         world.play(&Command::CancelRun(run)).unwrap();

@@ -20,6 +20,7 @@ use tenure_flow::{Definition, Value};
 
 use crate::snapshots;
 
+#[derive(Clone)]
 pub(crate) struct World {
     pub(crate) state: State,
     replayed: State,
@@ -83,6 +84,12 @@ impl World {
         }
         self.log.push(bytes);
         Ok(reply)
+    }
+
+    /// Only the log is left, and serving goes on from there.
+    pub(crate) fn crash(&mut self) {
+        self.state = self.replayed.clone();
+        self.state.serve(Now::both(self.now));
     }
 
     /// Both states are the same, and keep all laws.

@@ -130,8 +130,10 @@ fn step(step: &Step<'_>) -> String {
         }
         Step::DropBranches(step) => format!("DropBranches g{} {}", step.group, step.state),
         Step::CancelTokens(step) => {
-            let tasks: Vec<_> = step.tasks.iter().flat_map(|tasks| &tasks.tasks).collect();
-            let tokens = many(&step.tokens, |token| format!("t{token}"));
+            let tasks = step.tasks.iter().flat_map(|tasks| tasks.tasks.iter());
+            let tasks: Vec<_> = tasks.collect();
+            let tokens: Vec<_> = step.tokens.iter().collect();
+            let tokens = many(&tokens, |token| format!("t{token}"));
             match tasks.is_empty() {
                 true => format!("CancelTokens {tokens}"),
                 false => {
@@ -182,8 +184,9 @@ fn update(update: &TokenUpdate) -> String {
 }
 
 fn settle(step: &SettleBranch) -> String {
-    let last = step.index + step.count - 1;
+    let last = (step.index + step.count).saturating_sub(1);
     let which = match step.count {
+        count if step.rest => format!("{count} left"),
         1 => step.index.to_string(),
         _ => format!("{}..{last}", step.index),
     };

@@ -4,15 +4,19 @@
 mod convert;
 mod defaults;
 mod node;
+mod weight;
 
 use std::fmt;
 use std::sync::Arc;
 
 use jsonschema::{PatternOptions, Validator};
 
-use crate::limits::{PATTERN_MEMORY_BYTES_MAX, SCHEMA_BYTES_MAX, SCHEMA_COMPLAINTS_MAX};
+use crate::limits::{
+    PATTERN_MEMORY_BYTES_MAX, SCHEMA_BYTES_MAX, SCHEMA_COMPLAINTS_MAX, SCHEMA_STEPS_MAX,
+    SCHEMA_WEIGHT_MAX,
+};
 use crate::value::Value;
-use node::Values;
+use node::{Counted, Meter, Values};
 
 /// A JSON Schema, compiled once. A clone is cheap.
 #[derive(Clone)]
@@ -74,6 +78,16 @@ impl Schema {
                 ),
             );
         }
+        let weight = weight::of(source);
+        if weight > SCHEMA_WEIGHT_MAX {
+            return fault(
+                "",
+                format!(
+                    "one value would be checked against {weight} subschemas or more, references \
+                     followed; at most {SCHEMA_WEIGHT_MAX} are allowed"
+                ),
+            );
+        }
         // Patterns in linear time: no look-around, no references back.
         let patterns = PatternOptions::regex()
             .size_limit(PATTERN_MEMORY_BYTES_MAX)
@@ -97,17 +111,27 @@ impl Schema {
         &self.0.source
     }
 
-    /// Checks a value; the first [`SCHEMA_COMPLAINTS_MAX`] things that are wrong with it.
+    /// Checks a value; the first [`SCHEMA_COMPLAINTS_MAX`] things that are wrong with it, or that
+    /// the check costs more than [`SCHEMA_STEPS_MAX`] steps.
     pub fn check(&self, value: &Value) -> Result<(), Vec<Complaint>> {
-        if self.0.validator.is_valid(value) {
+        let meter = Meter::new(SCHEMA_STEPS_MAX);
+        let is_valid = self.0.validator.is_valid(Counted::new(value, &meter));
+        if meter.is_used_up() {
+            return Err(vec![too_costly()]);
+        }
+        if is_valid {
             return Ok(());
         }
         let complaint = |error: jsonschema::ValidationError<'_>| Complaint {
             pointer: error.instance_path().as_str().to_owned(),
             message: shortened(&error.masked_with("this")),
         };
-        let errors = self.0.validator.iter_errors(value);
+        let meter = Meter::new(SCHEMA_STEPS_MAX);
+        let errors = self.0.validator.iter_errors(Counted::new(value, &meter));
         let complaints: Vec<_> = errors.take(SCHEMA_COMPLAINTS_MAX).map(complaint).collect();
+        if meter.is_used_up() {
+            return Err(vec![too_costly()]);
+        }
         if complaints.is_empty() {
             return Err(vec![Complaint {
                 pointer: String::new(),
@@ -122,6 +146,14 @@ impl Schema {
     pub fn with_defaults(&self, value: &Value) -> Value {
         defaults::with_defaults(&self.0.source, value)
     }
+}
+
+fn too_costly() -> Complaint {
+    let message = format!(
+        "to check this against its schema costs more than {SCHEMA_STEPS_MAX} steps; make the value \
+         smaller or the schema simpler"
+    );
+    Complaint { pointer: String::new(), message }
 }
 
 impl fmt::Debug for Schema {

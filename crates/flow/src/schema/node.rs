@@ -1,33 +1,83 @@
-//! Our values as the validator sees them: borrowed, never copied.
+//! Our values as the validator sees them: borrowed, never copied, and counted. A validator that has
+//! looked too often finds nothing below it any more, so it comes to an end.
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "JSON has the kinds it has; what is not named is none of them"
 )]
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::Arc;
 
 use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, JsonNumber, Node, NodeIdentity, Object};
 
 use super::convert;
+use crate::limits::SCHEMA_BYTES_MAX;
 use crate::value::{List, Map, Value};
 
 /// The representation of JSON that the validator is built for.
 pub(super) struct Values;
 
 impl Json for Values {
-    type Node<'a> = &'a Value;
+    type Node<'a> = Counted<'a>;
     type PreparedKey = String;
-    type StringBuffer = Value;
+    type StringBuffer = NameBuffer;
 
     fn prepare_key(key: &str) -> String {
         key.to_owned()
     }
 
-    fn with_string_node<T>(buffer: &mut Value, string: &str, f: impl FnOnce(&Value) -> T) -> T {
-        *buffer = Value::text(string);
-        f(buffer)
+    fn with_string_node<T>(
+        buffer: &mut NameBuffer,
+        string: &str,
+        f: impl FnOnce(Counted<'_>) -> T,
+    ) -> T {
+        buffer.name = Value::text(string);
+        f(Counted::new(&buffer.name, &buffer.meter))
+    }
+}
+
+/// A property's name, while it is checked. Each one was counted when it was found.
+#[derive(Default)]
+pub(super) struct NameBuffer {
+    name: Value,
+    meter: Meter,
+}
+
+/// How often a validator may still look.
+pub(super) struct Meter(Cell<u64>);
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self::new(u64::MAX)
+    }
+}
+
+impl Meter {
+    pub(super) fn new(steps: u64) -> Self {
+        Self(Cell::new(steps))
+    }
+
+    pub(super) fn is_used_up(&self) -> bool {
+        self.0.get() == 0
+    }
+
+    fn spend(&self, steps: usize) {
+        self.0.set(self.0.get().saturating_sub(steps as u64));
+    }
+}
+
+/// A value, and what counts the looks at it.
+#[derive(Clone, Copy)]
+pub(super) struct Counted<'a> {
+    value: &'a Value,
+    meter: &'a Meter,
+}
+
+impl<'a> Counted<'a> {
+    pub(super) fn new(value: &'a Value, meter: &'a Meter) -> Self {
+        Self { value, meter }
     }
 }
 
@@ -80,41 +130,57 @@ impl JsonNumber for Number {
     }
 }
 
-impl<'a> Node<'a, Values> for &'a Value {
-    type Object = &'a Map;
-    type Array = &'a List;
+impl<'a> Node<'a, Values> for Counted<'a> {
+    type Object = CountedMap<'a>;
+    type Array = CountedList<'a>;
     type Number = Number;
 
-    fn as_object(&self) -> Option<&'a Map> {
-        if let Value::Map(map) = self { Some(map) } else { None }
+    fn as_object(&self) -> Option<CountedMap<'a>> {
+        self.meter.spend(1);
+        match self.value {
+            Value::Map(map) if !self.meter.is_used_up() => {
+                Some(CountedMap { map, meter: self.meter })
+            }
+            _ => None,
+        }
     }
 
-    fn as_array(&self) -> Option<&'a List> {
-        if let Value::List(list) = self { Some(list) } else { None }
+    fn as_array(&self) -> Option<CountedList<'a>> {
+        self.meter.spend(1);
+        match self.value {
+            Value::List(list) if !self.meter.is_used_up() => {
+                Some(CountedList { list, meter: self.meter })
+            }
+            _ => None,
+        }
     }
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
-        if let Value::Text(text) = self { Some(Cow::Borrowed(text)) } else { None }
+        let Value::Text(text) = self.value else { return None };
+        // Whatever reads it reads it to the end.
+        self.meter.spend(1 + text.len() / BYTES_PER_STEP);
+        Some(Cow::Borrowed(text))
     }
 
     fn as_number(&self) -> Option<Number> {
-        self.is_number().then(|| Number((*self).clone()))
+        self.is_number().then(|| Number(self.value.clone()))
     }
 
     fn as_boolean(&self) -> Option<bool> {
-        if let Value::Bool(truth) = self { Some(*truth) } else { None }
+        if let Value::Bool(truth) = self.value { Some(*truth) } else { None }
     }
 
     fn is_null(&self) -> bool {
-        matches!(self, Value::Null)
+        matches!(self.value, Value::Null)
     }
 
     fn is_number(&self) -> bool {
-        matches!(self, Value::Int(_) | Value::Uint(_) | Value::Float(_))
+        matches!(self.value, Value::Int(_) | Value::Uint(_) | Value::Float(_))
     }
 
     fn json_type(&self) -> JsonType {
-        match self {
+        self.meter.spend(1);
+        match self.value {
             Value::Null => JsonType::Null,
             Value::Bool(_) => JsonType::Boolean,
             Value::Int(_) | Value::Uint(_) | Value::Float(_) => JsonType::Number,
@@ -125,14 +191,16 @@ impl<'a> Node<'a, Values> for &'a Value {
     }
 
     fn equals_value(&self, expected: &serde_json::Value) -> bool {
-        convert::equals(self, expected)
+        // What is longer is not equal, and what is equal is as long.
+        self.meter.spend(1 + self.value.bytes().min(EQUAL_BYTES) / BYTES_PER_STEP);
+        convert::equals(self.value, expected)
     }
 
     /// Asked for only by errors, whose sentences leave the value out: a stand-in is enough, and a
     /// large value is not copied for each thing that is wrong with it.
     fn to_value(&self) -> Cow<'a, serde_json::Value> {
-        Cow::Owned(match self {
-            Value::List(list) => vec![serde_json::Value::Null; list.len()].into(),
+        Cow::Owned(match self.value {
+            Value::List(_) => serde_json::Value::Array(Vec::new()),
             Value::Map(_) => serde_json::Value::Object(serde_json::Map::new()),
             Value::Text(_) => serde_json::Value::String(String::new()),
             other => convert::to_serde(other),
@@ -140,44 +208,101 @@ impl<'a> Node<'a, Values> for &'a Value {
     }
 
     fn identity(&self) -> Option<NodeIdentity> {
-        Some(NodeIdentity::new(std::ptr::from_ref::<Value>(self) as usize))
+        Some(NodeIdentity::new(std::ptr::from_ref::<Value>(self.value) as usize))
+    }
+}
+
+/// Bytes of text that are one step.
+const BYTES_PER_STEP: usize = 64;
+/// Bytes of a value that can be equal to something in a schema.
+const EQUAL_BYTES: usize = SCHEMA_BYTES_MAX;
+
+/// An object whose members are counted.
+pub(super) struct CountedMap<'a> {
+    map: &'a Map,
+    meter: &'a Meter,
+}
+
+/// A list whose elements are counted.
+pub(super) struct CountedList<'a> {
+    list: &'a List,
+    meter: &'a Meter,
+}
+
+/// The parts of an object or list, until too many were looked at.
+pub(super) struct Parts<'a, T> {
+    parts: std::slice::Iter<'a, T>,
+    meter: &'a Meter,
+}
+
+impl<'a, T> Parts<'a, T> {
+    fn next_part(&mut self) -> Option<&'a T> {
+        self.meter.spend(1);
+        match self.meter.is_used_up() {
+            true => None,
+            false => self.parts.next(),
+        }
     }
 }
 
 type Entry = (Arc<str>, Value);
 
-impl<'a> Object<'a, Values> for &'a Map {
-    type Node = &'a Value;
-    type MemberName = &'a str;
-    type MembersIter = std::iter::Map<std::slice::Iter<'a, Entry>, fn(&Entry) -> (&str, &Value)>;
+impl<'a> Iterator for Parts<'a, Entry> {
+    type Item = (&'a str, Counted<'a>);
 
-    fn len(&self) -> usize {
-        Map::len(self)
-    }
-
-    fn get(&self, key: &String) -> Option<&'a Value> {
-        Map::get(self, key)
-    }
-
-    fn members(&self) -> Self::MembersIter {
-        self.entries().iter().map(|(key, value)| (&**key, value))
+    fn next(&mut self) -> Option<Self::Item> {
+        let (key, value) = self.next_part()?;
+        Some((key, Counted::new(value, self.meter)))
     }
 }
 
-impl<'a> Array<'a, Values> for &'a List {
-    type Node = &'a Value;
-    type ElementsIter = std::slice::Iter<'a, Value>;
+impl<'a> Iterator for Parts<'a, Value> {
+    type Item = Counted<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(Counted::new(self.next_part()?, self.meter))
+    }
+}
+
+impl<'a> Object<'a, Values> for CountedMap<'a> {
+    type Node = Counted<'a>;
+    type MemberName = &'a str;
+    type MembersIter = Parts<'a, Entry>;
 
     fn len(&self) -> usize {
-        List::len(self)
+        self.map.len()
     }
 
-    fn elements(&self) -> std::slice::Iter<'a, Value> {
-        self.as_slice().iter()
+    fn get(&self, key: &String) -> Option<Counted<'a>> {
+        self.meter.spend(1);
+        Some(Counted::new(self.map.get(key)?, self.meter))
+    }
+
+    fn members(&self) -> Parts<'a, Entry> {
+        Parts { parts: self.map.entries().iter(), meter: self.meter }
+    }
+}
+
+impl<'a> Array<'a, Values> for CountedList<'a> {
+    type Node = Counted<'a>;
+    type ElementsIter = Parts<'a, Value>;
+
+    fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    fn elements(&self) -> Parts<'a, Value> {
+        Parts { parts: self.list.as_slice().iter(), meter: self.meter }
     }
 
     fn is_unique(&self) -> bool {
-        let mut items: Vec<&Value> = self.as_slice().iter().collect();
+        let mut items: Vec<&Value> = self.list.as_slice().iter().collect();
+        // Each is compared with a few others, as far as it is long.
+        self.meter.spend(Value::List(self.list.clone()).bytes() / BYTES_PER_STEP);
+        self.meter.spend(items.len() * (items.len() | 1).ilog2() as usize);
+        if self.meter.is_used_up() {
+            return true;
+        }
         items.sort_by(|a, b| a.total_order(b));
         items.windows(2).all(|pair| pair[0] != pair[1])
     }

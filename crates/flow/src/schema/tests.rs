@@ -116,3 +116,37 @@ fn defaults_fill_in_what_is_absent_on_every_level() {
         r#"{"deep":null,"scores":[1],"verdict":{"approved":true}}"#
     );
 }
+
+#[test]
+fn a_schema_that_doubles_itself_is_refused() {
+    let doubled = (1..40).map(|at| {
+        let below = at - 1;
+        format!(
+            r##""a{at}":{{"allOf":[{{"$ref":"#/$defs/a{below}"}},{{"$ref":"#/$defs/a{below}"}}]}}"##
+        )
+    });
+    let definitions: Vec<_> =
+        std::iter::once(r#""a0":{"type":"integer"}"#.to_owned()).chain(doubled).collect();
+    let text = format!(r##"{{"$defs":{{{}}},"$ref":"#/$defs/a39"}}"##, definitions.join(","));
+    let fault = Schema::compile(&json(&text)).unwrap_err();
+    assert!(fault.message.contains("at most 10000"), "{}", fault.message);
+    // One that only looks into itself again is as heavy as it is long.
+    let text = r##"{"properties":{"a":{"$ref":"#"}},"anyOf":[{"$ref":"#"},{"type":"object"}]}"##;
+    assert!(Schema::compile(&json(text)).is_ok());
+}
+
+#[test]
+fn a_check_that_costs_too_much_says_so() {
+    let many = r##"{"items":{"allOf":[{"minimum":0},{"maximum":9},{"multipleOf":1},{"type":"integer"}]}}"##;
+    let long = Value::list(vec![Value::Int(1); 1_000_000]);
+    let complaints = schema(many).check(&long).unwrap_err();
+    assert!(complaints[0].message.contains("2000000 steps"), "{complaints:?}");
+    assert!(schema(many).check(&Value::list(vec![Value::Int(1); 100_000])).is_ok());
+    // Each level is looked at twice by each look at the level above.
+    let twice = r##"{"type":["object","null"],"allOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#/allOf/0/properties/a"}}}],"not":{"required":["b"]}}"##;
+    let deep = (0..60).fold(Value::Null, |value, _| Value::map(vec![("a".into(), value)]));
+    // However it ends, it ends.
+    let _ = schema(twice).check(&deep);
+    let wrong = (0..60).fold(Value::Int(1), |value, _| Value::map(vec![("a".into(), value)]));
+    assert!(schema(twice).check(&wrong).is_err());
+}

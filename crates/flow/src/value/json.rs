@@ -172,9 +172,9 @@ impl<'de> Visitor<'de> for Seed {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let inside = self.inside()?;
         let mut entries: Vec<(Arc<str>, Value)> = Vec::new();
-        while let Some(key) = access.next_key::<String>()? {
+        while let Some(key) = access.next_key_seed(Key)? {
             let value = access.next_value_seed(inside)?;
-            entries.push((key.into(), value));
+            entries.push((key, value));
         }
         if self.duplicates == Duplicates::Refused {
             entries.sort_by(|a, b| a.0.cmp(&b.0));
@@ -186,5 +186,28 @@ impl<'de> Visitor<'de> for Seed {
             }
         }
         Ok(Value::map(entries))
+    }
+}
+
+/// Reads a key straight into what it is kept as.
+struct Key;
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = Arc<str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Arc<str>, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key {
+    type Value = Arc<str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Arc<str>, E> {
+        Ok(text.into())
     }
 }

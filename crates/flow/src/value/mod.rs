@@ -310,11 +310,26 @@ impl Map {
     /// The same object with that key set.
     #[must_use]
     pub fn with(&self, key: &str, value: Value) -> Self {
-        let mut entries = self.0.parts.to_vec();
-        match self.place(key) {
-            Ok(at) => entries[at].1 = value,
-            Err(at) => entries.insert(at, (key.into(), value)),
-        }
+        self.set(key, value, || key.into())
+    }
+
+    /// The same; the key is shared, not copied.
+    #[must_use]
+    pub fn with_shared(&self, key: &Arc<str>, value: Value) -> Self {
+        self.set(key, value, || Arc::clone(key))
+    }
+
+    fn set(&self, key: &str, value: Value, owned: impl FnOnce() -> Arc<str>) -> Self {
+        let parts = &self.0.parts;
+        let (at, key, after) = match self.place(key) {
+            Ok(at) => (at, Arc::clone(&parts[at].0), at + 1),
+            Err(at) => (at, owned(), at),
+        };
+        // As long as it will be, so that nothing is moved again.
+        let mut entries = Vec::with_capacity(at + 1 + parts.len() - after);
+        entries.extend_from_slice(&parts[..at]);
+        entries.push((key, value));
+        entries.extend_from_slice(&parts[after..]);
         Self::sorted(entries)
     }
 

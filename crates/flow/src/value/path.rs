@@ -4,12 +4,19 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Map, Value};
+use super::Value;
 use crate::limits::{PATH_SEGMENTS_MAX, VALUE_DEPTH_MAX};
 
-/// Names joined by dots. Nothing in it is empty.
+/// Names joined by dots. Nothing in it is empty. A clone is cheap.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Path(Arc<[Arc<str>]>);
+pub struct Path(Arc<Parsed>);
+
+/// Two paths stand as their names do; the text follows from these.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Parsed {
+    segments: Box<[Arc<str>]>,
+    text: Arc<str>,
+}
 
 /// A path that cannot be parsed, followed or written to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,36 +54,42 @@ impl Path {
                 "the path has {count} names; at most {PATH_SEGMENTS_MAX} are allowed"
             )));
         }
-        Ok(Self(segments.into()))
+        Ok(Self(Arc::new(Parsed { segments: segments.into(), text: text.into() })))
     }
 
     /// Its names in order; at least one.
     #[must_use]
     pub fn segments(&self) -> &[Arc<str>] {
-        &self.0
+        &self.0.segments
+    }
+
+    /// The path as it is written.
+    #[must_use]
+    pub fn text(&self) -> &Arc<str> {
+        &self.0.text
     }
 
     /// What stands there.
     #[must_use]
     pub fn get<'a>(&self, value: &'a Value) -> Option<&'a Value> {
-        follow(value, &self.0)
+        follow(value, &self.0.segments)
     }
 
     /// The value with `new` at this path. Objects that are missing on the way are made; anything
     /// else on the way is in it.
     pub fn set(&self, value: &Value, new: Value) -> Result<Value, PathFault> {
-        set(value, &self.0, new, self)
+        set(value, &self.0.segments, new, self)
     }
 
     /// [`Path::get`] below the first name: `context.a.b` asked of the context itself.
     #[must_use]
     pub fn get_below<'a>(&self, root: &'a Value) -> Option<&'a Value> {
-        follow(root, &self.0[1..])
+        follow(root, &self.0.segments[1..])
     }
 
     /// [`Path::set`] below the first name: `context.a.b` written to the context itself.
     pub fn set_below(&self, root: &Value, new: Value) -> Result<Value, PathFault> {
-        set(root, &self.0[1..], new, self)
+        set(root, &self.0.segments[1..], new, self)
     }
 }
 
@@ -101,10 +114,12 @@ fn write(
     path: &Path,
 ) -> Result<Value, PathFault> {
     let Some((first, rest)) = segments.split_first() else { return Ok(new) };
-    let missing = Map::default();
     let map = match value {
         Value::Map(map) => map,
-        Value::Null => &missing,
+        Value::Null => {
+            let inner = write(&Value::Null, rest, new, path)?;
+            return Ok(Value::map(vec![(Arc::clone(first), inner)]));
+        }
         other => {
             let kind = other.kind();
             return Err(PathFault::new(format!(
@@ -113,18 +128,12 @@ fn write(
         }
     };
     let inner = write(map.get(first).unwrap_or(&Value::Null), rest, new, path)?;
-    Ok(Value::Map(map.with(first, inner)))
+    Ok(Value::Map(map.with_shared(first, inner)))
 }
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, segment) in self.0.iter().enumerate() {
-            if at > 0 {
-                f.write_str(".")?;
-            }
-            f.write_str(segment)?;
-        }
-        Ok(())
+        f.write_str(&self.0.text)
     }
 }
 

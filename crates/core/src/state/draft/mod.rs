@@ -3,6 +3,7 @@
 //! Each item of a batch is decided on the draft that the items before it have left, so it is
 //! decided as if they were applied. The state itself is only read.
 
+mod few;
 mod runs;
 
 use std::collections::BTreeMap;

@@ -1,12 +1,12 @@
 //! Runs as a command has left them so far: only the heads, tokens, groups and branches that it
 //! touched.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tenure_flow::Value;
 
 use super::Draft;
+use super::few::Few;
 use crate::event::RunState;
 use crate::id::{GroupId, RunId, TokenId};
 use crate::state::run::{Branch, Group, KeptKey, Run, ScopeRef, StoredRun, Token, Workflow};
@@ -15,15 +15,15 @@ use crate::state::{Runs, State};
 /// What is touched of runs.
 #[derive(Default)]
 pub(super) struct DraftRuns {
-    runs: BTreeMap<RunId, DraftRun>,
+    runs: Few<RunId, DraftRun>,
     workflows: Vec<Arc<Workflow>>,
 }
 
 struct DraftRun {
     head: Run,
-    tokens: BTreeMap<TokenId, Token>,
-    groups: BTreeMap<GroupId, Group>,
-    branches: BTreeMap<ScopeRef, Branch>,
+    tokens: Few<TokenId, Token>,
+    groups: Few<GroupId, Group>,
+    branches: Few<ScopeRef, Branch>,
     kept: Vec<(KeptKey, Value)>,
     is_purged: bool,
 }
@@ -32,9 +32,9 @@ impl DraftRun {
     fn new(head: Run) -> Self {
         Self {
             head,
-            tokens: BTreeMap::new(),
-            groups: BTreeMap::new(),
-            branches: BTreeMap::new(),
+            tokens: Few::default(),
+            groups: Few::default(),
+            branches: Few::default(),
             kept: Vec::new(),
             is_purged: false,
         }
@@ -52,7 +52,7 @@ impl Draft<'_> {
 
     fn touch_run(&mut self, id: RunId) -> &mut DraftRun {
         let state: &State = self.state;
-        self.runs.get_or_insert_default().runs.entry(id).or_insert_with(|| {
+        self.runs.get_or_insert_default().runs.touch(id, || {
             let stored = state.facts.runs.get(id.0).expect("a decision names runs that exist");
             DraftRun::new(stored.head.clone())
         })
@@ -71,9 +71,9 @@ impl Draft<'_> {
         drafted.or_else(|| self.state.facts.workflows.get(name)?.last())
     }
 
-    /// The runs that were touched, in the order of their numbers.
+    /// The runs that were touched.
     pub(crate) fn touched_runs(&self) -> impl Iterator<Item = (RunId, &Run)> {
-        let runs = self.runs.iter().flat_map(|runs| &runs.runs);
+        let runs = self.runs.iter().flat_map(|runs| runs.runs.iter());
         runs.filter(|(_, run)| !run.is_purged).map(|(id, run)| (*id, &run.head))
     }
 
@@ -81,7 +81,7 @@ impl Draft<'_> {
     pub(crate) fn touched_tokens(
         &self,
     ) -> impl Iterator<Item = (RunId, TokenId, Option<&Token>, &Token)> {
-        let runs = self.runs.iter().flat_map(|runs| &runs.runs);
+        let runs = self.runs.iter().flat_map(|runs| runs.runs.iter());
         runs.flat_map(move |(id, run)| {
             let stored = self.stored(*id);
             run.tokens.iter().map(move |(token_id, token)| {
@@ -93,7 +93,7 @@ impl Draft<'_> {
 
     /// The groups that were touched.
     pub(crate) fn touched_groups(&self) -> impl Iterator<Item = (RunId, GroupId, &Group)> {
-        let runs = self.runs.iter().flat_map(|runs| &runs.runs);
+        let runs = self.runs.iter().flat_map(|runs| runs.runs.iter());
         runs.flat_map(|(id, run)| run.groups.iter().map(|(at, group)| (*id, *at, group)))
     }
 
@@ -121,7 +121,7 @@ impl Draft<'_> {
     /// Compares what is drafted of runs with a state to which the record was applied.
     pub(super) fn check_runs(&self, applied: &State) -> Result<(), String> {
         let Some(runs) = &self.runs else { return Ok(()) };
-        for (id, drafted) in &runs.runs {
+        for (id, drafted) in runs.runs.iter() {
             let Some(stored) = applied.facts.runs.get(id.0) else {
                 match drafted.is_purged {
                     true => continue,
@@ -133,19 +133,19 @@ impl Draft<'_> {
             if a != b {
                 return Err(format!("the head of run {id} differs:\n{a}\n{b}"));
             }
-            for (token_id, token) in &drafted.tokens {
+            for (token_id, token) in drafted.tokens.iter() {
                 if stored.token(*token_id) != Some(token) {
                     let there = stored.token(*token_id);
                     return Err(format!("token {token_id} of {id} differs:\n{token:?}\n{there:?}"));
                 }
             }
-            for (group_id, group) in &drafted.groups {
+            for (group_id, group) in drafted.groups.iter() {
                 if stored.group(*group_id) != Some(group) {
                     let there = stored.group(*group_id);
                     return Err(format!("group {group_id} of {id} differs:\n{group:?}\n{there:?}"));
                 }
             }
-            for (at, branch) in &drafted.branches {
+            for (at, branch) in drafted.branches.iter() {
                 // Those of a group that is over are gone, or bare.
                 if let Some(there) = stored.branch(*at)
                     && (there.outcome, there.arrived_as) != (branch.outcome, branch.arrived_as)
@@ -217,7 +217,7 @@ impl Runs for Draft<'_> {
     fn change_token(&mut self, run: RunId, id: TokenId, change: impl FnOnce(&mut Token)) {
         let state: &State = self.state;
         let drafted = self.touch_run(run);
-        change(drafted.tokens.entry(id).or_insert_with(|| {
+        change(drafted.tokens.touch(id, || {
             let stored = state.facts.runs.get(run.0).and_then(|stored| stored.token(id));
             stored.expect("a decision names tokens that exist").clone()
         }));
@@ -236,7 +236,7 @@ impl Runs for Draft<'_> {
     fn change_group(&mut self, run: RunId, id: GroupId, change: impl FnOnce(&mut Group)) {
         let state: &State = self.state;
         let drafted = self.touch_run(run);
-        change(drafted.groups.entry(id).or_insert_with(|| {
+        change(drafted.groups.touch(id, || {
             let stored = state.facts.runs.get(run.0).and_then(|stored| stored.group(id));
             stored.expect("a decision names groups that exist").clone()
         }));
@@ -247,6 +247,21 @@ impl Runs for Draft<'_> {
         drafted.or_else(|| self.stored(run)?.branch(at))
     }
 
+    fn branches(&self, run: RunId, group: GroupId) -> Vec<&Branch> {
+        let mut all = Runs::branches(self.state, run, group);
+        let drafted = self.drafted(run).into_iter().flat_map(|run| run.branches.iter());
+        let mut drafted: Vec<_> = drafted.filter(|(at, _)| at.group == group).collect();
+        // New ones come after those that are stored, in order.
+        drafted.sort_unstable_by_key(|(at, _)| at.index);
+        for (at, branch) in drafted {
+            match all.get_mut(at.index as usize) {
+                Some(there) => *there = branch,
+                None => all.push(branch),
+            }
+        }
+        all
+    }
+
     fn add_branch(&mut self, run: RunId, group: GroupId, branch: Branch) {
         let index = Runs::group(self, run, group).expect("a branch belongs to a group").started;
         self.touch_run(run).branches.insert(ScopeRef { group, index }, branch);
@@ -255,7 +270,7 @@ impl Runs for Draft<'_> {
     fn change_branch(&mut self, run: RunId, at: ScopeRef, change: impl FnOnce(&mut Branch)) {
         let state: &State = self.state;
         let drafted = self.touch_run(run);
-        change(drafted.branches.entry(at).or_insert_with(|| {
+        change(drafted.branches.touch(at, || {
             let stored = state.facts.runs.get(run.0).and_then(|stored| stored.branch(at));
             stored.expect("a decision names branches that have begun").clone()
         }));

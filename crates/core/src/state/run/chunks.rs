@@ -41,6 +41,12 @@ impl<T: Clone> Chunks<T> {
         self.len += 1;
     }
 
+    /// Drops so many chunks at the end.
+    pub(crate) fn shorten(&mut self, chunks: usize) {
+        self.chunks.truncate(self.chunks.len().saturating_sub(chunks));
+        self.len = self.len.min(self.chunks.len() * CHUNK_ITEMS);
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
@@ -60,5 +66,9 @@ mod tests {
         assert_eq!((view.get(700), view.len(), view.get(1_000)), (Some(&700), 1_000, None));
         assert_eq!((chunks.get(700), chunks.len()), (Some(&0), 1_001));
         assert!(view.iter().copied().eq(0..1_000));
+        chunks.shorten(1);
+        assert_eq!((chunks.len(), chunks.get(767), chunks.get(768)), (768, Some(&767), None));
+        chunks.shorten(9);
+        assert_eq!(chunks.len(), 0);
     }
 }

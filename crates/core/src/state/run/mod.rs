@@ -266,6 +266,14 @@ impl Group {
         self.total - self.settled() - self.running
     }
 
+    /// How many branches can be live at a time.
+    pub(crate) fn width(&self) -> u32 {
+        match self.concurrency {
+            0 => self.total,
+            most => most.min(self.total),
+        }
+    }
+
     /// How many more branches may begin now.
     pub(crate) fn room(&self) -> u32 {
         let room = match self.concurrency {

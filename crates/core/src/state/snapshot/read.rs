@@ -77,7 +77,8 @@ impl Decoder {
             return Err(Malformed::new("a snapshot has no end"));
         }
         let Self { facts, queue_names, worker_names, table_seed, .. } = self;
-        Ok(State { facts, queue_names, worker_names, indexes: None, table_seed })
+        let rest = State::replaying(table_seed);
+        Ok(State { facts, queue_names, worker_names, ..rest })
     }
 
     /// Reads whole blocks, and gives back what follows the last of them.

@@ -1,5 +1,6 @@
 //! The first rules of merging. They are frozen: logs were written with them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tenure_flow::value::Path;
@@ -36,29 +37,31 @@ fn fault(code: &'static str, message: String) -> MergeFault {
 
 /// One value that goes into a merge.
 struct Given<'a> {
-    branch: &'a Settled<'a>,
+    index: u32,
+    key: Option<&'a Value>,
+    arrived_as: u32,
     value: Value,
 }
 
 /// The context with one merge done. `branches` come by index.
-pub(crate) fn merge(
+pub(crate) fn merge<'a>(
     context: &Value,
     into: &MergeInto<'_>,
-    branches: &[Settled<'_>],
+    branches: impl Iterator<Item = Settled<'a>>,
 ) -> Result<Value, MergeFault> {
     let target = into.target.as_str();
     let path = Path::parse(target).map_err(|fault_| fault("MERGE_INVALID", fault_.message))?;
     let given = given(into, branches)?;
     let before = path.get_below(context);
     let result = match into.strategy {
-        MergeStrategy::Append => append(into, &given, before)?,
-        MergeStrategy::Collect => listed(into, values(&given), before)?,
-        MergeStrategy::Merge => objects(into, &given, before, shallow)?,
-        MergeStrategy::DeepMerge => objects(into, &given, before, |a, b| deep(into, a, b, target))?,
+        MergeStrategy::Append => append(into, given, before)?,
+        MergeStrategy::Collect => listed(into, values(given), before)?,
+        MergeStrategy::Merge => shallow(into, &given, before)?,
+        MergeStrategy::DeepMerge => deep(into, &given, before)?,
         MergeStrategy::Keyed => keyed(into, &given, before)?,
         MergeStrategy::LastWins => single(into, given.last(), before)?,
         MergeStrategy::FirstArrival => {
-            single(into, given.iter().min_by_key(|given| given.branch.arrived_as), before)?
+            single(into, given.iter().min_by_key(|given| given.arrived_as), before)?
         }
     };
     path.set_below(context, result).map_err(|broken| fault("MERGE_INVALID", broken.message))
@@ -66,9 +69,9 @@ pub(crate) fn merge(
 
 fn given<'a>(
     into: &MergeInto<'_>,
-    branches: &'a [Settled<'a>],
+    branches: impl Iterator<Item = Settled<'a>>,
 ) -> Result<Vec<Given<'a>>, MergeFault> {
-    let mut given = Vec::with_capacity(branches.len());
+    let mut given = Vec::with_capacity(branches.size_hint().1.unwrap_or_default());
     for branch in branches {
         let has_arrived = branch.outcome == BranchOutcome::Arrived;
         if !has_arrived && !into.include_failed {
@@ -89,10 +92,11 @@ fn given<'a>(
             }
         };
         let value = match into.include_failed {
-            true => report(branch, value),
+            true => report(&branch, value),
             false => value,
         };
-        given.push(Given { branch, value });
+        let Settled { index, key, arrived_as, .. } = branch;
+        given.push(Given { index, key, arrived_as, value });
     }
     Ok(given)
 }
@@ -127,13 +131,13 @@ fn error(branch: &Settled<'_>) -> Value {
     Value::map(vec![("code".into(), code.into()), ("message".into(), message.into())])
 }
 
-fn values(given: &[Given<'_>]) -> Vec<Value> {
-    given.iter().map(|given| given.value.clone()).collect()
+fn values(given: Vec<Given<'_>>) -> Vec<Value> {
+    given.into_iter().map(|given| given.value).collect()
 }
 
 fn append(
     into: &MergeInto<'_>,
-    given: &[Given<'_>],
+    given: Vec<Given<'_>>,
     before: Option<&Value>,
 ) -> Result<Value, MergeFault> {
     let lists: Option<Vec<_>> = given.iter().map(|given| given.value.as_list()).collect();
@@ -164,25 +168,30 @@ fn cannot_extend(into: &MergeInto<'_>, before: &Value, with: &str) -> MergeFault
     fault("MERGE_TYPE", format!("`{target}` is {kind} and cannot be extended by {with}"))
 }
 
-fn objects(
+/// Puts objects together in one pass over all their entries.
+fn shallow(
     into: &MergeInto<'_>,
     given: &[Given<'_>],
     before: Option<&Value>,
-    join: impl Fn(&Map, &Map) -> Result<Map, MergeFault>,
 ) -> Result<Value, MergeFault> {
-    let mut result = extended(into, before)?;
-    for Given { branch, value } in given {
-        let Some(map) = value.as_map() else {
-            let (index, kind) = (branch.index, value.kind());
-            let (target, strategy) = (into.target.as_str(), into.strategy);
-            let message = format!(
-                "branch {index} gives {kind} to `{target}`; {strategy} puts objects together only"
-            );
-            return Err(fault("MERGE_TYPE", message));
-        };
-        result = join(&result, map)?;
+    let mut entries = extended(into, before)?.entries().to_vec();
+    for given in given {
+        entries.extend_from_slice(object(into, given)?.entries());
     }
-    Ok(Value::Map(result))
+    // Of two entries with one key the later one counts.
+    Ok(Value::map(entries))
+}
+
+fn object<'g>(into: &MergeInto<'_>, given: &'g Given<'_>) -> Result<&'g Map, MergeFault> {
+    let Given { index, value, .. } = given;
+    value.as_map().ok_or_else(|| {
+        let kind = value.kind();
+        let (target, strategy) = (into.target.as_str(), into.strategy);
+        let message = format!(
+            "branch {index} gives {kind} to `{target}`; {strategy} puts objects together only"
+        );
+        fault("MERGE_TYPE", message)
+    })
 }
 
 /// What an object begins with.
@@ -196,34 +205,81 @@ fn extended(into: &MergeInto<'_>, before: Option<&Value>) -> Result<Map, MergeFa
     }
 }
 
-fn shallow(a: &Map, b: &Map) -> Result<Map, MergeFault> {
-    Ok(Map::new(a.entries().iter().chain(b.entries()).cloned().collect()))
+/// Puts objects together on every level. Each value that is given is walked once, whatever is there
+/// already.
+fn deep(
+    into: &MergeInto<'_>,
+    given: &[Given<'_>],
+    before: Option<&Value>,
+) -> Result<Value, MergeFault> {
+    let mut parts = Parts::of(&extended(into, before)?);
+    for given in given {
+        let mut place = Vec::new();
+        parts.add(into, object(into, given)?, &mut place)?;
+    }
+    Ok(parts.value())
 }
 
-/// Values are at most 64 levels deep, so this is too.
-fn deep(into: &MergeInto<'_>, a: &Map, b: &Map, place: &str) -> Result<Map, MergeFault> {
-    let mut entries = a.entries().to_vec();
-    for (key, new) in b.entries() {
-        let Some(old) = a.get(key) else {
-            entries.push((Arc::clone(key), new.clone()));
-            continue;
-        };
-        let there = format!("{place}.{key}");
-        let value = match (old, new) {
-            (Value::Map(old), Value::Map(new)) => Value::Map(deep(into, old, new, &there)?),
-            (old, new) if old == new => continue,
-            (old, new) => match into.on_conflict {
-                MergeConflict::Last => new.clone(),
-                MergeConflict::First => old.clone(),
-                MergeConflict::Error => {
-                    let message = format!("two branches give different values for `{there}`");
-                    return Err(fault("MERGE_CONFLICT", message));
-                }
-            },
-        };
-        entries.push((Arc::clone(key), value));
+/// An object that is being put together.
+struct Parts(BTreeMap<Arc<str>, Part>);
+
+enum Part {
+    Whole(Value),
+    Parts(Parts),
+}
+
+impl Parts {
+    fn of(map: &Map) -> Self {
+        let entries = map.entries().iter();
+        Self(entries.map(|(key, value)| (Arc::clone(key), Part::Whole(value.clone()))).collect())
     }
-    Ok(Map::new(entries))
+
+    /// Adds an object; `place` says where it stands. Values are at most 64 levels deep, so this is
+    /// too.
+    fn add<'m>(
+        &mut self,
+        into: &MergeInto<'_>,
+        map: &'m Map,
+        place: &mut Vec<&'m str>,
+    ) -> Result<(), MergeFault> {
+        for (key, new) in map.entries() {
+            let Some(old) = self.0.get_mut(key) else {
+                self.0.insert(Arc::clone(key), Part::Whole(new.clone()));
+                continue;
+            };
+            if let (Part::Whole(Value::Map(whole)), Value::Map(_)) = (&*old, new) {
+                *old = Part::Parts(Self::of(whole));
+            }
+            match (old, new) {
+                (Part::Parts(old), Value::Map(new)) => {
+                    place.push(key);
+                    old.add(into, new, place)?;
+                    place.pop();
+                }
+                (Part::Whole(old), new) if old == new => {}
+                (old, new) => match into.on_conflict {
+                    MergeConflict::Last => *old = Part::Whole(new.clone()),
+                    MergeConflict::First => {}
+                    MergeConflict::Error => {
+                        let names = place.iter().copied().chain([&**key]);
+                        let there = std::iter::once(into.target.as_str()).chain(names);
+                        let there = there.collect::<Vec<_>>().join(".");
+                        let message = format!("two branches give different values for `{there}`");
+                        return Err(fault("MERGE_CONFLICT", message));
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn value(self) -> Value {
+        let entries = self.0.into_iter().map(|(key, part)| match part {
+            Part::Whole(value) => (key, value),
+            Part::Parts(parts) => (key, parts.value()),
+        });
+        Value::map(entries.collect())
+    }
 }
 
 fn keyed(
@@ -232,11 +288,11 @@ fn keyed(
     before: Option<&Value>,
 ) -> Result<Value, MergeFault> {
     let kept = extended(into, before)?;
-    let named = given.iter().map(|Given { branch, value }| {
-        let key = match branch.key {
+    let named = given.iter().map(|Given { index, key, value, .. }| {
+        let key = match key {
             Some(Value::Text(key)) => Arc::clone(key),
             Some(other) => other.to_json().into(),
-            None => branch.index.to_string().into(),
+            None => index.to_string().into(),
         };
         (key, value.clone())
     });
@@ -254,5 +310,31 @@ fn single(
             listed(into, value.into_iter().collect(), before)
         }
         (MergeMode::Replace | MergeMode::Extend, _) => Ok(value.unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_that_did_not_arrive_says_how_it_ended() {
+        let ends = [
+            (BranchOutcome::TimedOut, "BRANCH_TIMED_OUT"),
+            (BranchOutcome::Canceled, "BRANCH_CANCELED"),
+            (BranchOutcome::Ended, "BRANCH_ENDED"),
+        ];
+        let branches = ends.map(|(outcome, _)| {
+            let (key, value, error) = (None, None, None);
+            Settled { index: 0, key, outcome, arrived_as: 0, value, error }
+        });
+        let into = MergeInto {
+            target: crate::name::Text::Borrowed("context.r"),
+            strategy: MergeStrategy::Collect,
+            include_failed: true,
+            ..MergeInto::default()
+        };
+        let context = merge(&Value::empty_map(), &into, branches.into_iter()).unwrap().to_json();
+        assert!(ends.iter().all(|(_, code)| context.contains(code)), "{context}");
     }
 }

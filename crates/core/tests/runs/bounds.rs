@@ -1,0 +1,313 @@
+//! Where a run meets a bound: each says so by its code, every code has a test, and what ends with a
+//! wide run fits one record.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Arc;
+
+use tenure_core::command::{
+    Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, NewTask, RegisterWorkflow, Reply,
+    SubmitTasks,
+};
+use tenure_core::event::{Event, Record, RunState};
+use tenure_core::id::RunId;
+use tenure_core::limits::{
+    BATCH_ITEMS_MAX, BRANCHES_LIVE_MAX, QUEUES_MAX, RECORD_BYTES_MAX, SIGNALS_KEPT_MAX,
+};
+use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::terms::Payload;
+use tenure_core::time::{Now, Timestamp};
+use tenure_core::transition::transitions;
+use tenure_core::{Draft, Rejection, State, Verdict, apply, codec, decide, invariant};
+
+use super::world::{Checks, World, complete, fail, json};
+
+const TEXT: &str = "0123456789abcdef";
+
+fn code_of(yaml: &str, input: &str) -> String {
+    let mut world = World::new();
+    world.register(yaml);
+    let run = world.start("w", input);
+    assert_eq!(world.run_state(run), "FAILED", "{yaml}");
+    world.verify();
+    world.codes(run)[0].clone()
+}
+
+#[test]
+fn what_is_too_long_for_a_record_or_a_payload_says_so() {
+    let long = |times: usize| TEXT.repeat(times * 65_536 / TEXT.len());
+    let payload = "workflow: w
+initial_node: a
+nodes: [{ref: a, kind: task, task: {queue: q}, input_mapping: {x: input.x}}]
+";
+    let input = format!("{{\"x\":\"{}\"}}", long(17));
+    assert_eq!(code_of(payload, &input), "PAYLOAD_TOO_LARGE");
+    // The list and its keys take more than a record.
+    let wide = "workflow: w
+initial_node: a
+nodes: [{ref: a, kind: pass}, {ref: b, kind: pass}]
+transitions:
+  - {from: a, to: b, foreach: {collection: \"input.list.map(x, x + x + x)\", item_var: y, key: y}}
+";
+    let items: Vec<_> = (0..18).map(|n| format!("\"{n}{}\"", long(1))).collect();
+    let input = format!("{{\"list\":[{}]}}", items.join(","));
+    assert_eq!(code_of(wide, &input), "LIMIT_RECORD");
+}
+
+#[test]
+fn a_child_says_what_is_wrong_with_its_input_or_that_it_was_canceled() {
+    let child = "workflow: child
+input_schema: {type: object, required: [n]}
+initial_node: a
+nodes: [{ref: a, kind: task, task: {queue: q}}]
+";
+    let parent = |mapping: &str| {
+        format!(
+            "workflow: w
+initial_node: a
+nodes: [{{ref: a, kind: workflow, workflow: {{name: child}}{mapping}}}]
+"
+        )
+    };
+    let mut world = World::new();
+    world.register(child);
+    world.register(&parent(""));
+    let run = world.start("w", "{}");
+    assert_eq!(world.codes(run), ["INPUT_INVALID"]);
+    world.register(&parent(", input_mapping: {n: '1'}"));
+    let run = world.start("w", "{}");
+    world.play(&Command::CancelRun(RunId(run.0 + 1))).unwrap();
+    assert_eq!((world.run_state(run), world.codes(run)[0].as_str()), ("FAILED", "RUN_CANCELED"));
+    world.verify();
+}
+
+#[test]
+fn a_run_keeps_so_many_signals_and_no_more() {
+    let mut world = World::with(Checks::Touched);
+    world.register(
+        "workflow: w
+initial_node: a
+nodes:
+  - {ref: a, kind: signal, signal: {name: go}}
+  - {ref: b, kind: signal, signal: {name: s}}
+  - {ref: c, kind: signal, signal: {name: go}}
+transitions: [{from: a, to: b}, {from: b, to: c}]
+",
+    );
+    let run = world.start("w", "{}");
+    for _ in 0..SIGNALS_KEPT_MAX {
+        world.signal(run, "s", "1").unwrap();
+    }
+    let records = world.records;
+    let refused = world.signal(run, "s", "1").unwrap_err();
+    assert!(matches!(refused, Rejection::SignalsFull { .. }), "{refused}");
+    assert_eq!(world.records, records, "what is refused leaves no record");
+    // One is taken, so there is room for one.
+    world.signal(run, "go", "1").unwrap();
+    world.signal(run, "s", "1").unwrap();
+    assert!(world.signal(run, "s", "1").is_err());
+    world.verify();
+}
+
+/// Codes in a source, as they are written there.
+fn codes(text: &str) -> Vec<String> {
+    let is_code = |word: &&str| {
+        word.contains('_') && word.bytes().all(|byte| byte == b'_' || byte.is_ascii_uppercase())
+    };
+    text.split('"').filter(is_code).map(str::to_owned).collect()
+}
+
+fn sources(folder: &Path, all: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => sources(&path, all),
+            false => all.push(std::fs::read_to_string(path).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn every_error_code_has_a_test() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut engine, mut tests) = (Vec::new(), Vec::new());
+    sources(&root.join("src/workflow"), &mut engine);
+    sources(&root.join("src/decide"), &mut engine);
+    sources(&root.join("tests/runs"), &mut tests);
+    let mut given = Vec::new();
+    for text in &engine {
+        let (rules, tested) = text.split_once("#[cfg(test)]").unwrap_or((text, ""));
+        given.extend(codes(rules));
+        tests.push(tested.to_owned());
+    }
+    given.sort_unstable();
+    given.dedup();
+    assert!(given.len() > 25, "codes were found: {given:?}");
+    let is_untested = |code: &&String| !tests.iter().any(|text| text.contains(code.as_str()));
+    let untested: Vec<_> = given.iter().filter(is_untested).collect();
+    assert!(untested.is_empty(), "no test brings about {untested:?}");
+}
+
+/// A state that serves and one that reads its log, without the checks that look at everything.
+#[derive(Clone)]
+struct Lean {
+    state: State,
+    replayed: State,
+    now: Timestamp,
+    /// Bytes of the last record.
+    bytes: usize,
+    /// Transitions that the last record showed.
+    shown: usize,
+}
+
+impl Lean {
+    fn new() -> Self {
+        let (state, replayed) = (State::new(0), State::replaying(1));
+        Self { state, replayed, now: Timestamp(1_700_000_000_000), bytes: 0, shown: 0 }
+    }
+
+    fn play(&mut self, command: &Command) -> Reply {
+        let now = Now::both(self.now);
+        let verdict = decide(&mut Draft::new(&self.state), command, now, 0).unwrap();
+        let Verdict::Append(event, reply) = verdict else { panic!("{command:?} does nothing") };
+        let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+        let mut bytes = Vec::new();
+        codec::encode(&record, &mut bytes);
+        let read = codec::decode(&bytes).unwrap();
+        assert_eq!(read, record, "what is read is what was written");
+        let is_end = !matches!(record.event, Event::DispatchContinued(_));
+        self.shown = if is_end { transitions(&record).len() } else { 0 };
+        apply(&mut self.state, &record);
+        apply(&mut self.replayed, &read);
+        self.bytes = bytes.len();
+        reply
+    }
+
+    fn lease(&mut self, worker: &str, max: u32) -> Vec<LeaseRef> {
+        let command = LeaseTasks {
+            worker: WorkerName::parse(worker).unwrap(),
+            queues: vec![QueueName::parse("q").unwrap()],
+            tasks_max: NonZeroU32::new(max).unwrap(),
+            lease_ms: None,
+        };
+        let Reply::Leased(leases) = self.play(&Command::LeaseTasks(command)) else { panic!() };
+        let lease = |it: &tenure_core::command::Leased| LeaseRef {
+            task_id: it.task_id,
+            lease_id: it.lease_id,
+        };
+        leases.iter().map(lease).collect()
+    }
+
+    fn register(&mut self, yaml: &str) {
+        let definition = tenure_flow::Definition::compile(&tenure_flow::yaml::parse(yaml).unwrap());
+        let definition = Arc::new(definition.unwrap());
+        self.play(&Command::RegisterWorkflow(RegisterWorkflow { definition }));
+    }
+
+    fn start(&mut self, input: &str) -> RunId {
+        let command = Command::StartRun(tenure_core::command::StartRun {
+            workflow: "w".into(),
+            version: None,
+            input: json(input),
+            key: None,
+            tags: Default::default(),
+        });
+        let Reply::Started(started) = self.play(&command) else { panic!() };
+        started.run_id
+    }
+}
+
+#[test]
+fn a_task_for_one_queue_too_many_fails_its_node() {
+    let mut lean = Lean::new();
+    let batch = |first: usize| {
+        let queues = (first..first + BATCH_ITEMS_MAX).map(|n| format!("q{n}"));
+        let payload = || Payload::parse("payload", b"{}".to_vec()).unwrap();
+        let tasks = queues.map(|name| NewTask::new(QueueName::parse(&name).unwrap(), payload()));
+        Command::SubmitTasks(SubmitTasks { tasks: tasks.collect() })
+    };
+    (0..QUEUES_MAX).step_by(BATCH_ITEMS_MAX).for_each(|first| drop(lean.play(&batch(first))));
+    lean.register(
+        "workflow: w
+initial_node: a
+nodes: [{ref: a, kind: task, task: {queue: another}}]
+",
+    );
+    let run = lean.start("{}");
+    let error = lean.state.run(run).unwrap().error().unwrap().to_json();
+    assert!(error.contains("TOO_MANY_QUEUES"), "{error}");
+}
+
+/// A run of so many branches, of which as many are live as may be: waiting, leased in blocks and
+/// one by one, by two workers, with holes where some are done.
+fn wide(branches: u32) -> (Lean, RunId, Vec<LeaseRef>) {
+    let mut lean = Lean::new();
+    lean.register(&format!(
+        "workflow: w
+timeout_ms: 1000000
+limits: {{max_spawn: {branches}}}
+initial_node: a
+nodes:
+  - {{ref: a, kind: pass}}
+  - {{ref: b, kind: task, task: {{queue: q}}}}
+  - {{ref: c, kind: pass}}
+transitions:
+  - {{ref: t, from: a, to: b, spawn_count: {branches}}}
+  - {{from: b, to: c, synchronization: {{joins_transition: t}}}}
+"
+    ));
+    let run = lean.start("{}");
+    while lean.state.has_dispatch() {
+        lean.play(&Command::ContinueDispatch);
+    }
+    let mut held = Vec::new();
+    for nth in 0..20 {
+        held.extend(lean.lease(["anna", "ben"][nth % 2], 1_000));
+    }
+    for nth in 0..2_000 {
+        held.extend(lean.lease(["anna", "ben"][nth % 2], 1));
+    }
+    let mut left = Vec::new();
+    for (nth, lease) in held.into_iter().enumerate() {
+        match nth % 7 == 0 {
+            true => {
+                let CompleteTask { lease, output, artifacts } = complete(lease, "1");
+                lean.play(&Command::CompleteTask(CompleteTask { lease, output, artifacts }));
+            }
+            false => left.push(lease),
+        }
+    }
+    (lean, run, left)
+}
+
+#[test]
+fn a_run_of_hundreds_of_thousands_of_live_tasks_ends_in_one_record() {
+    let (lean, run, held) = wide(300_000);
+    let open = |lean: &Lean| {
+        let tasks = lean.state.facts().tasks();
+        tasks.filter(|task| !task.state().is_terminal()).count()
+    };
+    // The rest of the branches waits until there is room.
+    let live = open(&lean);
+    assert!(live > BRANCHES_LIVE_MAX as usize - 10 && live <= BRANCHES_LIVE_MAX as usize);
+    let mut late = lean.clone();
+    late.now = late.now.plus_ms(1_000_000);
+    let failure = Command::FailTask(FailTask { ..fail(held[0], "BROKEN") });
+    let ends = [
+        (lean.clone(), Command::CancelRun(run), RunState::Canceled),
+        (lean, failure, RunState::Failed),
+        (late, Command::FireDeadlines, RunState::TimedOut),
+    ];
+    for (mut lean, command, state) in ends {
+        lean.play(&command);
+        let found = lean.state.run(run).unwrap();
+        assert_eq!((found.state(), open(&lean)), (state.as_str(), 0));
+        assert!(lean.bytes < RECORD_BYTES_MAX / 8, "{state}: the record has {} bytes", lean.bytes);
+        assert_eq!(lean.shown, live, "every task that ended is shown");
+        invariant::check(&lean.state).unwrap();
+        assert_eq!(lean.replayed.facts().hash(), lean.state.facts().hash());
+        // Who held one hears that it is over.
+        let reply = lean.play(&Command::CompleteTask(complete(held[1], "1")));
+        assert!(matches!(reply, Reply::LeaseLost(_)), "{reply:?}");
+    }
+}
