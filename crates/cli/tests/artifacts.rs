@@ -233,7 +233,8 @@ fn what_a_command_leaves_in_its_folder_is_handed_in() {
         "nodes": [{"ref": "a", "kind": "task", "task": {"queue": "q"}, "input_mapping": {"argv": "input.argv"}}],
     });
     assert_eq!(server.put("/v1/workflows/e", &workflow).0, 201);
-    let script = "mkdir $TENURE_ARTIFACTS/logs && echo one > $TENURE_ARTIFACTS/logs/a.log && echo 7";
+    let script =
+        "mkdir $TENURE_ARTIFACTS/logs && echo one > $TENURE_ARTIFACTS/logs/a.log && echo 7";
     let input = json!({"input": {"argv": ["sh", "-c", script]}});
     let run = server.post("/v1/workflows/e/runs", &input).1["id"].as_u64().unwrap();
     let at = format!("http://{}", server.address);
@@ -250,7 +251,11 @@ fn what_a_command_leaves_in_its_folder_is_handed_in() {
     let task = json!({"queue": "alone", "payload": {"argv": ["sh", "-c", "echo \"[$TENURE_ARTIFACTS]\""]}});
     let id = server.post("/v1/tasks", &task).1["id"].as_u64().unwrap();
     let (_, task) = server.get(&format!("/v1/tasks/{id}?wait_ms=60000"));
-    assert_eq!((task["state"].as_str(), &task["output"]), (Some("COMPLETED"), &json!([])), "{task}");
+    assert_eq!(
+        (task["state"].as_str(), &task["output"]),
+        (Some("COMPLETED"), &json!([])),
+        "{task}"
+    );
 }
 
 #[test]

@@ -3,10 +3,11 @@
 
 use std::fmt::Write as _;
 
-use tenure_core::command::{CancelTask, Command, LeaseRef};
+use tenure_core::command::{CancelTask, Command, CompleteTask, LeaseRef};
 use tenure_core::id::RunId;
 
-use super::world::World;
+use super::artifacts::artifact;
+use super::world::{World, complete};
 
 /// Seeds that every test run plays.
 const SEEDS: u64 = 600;
@@ -190,7 +191,13 @@ fn act(world: &mut World, dice: &mut Dice, run: RunId, held: &mut Vec<LeaseRef>)
             let at = dice.below(held.len() as u64) as usize;
             let lease = held.swap_remove(at);
             let output = dice.pick(&["1", "{\"a\":1}", "[1,2]", "null", "no json"]);
-            let _ = world.complete(lease, output);
+            // One name too often, and one for each task.
+            let names = ["out".to_owned(), format!("task/{}", lease.task_id)];
+            let count = dice.below(3) as usize;
+            let artifacts = names[..count].iter().map(|name| artifact(name, dice.below(4) as u8));
+            let artifacts = artifacts.collect();
+            let command = CompleteTask { artifacts, ..complete(lease, output) };
+            let _ = world.play(&Command::CompleteTask(command));
         }
         8 if !held.is_empty() => {
             let at = dice.below(held.len() as u64) as usize;
