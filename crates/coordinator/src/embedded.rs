@@ -207,11 +207,7 @@ impl Tenure {
         output: impl Into<Vec<u8>>,
     ) -> Result<StateName, Error> {
         let output = Payload::parse("output", output.into())?;
-        self.report_one(Command::CompleteTask(CompleteTask {
-            lease,
-            output,
-            artifacts: Vec::new(),
-        }))
+        self.report_one(Command::CompleteTask(CompleteTask::plain(lease, output)))
     }
 
     /// Says that an attempt failed; another one may follow, as the task's backoff says.

@@ -168,6 +168,14 @@ pub struct CompleteTask {
     pub artifacts: Vec<Artifact>,
 }
 
+impl CompleteTask {
+    /// A task that is done, without files.
+    #[must_use]
+    pub fn plain(lease: LeaseRef, output: Payload) -> Self {
+        Self { lease, output, artifacts: Vec::new() }
+    }
+}
+
 /// A failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailTask {

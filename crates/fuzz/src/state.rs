@@ -4,6 +4,7 @@
 use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
 
+use tenure_core::artifact::{Artifact, ArtifactName, MediaType, Sha256};
 use tenure_core::command::{
     Command, CompleteTask, LeaseRef, LeaseTasks, RegisterWorkflow, Reply, Rest, SignalRun, StartRun,
 };
@@ -106,7 +107,7 @@ fn sound() -> &'static [u8] {
             let output = Payload::parse("output", b"{\"n\":1}".to_vec()).expect("it is short");
             play(
                 &mut state,
-                &Command::CompleteTask(CompleteTask { lease, output, artifacts: Vec::new() }),
+                &Command::CompleteTask(CompleteTask { lease, output, artifacts: vec![artifact()] }),
             );
         }
         for name in ["s", "s"] {
@@ -122,6 +123,15 @@ fn sound() -> &'static [u8] {
         play(&mut state, &Command::CancelRun(RunId(2)));
         written(state.facts())
     })
+}
+
+fn artifact() -> Artifact {
+    Artifact {
+        name: ArtifactName::parse("out/report.txt").expect("it is a name"),
+        media_type: MediaType::default(),
+        bytes: 7,
+        sha256: Sha256([7; 32]),
+    }
 }
 
 fn start(state: &mut State, input: &str) {

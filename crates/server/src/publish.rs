@@ -22,6 +22,9 @@ const NAP: Duration = Duration::from_millis(20);
 /// What could not be done is tried again after so long.
 const RETRY: Duration = Duration::from_secs(30);
 
+/// What is being copied is in here; runs have numbers.
+const UNFINISHED: &str = "unfinished";
+
 /// The store: where committed artifacts are published.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -52,7 +55,10 @@ impl Store {
         let path = self.path(run, &artifact.name);
         let folder = path.parent().unwrap_or(&self.folder);
         fs::create_dir_all(folder)?;
-        let unfinished = folder.join(format!(".unfinished-{}", artifact.token));
+        // One file at a time, in a folder that no run can have.
+        let unfinished = self.folder.join(UNFINISHED);
+        fs::create_dir_all(&unfinished)?;
+        let unfinished = unfinished.join("file");
         // A copy: whoever changes a published file must not change what it came from.
         fs::copy(blobs.path(artifact.sha256), &unfinished)?;
         fs::File::open(&unfinished)?.sync_all()?;

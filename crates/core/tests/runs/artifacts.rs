@@ -11,7 +11,7 @@ use tenure_core::{Rejection, codec};
 
 use super::world::{Checks, World, complete, fail};
 
-fn artifact(name: &str, content: u8) -> Artifact {
+pub(crate) fn artifact(name: &str, content: u8) -> Artifact {
     Artifact {
         name: ArtifactName::parse(name).unwrap(),
         media_type: MediaType::parse("text/plain").unwrap(),

@@ -1,11 +1,12 @@
 //! Random workflows, random workers: whatever happens in whatever order, every law holds after
 //! every record, and reading the log gives the same state.
 
-use tenure_core::command::{CancelTask, Command, LeaseRef};
+use tenure_core::command::{CancelTask, Command, CompleteTask, LeaseRef};
 use tenure_core::id::RunId;
 
+use super::artifacts::artifact;
 use super::workflows::{CHILD, Dice, workflow};
-use super::world::World;
+use super::world::{World, complete};
 
 /// Seeds that every test run plays.
 const SEEDS: u64 = 600;
@@ -40,7 +41,13 @@ fn act(world: &mut World, dice: &mut SplitMix, run: RunId, held: &mut Vec<LeaseR
             let at = dice.below(held.len() as u64) as usize;
             let lease = held.swap_remove(at);
             let output = dice.pick(&["1", "{\"a\":1}", "[1,2]", "null", "no json"]);
-            let _ = world.complete(lease, output);
+            // One name too often, and one for each task.
+            let names = ["out".to_owned(), format!("task/{}", lease.task_id)];
+            let count = dice.below(3) as usize;
+            let artifacts = names[..count].iter().map(|name| artifact(name, dice.below(4) as u8));
+            let artifacts = artifacts.collect();
+            let command = CompleteTask { artifacts, ..complete(lease, output) };
+            let _ = world.play(&Command::CompleteTask(command));
         }
         8 if !held.is_empty() => {
             let at = dice.below(held.len() as u64) as usize;
