@@ -7,8 +7,13 @@ use std::process::{Command, Stdio};
 
 use crate::command::{self, cargo, program};
 
-/// What the bench can measure one at a time when instructions are counted.
-const CASES: [&str; 2] = ["submit_lease_complete", "replay"];
+/// What a bench of core can measure one at a time when instructions are counted.
+const CASES: [(&str, &str); 4] = [
+    ("figures", "submit_lease_complete"),
+    ("figures", "replay"),
+    ("runs", "run_of_three"),
+    ("runs", "fan_out"),
+];
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let (flags, filters): (Vec<_>, Vec<_>) =
@@ -24,38 +29,42 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
 const CRATES: [&str; 3] = ["core", "wal", "coordinator"];
 
 fn time(words: &[&str]) -> Result<(), String> {
-    let (name, filters) = match words {
-        [name, filters @ ..] if CRATES.contains(name) => (*name, filters),
-        filters => (CRATES[0], filters),
+    let (name, bench, filters) = match words {
+        [name, filters @ ..] if CRATES.contains(name) => (*name, "figures", filters),
+        // Those of workflows have a bench of their own.
+        ["runs", filters @ ..] => (CRATES[0], "runs", filters),
+        filters => (CRATES[0], "figures", filters),
     };
-    let mut bench = cargo(&format!("bench -p tenure-{name} --bench figures --"));
+    let mut bench = cargo(&format!("bench -p tenure-{name} --bench {bench} --"));
     command::run(bench.args(filters))
 }
 
 fn instructions(filters: &[&str]) -> Result<(), String> {
     let cases: Vec<_> = CASES
         .into_iter()
-        .filter(|case| filters.is_empty() || filters.iter().any(|filter| case.contains(filter)))
+        .filter(|(_, case)| {
+            filters.is_empty() || filters.iter().any(|filter| case.contains(filter))
+        })
         .collect();
     if cases.is_empty() {
-        return Err(format!("No case matches. There are: {}.", CASES.join(", ")));
+        let names = CASES.map(|(_, case)| case).join(", ");
+        return Err(format!("No case matches. There are: {names}."));
     }
     if program("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
         return Err("Counting instructions needs valgrind, which was not found. Install it \
                     (`apt install valgrind`, `dnf install valgrind`) or leave out --instructions."
             .to_owned());
     }
-    let bench = build()?;
-    for case in cases {
-        let count = count(&bench, case)?;
+    for (bench, case) in cases {
+        let count = count(&build(bench)?, case)?;
         println!("{case}: {count}");
     }
     Ok(())
 }
 
-/// Builds the bench and gives back where its executable is.
-fn build() -> Result<String, String> {
-    let mut build = cargo("bench -p tenure-core --bench figures --no-run");
+/// Builds a bench of core and gives back where its executable is.
+fn build(bench: &str) -> Result<String, String> {
+    let mut build = cargo(&format!("bench -p tenure-core --bench {bench} --no-run"));
     build.arg("--message-format=json-render-diagnostics");
     let messages = command::stdout_of(&mut build)?;
     executable(&messages).ok_or_else(|| {

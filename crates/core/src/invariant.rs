@@ -11,7 +11,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::id::{ID_MAX, LeaseId, TaskId};
+use crate::id::{ID_MAX, LeaseId, RunId, TaskId};
 use crate::state::{
     Cold, Draft, Facts, Ledger, QueueRef, State, StateName, Task, TaskState, WorkerRef,
 };
@@ -108,6 +108,14 @@ pub fn check_facts(facts: &Facts) -> Result<(), Violation> {
     }
     seen.check(facts)?;
     runs::check_runs(facts)
+}
+
+/// Checks one run, and that its tokens' tasks are there.
+pub fn check_run(facts: &Facts, id: RunId) -> Result<(), Violation> {
+    match facts.runs.get(id.0) {
+        Some(stored) => runs::check_run(facts, id, stored),
+        None => Ok(()),
+    }
 }
 
 /// Checks what a draft touched, before it is written: O(1) for each task.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tenure_core::event::Record;
-use tenure_core::id::{LeaseId, Lsn, TaskId};
+use tenure_core::event::{Record, RunState};
+use tenure_core::id::{LeaseId, Lsn, RunId, TaskId};
 use tenure_core::state::StateName;
 use tenure_core::time::Timestamp;
 
@@ -18,6 +18,19 @@ pub(crate) struct Book {
     pub(crate) keys: BTreeMap<(String, String), TaskId>,
     pub(crate) last_lsn: Lsn,
     pub(crate) last_at: Timestamp,
+    pub(crate) runs: BTreeMap<RunId, RunEntry>,
+    /// The newest version of each workflow.
+    pub(crate) workflows: BTreeMap<String, u32>,
+}
+
+/// A run.
+#[derive(Debug)]
+pub(crate) struct RunEntry {
+    pub(crate) workflow: String,
+    pub(crate) key: Option<String>,
+    pub(crate) state: RunState,
+    pub(crate) tasks: Vec<TaskId>,
+    pub(crate) is_purged: bool,
 }
 
 /// A task and its past.
@@ -35,6 +48,8 @@ pub(crate) struct TaskEntry {
     pub(crate) grants: u32,
     pub(crate) completed: Option<(LeaseId, Vec<u8>)>,
     pub(crate) is_purged: bool,
+    /// The run that it belongs to.
+    pub(crate) run: Option<RunId>,
 }
 
 /// A task after a record.
@@ -90,6 +105,11 @@ impl Book {
         self.tasks.get(&id).filter(|task| !task.is_purged)
     }
 
+    /// The run, if it exists and was not purged.
+    pub(crate) fn run(&self, id: RunId) -> Option<&RunEntry> {
+        self.runs.get(&id).filter(|run| !run.is_purged)
+    }
+
     /// The lease that a task is held by.
     pub(crate) fn open_lease(&self, id: TaskId) -> Option<(LeaseId, &LeaseEntry)> {
         let lease_id = self.task(id)?.lease?;
@@ -117,8 +137,12 @@ impl Book {
                     grants: 0,
                     completed: None,
                     is_purged: false,
+                    run: item.run.as_ref().map(|link| link.run_id),
                 };
                 task.now(record, StateName::Waiting);
+                if let Some(run) = task.run.and_then(|run| self.runs.get_mut(&run)) {
+                    run.tasks.push(item.task_id);
+                }
                 self.tasks.insert(item.task_id, task);
             }
             Item::Granted { worker, item } => {
@@ -164,7 +188,43 @@ impl Book {
                     }
                 }
             }
-            Item::Configured => {}
+            Item::Stopped(stopped) => {
+                if let Some(lease) = self.leases.get_mut(&stopped.lease_id) {
+                    lease.ended = Some(lsn);
+                }
+                if let Some(task) = self.tasks.get_mut(&stopped.task_id) {
+                    task.lease = None;
+                }
+                self.step(stopped.task_id, record, StateName::Canceled);
+            }
+            Item::Registered { workflow, version } => {
+                self.workflows.insert(workflow.to_owned(), version);
+            }
+            Item::Began(run) => {
+                let entry = RunEntry {
+                    workflow: run.workflow.as_str().to_owned(),
+                    key: run.key.as_ref().map(|key| key.as_str().to_owned()),
+                    state: RunState::Running,
+                    tasks: Vec::new(),
+                    is_purged: false,
+                };
+                self.runs.insert(run.run_id, entry);
+            }
+            Item::Finished(id, state) => {
+                if let Some(run) = self.runs.get_mut(&id) {
+                    run.state = state;
+                }
+            }
+            Item::PurgedRun(id) => {
+                let Some(run) = self.runs.get_mut(&id) else { return };
+                run.is_purged = true;
+                for task in &run.tasks {
+                    if let Some(task) = self.tasks.get_mut(task) {
+                        task.is_purged = true;
+                    }
+                }
+            }
+            Item::Decided(_) | Item::Configured => {}
         }
     }
 

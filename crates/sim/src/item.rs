@@ -1,13 +1,14 @@
-//! A record taken apart: what it says about each task, in the order in which it says so.
+//! A record taken apart: what it says about each task and run, in the order in which it says so.
 
 use tenure_core::event::{
-    About, Created, Event, ExpiryCause, Granted, LeaseExtended, Record, Report,
+    About, Created, Decision, Event, ExpiryCause, Granted, LeaseExtended, Record, Report, RunBegun,
+    RunState, Step, Stopped, TimerFired,
 };
-use tenure_core::id::{LeaseId, TaskId};
+use tenure_core::id::{LeaseId, RunId, TaskId};
 use tenure_core::state::StateName;
 use tenure_core::time::Timestamp;
 
-/// What a record says about one task.
+/// What a record says about one task or run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Item<'r> {
     Created(&'r Created<'r>),
@@ -42,7 +43,21 @@ pub(crate) enum Item<'r> {
     Retried {
         about: &'r About<'r>,
     },
+    /// A task ends because its token does.
+    Stopped(Stopped),
     Purged(TaskId),
+    /// A version of a workflow.
+    Registered {
+        workflow: &'r str,
+        version: u32,
+    },
+    /// A run, or the child of one.
+    Began(&'r RunBegun<'r>),
+    /// Something is decided about a run.
+    Decided(RunId),
+    Finished(RunId, RunState),
+    /// A run and all its tasks.
+    PurgedRun(RunId),
     Configured,
 }
 
@@ -59,76 +74,142 @@ pub(crate) enum End<'r> {
 
 /// Takes a record apart.
 pub(crate) fn items<'r>(record: &'r Record<'r>) -> Vec<Item<'r>> {
-    match &record.event {
-        Event::TaskCreated(event) => event.tasks.iter().map(Item::Created).collect(),
+    let mut all = Vec::new();
+    take(&record.event, &mut all);
+    all
+}
+
+fn take<'r>(event: &'r Event<'r>, all: &mut Vec<Item<'r>>) {
+    match event {
+        Event::TaskCreated(event) => all.extend(event.tasks.iter().map(Item::Created)),
         Event::LeaseGranted(event) => {
             let worker = event.worker.as_str();
-            event.grants.iter().map(|item| Item::Granted { worker, item }).collect()
+            all.extend(event.grants.iter().map(|item| Item::Granted { worker, item }));
         }
-        Event::LeaseExtended(item) => vec![Item::Extended(item)],
+        Event::LeaseExtended(item) => all.push(Item::Extended(item)),
         Event::LeaseExpired(event) => {
-            let expired = event.leases.iter();
-            expired.map(|x| ended(&x.about, x.lease_id, x.to, End::Expired(x.cause))).collect()
+            for x in &event.leases {
+                all.push(ended(&x.about, x.lease_id, x.to, End::Expired(x.cause)));
+                cascade(&x.cascade, all);
+            }
         }
-        Event::LeaseReleased(x) => vec![ended(&x.about, x.lease_id, x.to, End::Released)],
-        Event::TaskCompleted(x) => vec![ended(
-            &x.about,
-            x.lease_id,
-            StateName::Completed,
-            End::Completed { output: x.output },
-        )],
-        Event::TaskFailed(x) => vec![ended(&x.about, x.lease_id, x.to, End::Failed)],
+        Event::LeaseReleased(x) => {
+            all.push(ended(&x.about, x.lease_id, x.to, End::Released));
+            cascade(&x.cascade, all);
+        }
+        Event::TaskCompleted(x) => {
+            let by = End::Completed { output: x.output };
+            all.push(ended(&x.about, x.lease_id, StateName::Completed, by));
+            cascade(&x.cascade, all);
+        }
+        Event::TaskFailed(x) => {
+            all.push(ended(&x.about, x.lease_id, x.to, End::Failed));
+            cascade(&x.cascade, all);
+        }
         Event::TaskCancelled(x) => {
-            vec![Item::Stale { about: &x.about, lease_id: x.lease_id, state: x.state }]
+            all.push(Item::Stale { about: &x.about, lease_id: x.lease_id, state: x.state });
         }
-        Event::ReportsApplied(event) => event.reports.iter().map(report).collect(),
-        Event::CancelRequested(x) => vec![match (x.from, x.to) {
-            (_, StateName::Leased) => Item::AskedToStop {
-                about: &x.about,
-                lease_id: x.lease_id,
-                expires_at: x.expires_at,
-            },
-            (StateName::Leased, to) => ended(&x.about, x.lease_id, to, End::Canceled),
-            _ => Item::Canceled { about: &x.about },
-        }],
-        Event::TaskRetried(x) => vec![Item::Retried { about: &x.about }],
-        Event::TimerFired(event) => {
-            let passed = event.deadlines.iter().map(|x| match x.from {
-                StateName::Leased => {
-                    let by = End::Deadline(x.deadline_at);
-                    ended(&x.about, x.lease_id, StateName::Canceled, by)
+        Event::ReportsApplied(event) => event.reports.iter().for_each(|it| report(it, all)),
+        Event::CancelRequested(x) => {
+            let (about, lease_id) = (&x.about, x.lease_id);
+            all.push(match (x.from, x.to) {
+                (_, StateName::Leased) => {
+                    Item::AskedToStop { about, lease_id, expires_at: x.expires_at }
                 }
-                StateName::Waiting
-                | StateName::Completed
-                | StateName::Failed
-                | StateName::Dead
-                | StateName::Canceled => Item::Canceled { about: &x.about },
+                (StateName::Leased, to) => ended(about, lease_id, to, End::Canceled),
+                _ => Item::Canceled { about },
             });
-            passed.collect()
+            cascade(&x.cascade, all);
         }
-        Event::QueueConfigured(_) => vec![Item::Configured],
-        // The book is about tasks; nothing here starts a run yet.
-        Event::IdsSkipped(_)
-        | Event::WorkflowRegistered(_)
-        | Event::RunStarted(_)
-        | Event::SignalReceived(_)
-        | Event::RunCancelRequested(_)
-        | Event::DispatchContinued(_) => Vec::new(),
-        Event::TasksPurged(event) => event.tasks.iter().map(|id| Item::Purged(*id)).collect(),
+        Event::TaskRetried(x) => all.push(Item::Retried { about: &x.about }),
+        Event::TimerFired(event) => timer_fired(event, all),
+        Event::QueueConfigured(_) => all.push(Item::Configured),
+        Event::IdsSkipped(_) => {}
+        Event::WorkflowRegistered(x) => {
+            all.push(Item::Registered { workflow: x.name.as_str(), version: x.version });
+        }
+        Event::RunStarted(x) => {
+            all.push(Item::Began(&x.run));
+            cascade(&x.cascade, all);
+        }
+        Event::SignalReceived(x) => {
+            all.push(Item::Decided(x.run_id));
+            cascade(&x.cascade, all);
+        }
+        Event::RunCancelRequested(x) => cascade(&x.cascade, all),
+        Event::DispatchContinued(x) => cascade(&x.cascade, all),
+        Event::TasksPurged(event) => {
+            all.extend(event.tasks.iter().map(|id| Item::Purged(*id)));
+            all.extend(event.runs.iter().map(|id| Item::PurgedRun(*id)));
+        }
     }
 }
 
-fn report<'r>(report: &'r Report<'r>) -> Item<'r> {
+fn timer_fired<'r>(event: &'r TimerFired<'r>, all: &mut Vec<Item<'r>>) {
+    for x in &event.deadlines {
+        all.push(match x.from == StateName::Leased {
+            true => {
+                let by = End::Deadline(x.deadline_at);
+                ended(&x.about, x.lease_id, StateName::Canceled, by)
+            }
+            false => Item::Canceled { about: &x.about },
+        });
+        cascade(&x.cascade, all);
+    }
+    event.runs.iter().for_each(|x| cascade(&x.cascade, all));
+    event.joins.iter().for_each(|x| cascade(&x.cascade, all));
+    event.nodes.iter().chain(&event.timers).for_each(|x| cascade(&x.cascade, all));
+}
+
+fn report<'r>(report: &'r Report<'r>, all: &mut Vec<Item<'r>>) {
     match report {
-        Report::LeaseExtended(item) => Item::Extended(item),
+        Report::LeaseExtended(item) => all.push(Item::Extended(item)),
         Report::TaskCompleted(x) => {
             let by = End::Completed { output: x.output };
-            ended(&x.about, x.lease_id, StateName::Completed, by)
+            all.push(ended(&x.about, x.lease_id, StateName::Completed, by));
+            cascade(&x.cascade, all);
         }
-        Report::TaskFailed(x) => ended(&x.about, x.lease_id, x.to, End::Failed),
-        Report::LeaseReleased(x) => ended(&x.about, x.lease_id, x.to, End::Released),
+        Report::TaskFailed(x) => {
+            all.push(ended(&x.about, x.lease_id, x.to, End::Failed));
+            cascade(&x.cascade, all);
+        }
+        Report::LeaseReleased(x) => {
+            all.push(ended(&x.about, x.lease_id, x.to, End::Released));
+            cascade(&x.cascade, all);
+        }
         Report::TaskCancelled(x) => {
-            Item::Stale { about: &x.about, lease_id: x.lease_id, state: x.state }
+            all.push(Item::Stale { about: &x.about, lease_id: x.lease_id, state: x.state });
+        }
+    }
+}
+
+/// What decisions say about tasks and runs; tokens and groups are core's own.
+fn cascade<'r>(decisions: &'r [Decision<'r>], all: &mut Vec<Item<'r>>) {
+    for decision in decisions {
+        all.push(Item::Decided(decision.run_id));
+        match &decision.step {
+            Step::MarkForDispatch(step) => {
+                let tasks = step.tokens.iter().filter_map(|token| token.task.as_ref());
+                all.extend(tasks.map(Item::Created));
+            }
+            Step::CancelTokens(step) => {
+                let tasks = step.tasks.iter().flat_map(|tasks| tasks.tasks.iter());
+                all.extend(tasks.map(Item::Stopped));
+            }
+            Step::StartChild(step) => all.push(Item::Began(&step.run)),
+            Step::FinishRun(step) => all.push(Item::Finished(decision.run_id, step.state)),
+            Step::CreateTokens(_)
+            | Step::OpenGroup(_)
+            | Step::CreateFanInToken(_)
+            | Step::ActivateFanInToken(_)
+            | Step::UpdateTokenStates(_)
+            | Step::SettleBranch(_)
+            | Step::ApplyNodeOutput(_)
+            | Step::SetContext(_)
+            | Step::MergeBranches(_)
+            | Step::DropBranches(_)
+            | Step::SetTimer(_)
+            | Step::TakeSignal(_) => {}
         }
     }
 }

@@ -23,6 +23,9 @@ pub mod runner;
 mod tally;
 mod trace;
 mod trouble;
+// The same workflows that core's own tests play.
+#[path = "../../core/tests/runs/workflows.rs"]
+mod workflows;
 mod world;
 
 pub use check::Broken;

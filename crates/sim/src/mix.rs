@@ -20,6 +20,8 @@ pub struct Mix {
     pub followers: u64,
     /// Queues.
     pub queues: u64,
+    /// Whether clients register workflows and start runs.
+    pub has_runs: bool,
     /// How long an actor thinks between two deeds, at most.
     pub think_ms: u64,
     /// How long a message is under way, at most.
@@ -74,6 +76,7 @@ impl Mix {
             workers: random.between(1, 6),
             followers: random.between(1, 3),
             queues: random.between(1, 4),
+            has_runs: random.chance(500),
             think_ms: random.pick(&[80, 200, 500, 1_500]),
             latency_ms,
             lost_permille,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_coordinator::Ask;
 use tenure_core::command::{Command, NewTask};
-use tenure_core::id::{LeaseId, Lsn, TaskId};
+use tenure_core::id::{LeaseId, Lsn, RunId, TaskId};
 
 use crate::check::AskedToForget;
 use crate::desk::CallerId;
@@ -58,6 +58,8 @@ pub(crate) struct Model {
     /// Outputs that were sent under each lease.
     pub(crate) outputs: BTreeMap<LeaseId, BTreeSet<Vec<u8>>>,
     pub(crate) told: u64,
+    /// Runs that somebody was told to have started.
+    pub(crate) runs: BTreeSet<RunId>,
     /// What anybody asked to be forgotten.
     pub(crate) purges: AskedToForget,
 }

@@ -57,3 +57,9 @@ impl Random {
         Self::new(self.next())
     }
 }
+
+impl crate::workflows::Dice for Random {
+    fn below(&mut self, n: u64) -> u64 {
+        Random::below(self, n)
+    }
+}

@@ -449,12 +449,15 @@ impl World {
             let tasks = self.laws.book.tasks.iter();
             tasks.filter(|(_, task)| !task.is_purged && !task.state.is_terminal())
         };
+        let live = self.laws.book.runs.iter();
+        let live = live.filter(|(_, run)| !run.is_purged && !run.state.is_terminal());
+        let live = live.map(|(id, _)| *id).next();
         let blind = self.followers.iter().position(|f| self.laws.feed.ended(f.seen).is_err());
-        if open().next().is_none() && blind.is_none() && is_settled {
+        if open().next().is_none() && live.is_none() && blind.is_none() && is_settled {
             return Ok(true);
         }
         hold(DRAINS, self.now < healed_at + DRAIN_MS, || {
-            format!("open: {:?}, follower: {blind:?}", open().next())
+            format!("open: {:?}, run: {live:?}, follower: {blind:?}", open().next())
         })?;
         Ok(false)
     }

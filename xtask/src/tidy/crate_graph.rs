@@ -26,7 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tenure-proto",
         ],
     ),
-    ("tenure-sim", &["tenure-core", "tenure-wal", "tenure-coordinator"]),
+    ("tenure-sim", &["tenure-core", "tenure-flow", "tenure-wal", "tenure-coordinator"]),
     ("tenure-fuzz", &["tenure-core", "tenure-flow", "tenure-wal"]),
     ("fuzz-guided", &["tenure-fuzz"]),
     ("xtask", &[]),

@@ -32,7 +32,7 @@ pub(super) fn check_runs(facts: &Facts) -> Result<(), Violation> {
     Ok(())
 }
 
-fn check_run(facts: &Facts, id: RunId, stored: &StoredRun) -> Result<(), Violation> {
+pub(super) fn check_run(facts: &Facts, id: RunId, stored: &StoredRun) -> Result<(), Violation> {
     let mut live_by_scope: BTreeMap<ScopeRef, Vec<TokenId>> = BTreeMap::new();
     let mut busy = 0;
     for (token_id, token) in stored.tokens() {

@@ -207,14 +207,15 @@ fn every_order_of_four_branches_ends_as_the_table_says() {
 
 #[test]
 fn every_order_of_five_branches_ends_as_the_table_says() {
-    // Where the order could matter most: lists, objects, and who was first.
-    cases(5, &[0, 2, 6]).into_iter().for_each(check_all);
+    // Where the order could matter most: a list, and who was first.
+    let cases = cases(5, &[0, 6]).into_iter().filter(|case| !case.proceeds);
+    cases.for_each(check_all);
 }
 
 #[test]
 #[ignore = "takes a minute; run it after a change of the rules"]
 fn every_order_of_five_branches_ends_as_the_table_says_for_every_merge() {
-    cases(5, &[1, 3, 4, 5, 7]).into_iter().for_each(check_all);
+    cases(5, &ALL_MERGES).into_iter().for_each(check_all);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use tenure_core::state::StateName;
 use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
 use tenure_core::time::Timestamp;
 
-use super::{Scene, queue};
+use super::{Scene, Starter, queue};
 use crate::model::{RequestId, payload};
 
 /// How many requests a client has under way at most.
@@ -30,6 +30,8 @@ pub(crate) struct Client {
     keyed: Vec<SubmitTasks>,
     /// How often it submitted something new.
     submits: u64,
+    /// Workflows and runs.
+    starter: Starter,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,9 +51,10 @@ enum Deed {
     Settings,
     Purge,
     Snapshot,
+    Runs,
 }
 
-const DEEDS: [(u64, Deed); 15] = [
+const DEEDS: [(u64, Deed); 16] = [
     (24, Deed::Submit),
     (8, Deed::SubmitBatch),
     (5, Deed::SubmitAgain),
@@ -67,6 +70,7 @@ const DEEDS: [(u64, Deed); 15] = [
     (5, Deed::Settings),
     (2, Deed::Purge),
     (2, Deed::Snapshot),
+    (26, Deed::Runs),
 ];
 
 impl Client {
@@ -92,6 +96,9 @@ impl Client {
         self.under_way.remove(&request);
         if let Ok(Answer::Submitted(tasks)) = outcome {
             scene.known.extend(tasks.iter().map(|task| task.task_id));
+        }
+        if let Ok(Answer::Started(started)) = outcome {
+            self.starter.heard(started.run_id);
         }
     }
 
@@ -179,6 +186,11 @@ impl Client {
             }
             Deed::Settings => self.set(scene),
             Deed::Snapshot => self.send(Ask::TakeSnapshot, scene),
+            Deed::Runs => {
+                if let Some(command) = self.starter.act(scene) {
+                    self.send(Ask::Command(command), scene);
+                }
+            }
             Deed::Purge => {
                 let age_ms = scene.random.pick(&[500, 5_000, u64::MAX]);
                 let tasks_max = scene.random.pick(&[3, 50, u64::MAX]);

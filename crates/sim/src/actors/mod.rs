@@ -3,10 +3,12 @@
 
 mod client;
 mod follower;
+mod starter;
 mod worker;
 
 pub(crate) use client::Client;
 pub(crate) use follower::{FollowerActor, Look};
+pub(crate) use starter::Starter;
 pub(crate) use worker::Worker;
 
 use tenure_coordinator::{Ask, Outcome};

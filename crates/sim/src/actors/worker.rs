@@ -300,7 +300,11 @@ fn fail(lease: LeaseRef, scene: &mut Scene<'_>) -> FailTask {
     FailTask { lease, reason, code, retry }
 }
 
+/// A late one is no JSON; nobody takes it.
 fn output(lease: LeaseRef, word: &str) -> Payload {
-    let text = format!("{word} under {}", lease.lease_id);
+    let text = match word {
+        "late" => format!("late under {}", lease.lease_id),
+        word => format!("{{\"{word}\":{}}}", lease.lease_id),
+    };
     Payload::parse("output", text.into_bytes()).expect("it is short")
 }

@@ -9,20 +9,26 @@ use crate::item::Item;
 const LAW: &str = "an attempt is the number of grants so far";
 
 pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
-    let (about, more) = match item {
-        Item::Granted { item, .. } => (&item.about, 1),
+    let (task_id, attempt, more) = match item {
+        Item::Granted { item, .. } => (item.about.task_id, item.about.attempt, 1),
         Item::Ended { about, .. }
         | Item::Stale { about, .. }
         | Item::AskedToStop { about, .. }
         | Item::Canceled { about }
-        | Item::Retried { about } => (about, 0),
-        Item::Created(_) | Item::Extended(_) | Item::Purged(_) | Item::Configured => return Ok(()),
+        | Item::Retried { about } => (about.task_id, about.attempt, 0),
+        Item::Stopped(stopped) => (stopped.task_id, stopped.attempt, 0),
+        Item::Created(_)
+        | Item::Extended(_)
+        | Item::Purged(_)
+        | Item::Registered { .. }
+        | Item::Began(_)
+        | Item::Decided(_)
+        | Item::Finished(..)
+        | Item::PurgedRun(_)
+        | Item::Configured => return Ok(()),
     };
-    let grants = book.task(about.task_id).map(|task| task.grants + more);
-    hold(LAW, grants == Some(about.attempt), || {
-        format!(
-            "record {}: task {} says {}, and had {grants:?} grants",
-            record.lsn, about.task_id, about.attempt
-        )
+    let grants = book.task(task_id).map(|task| task.grants + more);
+    hold(LAW, grants == Some(attempt), || {
+        format!("record {}: task {task_id} says {attempt}, and had {grants:?} grants", record.lsn)
     })
 }

@@ -76,7 +76,22 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
             let ended = book.task(id).is_some_and(|task| task.state.is_terminal());
             hold(ONE, ended, || format!("record {lsn}: task {id} is purged and has not ended"))
         }
-        Item::Created(_) | Item::Configured => Ok(()),
+        Item::Stopped(stopped) => match stopped.from == StateName::Leased {
+            true => is_open(book, record, stopped.task_id, stopped.lease_id),
+            false => {
+                let state = book.task(stopped.task_id).map(|task| task.state);
+                hold(ONE, state == Some(stopped.from), || {
+                    format!("record {lsn}: task {} ends as {state:?}", stopped.task_id)
+                })
+            }
+        },
+        Item::Created(_)
+        | Item::Registered { .. }
+        | Item::Began(_)
+        | Item::Decided(_)
+        | Item::Finished(..)
+        | Item::PurgedRun(_)
+        | Item::Configured => Ok(()),
     }
 }
 

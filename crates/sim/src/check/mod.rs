@@ -12,6 +12,7 @@ mod leases;
 mod reads;
 mod replay;
 mod retention;
+mod runs;
 mod snapshots;
 mod submits;
 mod time;
@@ -98,7 +99,9 @@ impl Laws {
         time::record(&self.book, &record)?;
         submits::record(&self.book, &mut self.model, &record)?;
         retention::record(&self.book, &self.model, &record)?;
-        for item in items(&record) {
+        let items = items(&record);
+        for item in items.iter().copied() {
+            runs::item(&self.book, &record, item)?;
             leases::item(&self.book, &record, item)?;
             attempts::item(&self.book, &record, item)?;
             completions::item(&self.book, &self.model, &record, item)?;
@@ -107,6 +110,7 @@ impl Laws {
         }
         self.book.turn(&record);
         self.shadow.record(&record);
+        runs::touched(self.shadow.facts(), &record, &items)?;
         self.feed.record(&record);
         self.read += 1;
         Ok(replay::name(&record.event))
@@ -120,6 +124,7 @@ impl Laws {
         match outcome {
             Ok(answer) => {
                 submits::told(&self.book, &mut self.model, ask, answer)?;
+                runs::told(&self.book, &mut self.model, ask, answer)?;
                 leases::told(&self.book, &mut self.model, ask, answer, self.log_now)?;
                 completions::told(&self.book, ask, answer)?;
                 reads::told(&self.book, &delivery, answer)?;
@@ -139,6 +144,7 @@ impl Laws {
         leases::rejected(&self.book, rejection, self.log_now)?;
         completions::rejected(&self.book, &delivery.ask, rejection)?;
         keys::rejected(&self.book, rejection)?;
+        runs::rejected(&self.book, &self.model, rejection)?;
         reads::rejected(&self.book, rejection)
     }
 
@@ -168,6 +174,7 @@ impl Laws {
     pub(crate) fn state_after_recovery(&self, facts: &Facts) -> Held {
         replay::recovered(&self.shadow, facts)?;
         submits::survived(&self.book, &self.model, facts)?;
+        runs::matches_book(&self.book, &self.model, facts)?;
         replay::matches_book(&self.book, facts)
     }
 
@@ -176,6 +183,7 @@ impl Laws {
         replay::settled(&self.shadow, state)?;
         submits::survived(&self.book, &self.model, state.facts())?;
         submits::counted(&self.book, &self.model)?;
+        runs::matches_book(&self.book, &self.model, state.facts())?;
         replay::matches_book(&self.book, state.facts())
     }
 

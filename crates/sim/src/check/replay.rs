@@ -28,6 +28,10 @@ impl Shadow {
         apply(&mut self.state, record);
     }
 
+    pub(super) fn facts(&self) -> &Facts {
+        self.state.facts()
+    }
+
     fn hash(&self) -> StateHash {
         self.state.facts().hash()
     }

@@ -1,0 +1,153 @@
+//! Runs: their numbers grow, each begins once and ends once, nothing is decided about one that is
+//! over, and its tasks are kept as long as it is. After each record the laws of core hold for every
+//! run that it touched, and what somebody was told about a run is what the log says.
+
+use std::collections::BTreeSet;
+
+use tenure_coordinator::{Answer, Ask};
+use tenure_core::command::{Command, SubmitOutcome};
+use tenure_core::event::{Record, RunState};
+use tenure_core::id::RunId;
+use tenure_core::state::Facts;
+use tenure_core::{Rejection, invariant};
+
+use super::{Held, hold};
+use crate::book::Book;
+use crate::item::Item;
+use crate::model::Model;
+
+const GROW: &str = "run ids only grow";
+const ONCE: &str = "a run ends once, and nothing happens after that";
+const KEY: &str = "the same key never makes two runs";
+const KEPT: &str = "a run's tasks are kept as long as the run";
+const TOLD: &str = "what is told of a run is in the log";
+const CORE: &str = "the laws of runs hold after every record";
+const BOOK: &str = "the runs of the state are those of the log";
+
+pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
+    let lsn = record.lsn;
+    let is_live = |id: RunId| book.run(id).is_some_and(|run| run.state == RunState::Running);
+    match item {
+        Item::Began(run) => {
+            let (id, last) = (run.run_id, book.runs.keys().next_back().copied());
+            hold(GROW, last.is_none_or(|last| id > last), || {
+                format!("record {lsn}: run {id} after {last:?}")
+            })?;
+            let parent = run.parent;
+            hold(ONCE, !parent.is_some() || is_live(parent), || {
+                format!("record {lsn}: run {id} is a child of {parent}, which is over")
+            })?;
+            let Some(key) = &run.key else { return Ok(()) };
+            let same = book.runs.iter().find(|(_, known)| {
+                !known.is_purged
+                    && known.workflow == run.workflow.as_str()
+                    && known.key.as_deref() == Some(key.as_str())
+            });
+            hold(KEY, same.is_none(), || format!("record {lsn}: {key:?} makes {id}; {same:?}"))
+        }
+        Item::Decided(id) | Item::Finished(id, _) => {
+            hold(ONCE, is_live(id), || format!("record {lsn}: {item:?}; {:?}", book.runs.get(&id)))
+        }
+        Item::Purged(id) => {
+            let run = book.task(id).and_then(|task| task.run);
+            hold(KEPT, run.is_none(), || format!("record {lsn} forgets task {id} of run {run:?}"))
+        }
+        Item::PurgedRun(id) => {
+            let is_over = book.run(id).is_some_and(|run| run.state.is_terminal());
+            hold(KEPT, is_over, || format!("record {lsn} forgets run {id}, which is not over"))
+        }
+        Item::Created(_)
+        | Item::Granted { .. }
+        | Item::Extended(_)
+        | Item::Ended { .. }
+        | Item::Stale { .. }
+        | Item::AskedToStop { .. }
+        | Item::Canceled { .. }
+        | Item::Retried { .. }
+        | Item::Stopped(_)
+        | Item::Registered { .. }
+        | Item::Configured => Ok(()),
+    }
+}
+
+/// The runs that a record touched, once it is applied.
+pub(super) fn touched(facts: &Facts, record: &Record<'_>, items: &[Item<'_>]) -> Held {
+    let runs: BTreeSet<RunId> = items
+        .iter()
+        .filter_map(|item| if let Item::Decided(id) = item { Some(*id) } else { None })
+        .collect();
+    for id in runs {
+        invariant::check_run(facts, id).or_else(|broken| {
+            hold(CORE, false, || format!("after record {}: {broken}", record.lsn))
+        })?;
+    }
+    Ok(())
+}
+
+pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -> Held {
+    match (ask, answer) {
+        (Ask::Command(Command::StartRun(sent)), Answer::Started(started)) => {
+            let id = started.run_id;
+            let run = book.runs.get(&id);
+            let is_so = run.is_some_and(|run| {
+                run.workflow == *sent.workflow
+                    && run.key.as_deref() == sent.key.as_ref().map(|key| key.as_str())
+            });
+            hold(TOLD, is_so, || format!("{sent:?} started {id}; the log says {run:?}"))?;
+            if started.outcome == SubmitOutcome::Created {
+                hold(TOLD, model.runs.insert(id), || format!("run {id} was started twice"))?;
+            }
+            Ok(())
+        }
+        (_, Answer::RunState(id, state)) => {
+            let run = book.runs.get(id);
+            hold(TOLD, run.is_some_and(|run| run.state == *state), || {
+                format!("run {id} is {state}; the log says {run:?}")
+            })
+        }
+        (_, Answer::WorkflowVersion(registered)) => {
+            let newest = book.workflows.get(&*registered.name).copied().unwrap_or_default();
+            hold(TOLD, registered.version <= newest, || {
+                format!("{registered:?}; the log has {newest}")
+            })
+        }
+        (Ask::Command(Command::SignalRun(sent)), Answer::Signaled(_)) => {
+            let id = sent.run_id;
+            hold(TOLD, book.runs.contains_key(&id), || format!("a signal for {id} was taken"))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn rejected(book: &Book, model: &Model, rejection: &Rejection) -> Held {
+    if let Rejection::RunOver { run_id, state } = rejection {
+        let run = book.runs.get(run_id);
+        return hold(TOLD, run.is_some_and(|run| run.state == *state), || {
+            format!("{rejection}; the log says {run:?}")
+        });
+    }
+    if let Rejection::RunNotFound { run_id } = rejection {
+        let is_there = model.runs.contains(run_id) && book.run(*run_id).is_some();
+        return hold(TOLD, !is_there, || format!("{rejection}, and somebody was told of it"));
+    }
+    Ok(())
+}
+
+/// The state has the runs that the log has, as it has them, and each that anybody was told of.
+pub(super) fn matches_book(book: &Book, model: &Model, facts: &Facts) -> Held {
+    let there = book.runs.values().filter(|run| !run.is_purged).count() as u64;
+    hold(BOOK, facts.run_count() == there, || {
+        format!("{} runs, and the log has {there}", facts.run_count())
+    })?;
+    for run in facts.runs() {
+        let entry = book.run(run.id);
+        let is_over = run.finished_at().is_some();
+        let is_so = entry.is_some_and(|entry| {
+            entry.state.is_terminal() == is_over
+                && (!is_over || entry.state.as_str() == run.state())
+        });
+        hold(BOOK, is_so, || format!("run {} is {}; {entry:?}", run.id, run.state()))?;
+    }
+    let lost = model.runs.iter().find(|id| !book.runs.contains_key(id));
+    hold(TOLD, lost.is_none(), || format!("run {lost:?} was told of, and is gone"))
+}
