@@ -386,7 +386,7 @@ impl Tenure {
         Ok(self.running.stop()?)
     }
 
-    fn reader(&self) -> Reader<RealDisk> {
+    pub(crate) fn reader(&self) -> Reader<RealDisk> {
         self.running.reader.lock().unwrap_or_else(PoisonError::into_inner).fork()
     }
 

@@ -43,6 +43,7 @@ mod planted;
 #[cfg(feature = "planted")]
 pub mod planted;
 mod recover;
+mod redecide;
 mod respond;
 mod serve;
 mod snapshot;
@@ -62,6 +63,7 @@ pub use history::{History, Step, history};
 pub use inbox::{Inbox, Load, WakesFor};
 pub use info::{Explained, Grant, Status, TaskInfo, TaskPage, Work};
 pub use recover::{Failure, Progress, Proof, Recovery, recover, recover_beside};
+pub use redecide::{RedecideError, Redecided, redecide};
 pub use snapshot::{Kept, SnapshotInfo};
 pub use step::{Coordinator, Next};
 pub use thread::{MachineClock, Trouble, run};

@@ -1,14 +1,15 @@
 //! What all handlers share.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use tenure_coordinator::{Answer, Ask, Tenure};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::admit::Bodies;
 use crate::grpc::Streams;
-use crate::limits::SUBSCRIBERS_MAX;
+use crate::limits::{REDECIDES_MAX, SUBSCRIBERS_MAX};
 use crate::lines::{Scribe, name_of};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
@@ -24,6 +25,8 @@ pub(crate) struct App {
     pub(crate) scribe: Scribe,
     pub(crate) bodies: Bodies,
     pub(crate) turnstile: Turnstile,
+    /// Who decides an old record again.
+    pub(crate) redeciding: Arc<Semaphore>,
     subscribers: AtomicUsize,
     stop: watch::Sender<bool>,
 }
@@ -56,6 +59,7 @@ impl App {
             scribe,
             bodies: Bodies::default(),
             turnstile: Turnstile::default(),
+            redeciding: Arc::new(Semaphore::new(REDECIDES_MAX)),
             subscribers: AtomicUsize::new(0),
             stop: watch::Sender::new(false),
         }

@@ -14,6 +14,7 @@ mod lines;
 mod listen;
 mod metrics;
 pub mod problem;
+mod redecide;
 mod turnstile;
 mod wire;
 

@@ -64,3 +64,5 @@ pub const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 pub const ENGINE_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Tasks on one page of a list unless somebody asks for another number.
 pub const LIST_LIMIT_DEFAULT: usize = 100;
+/// Old records that are decided again at a time; each takes as much memory as the state.
+pub const REDECIDES_MAX: usize = 1;

@@ -5,7 +5,9 @@ use crate::disk::{Disk, DiskFile};
 use crate::fault::{Corruption, Fault};
 use crate::frame::{self, Frame, HEADER_BYTES, Header, Kind};
 use crate::index::{Entry, Shared};
+use crate::recover;
 use crate::segment::{self, PAGE_BYTES};
+use crate::snapshot::{self, Footer};
 
 /// Reads frames in order.
 #[derive(Debug)]
@@ -46,6 +48,18 @@ impl<D: Disk> Reader<D> {
     #[must_use]
     pub fn fork(&self) -> Self {
         Self::new(self.disk.clone(), self.shared.clone())
+    }
+
+    /// The snapshots that are there, newest first.
+    pub fn snapshots(&self) -> Result<Vec<Lsn>, Fault> {
+        snapshot::list(&self.disk)
+    }
+
+    /// Reads a snapshot. Each piece was checked; that the whole is there is known only when this
+    /// returns well. One that is forgotten meanwhile cannot be opened.
+    pub fn load_snapshot(&self, lsn: Lsn, visit: impl FnMut(&[u8])) -> Result<Footer, Fault> {
+        let log_id = recover::first_segment(&self.disk)?.map_or(0, |first| first.log_id);
+        snapshot::load(&self.disk, log_id, lsn, visit)
     }
 
     /// Goes to a record.

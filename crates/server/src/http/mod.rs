@@ -5,6 +5,7 @@ mod leases;
 mod operate;
 mod page;
 mod queues;
+mod redecide;
 mod snapshots;
 mod tasks;
 mod workers;
@@ -54,6 +55,7 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .routes(routes!(queues::get, queues::configure))
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))
+        .routes(routes!(redecide::show))
         .routes(routes!(events::events))
         .split_for_parts();
     let openapi: Arc<str> = openapi.to_json().unwrap_or_default().into();
