@@ -8,7 +8,7 @@ use tenure_sdk::{Event, Explanation, History, Queue, ServerStatus, TaskInfo, Wor
 
 use crate::base64::base64;
 use crate::moment::rfc_3339;
-use crate::style::state_name;
+use crate::style::{run_state_name, state_name};
 use crate::{output::Lines, plain};
 
 /// Prints something as one line of JSON.
@@ -83,7 +83,14 @@ pub(crate) struct ShownTask<'a> {
     finished_at: Option<String>,
     key: Option<&'a str>,
     tags: &'a BTreeMap<String, String>,
-    run: Option<()>,
+    run: Option<ShownTaskOfRun<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownTaskOfRun<'a> {
+    run_id: u64,
+    node: &'a str,
+    token: u32,
 }
 
 #[derive(Debug, Serialize)]
@@ -132,7 +139,11 @@ impl<'a> ShownTask<'a> {
             finished_at: task.finished_at.map(rfc_3339),
             key: task.key.as_deref(),
             tags: &task.tags,
-            run: None,
+            run: task.run.as_ref().map(|run| ShownTaskOfRun {
+                run_id: run.run_id,
+                node: &run.node,
+                token: run.token,
+            }),
         }
     }
 }
@@ -215,7 +226,14 @@ impl<'a> ShownHistory<'a> {
 
 /// A transition.
 #[derive(Debug, Serialize)]
-pub(crate) struct ShownEvent<'a> {
+#[serde(untagged)]
+pub(crate) enum ShownEvent<'a> {
+    Task(ShownTaskEvent<'a>),
+    Run(ShownRunEvent<'a>),
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownTaskEvent<'a> {
     lsn: u64,
     at: String,
     event: &'a str,
@@ -231,10 +249,38 @@ pub(crate) struct ShownEvent<'a> {
     code: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownRunEvent<'a> {
+    lsn: u64,
+    at: String,
+    event: &'a str,
+    run_id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workflow: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_run_id: Option<u64>,
+    to: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
 }
 
 impl<'a> ShownEvent<'a> {
     pub(crate) fn of(event: &'a Event) -> Self {
+        match event.task_id {
+            0 => Self::Run(ShownRunEvent::of(event)),
+            _ => Self::Task(ShownTaskEvent::of(event)),
+        }
+    }
+}
+
+impl<'a> ShownTaskEvent<'a> {
+    fn of(event: &'a Event) -> Self {
         Self {
             lsn: event.lsn,
             at: rfc_3339(event.at),
@@ -249,6 +295,23 @@ impl<'a> ShownEvent<'a> {
             priority: event.priority,
             code: event.code.as_deref(),
             reason: event.reason.as_deref(),
+            run_id: event.run_id,
+        }
+    }
+}
+
+impl<'a> ShownRunEvent<'a> {
+    fn of(event: &'a Event) -> Self {
+        Self {
+            lsn: event.lsn,
+            at: rfc_3339(event.at),
+            event: &event.event,
+            run_id: event.run_id,
+            workflow: event.workflow.as_deref(),
+            parent_run_id: event.parent_run_id,
+            to: run_state_name(event.run_state),
+            signal: event.signal.as_deref(),
+            code: event.code.as_deref(),
         }
     }
 }
@@ -328,6 +391,8 @@ pub(crate) struct ShownStatus<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     state_hash: Option<&'a str>,
     tasks: &'a BTreeMap<String, u64>,
+    runs: &'a BTreeMap<String, u64>,
+    workflows: u64,
     parked_leases: u64,
     parked_readers: u64,
     snapshot_lsn: Option<u64>,
@@ -346,6 +411,8 @@ impl<'a> ShownStatus<'a> {
             epoch: status.epoch,
             state_hash: status.state_hash.as_deref(),
             tasks: &status.tasks,
+            runs: &status.runs,
+            workflows: status.workflows,
             parked_leases: status.parked_leases,
             parked_readers: status.parked_readers,
             snapshot_lsn: status.snapshot_lsn,

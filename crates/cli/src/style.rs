@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use anstyle::{AnsiColor, Style};
-use tenure_sdk::TaskState;
+use tenure_sdk::{RunState, TaskState};
 
 /// Whether colors are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,32 @@ pub(crate) fn state(state: i32) -> Style {
         TaskState::Completed => color(AnsiColor::Green),
         TaskState::Failed | TaskState::Dead => color(AnsiColor::Red),
         TaskState::Canceled => color(AnsiColor::Magenta),
+    }
+}
+
+/// The name of a run's state as the HTTP API has it; none if it is not given.
+pub(crate) fn run_state_name(state: i32) -> Option<&'static str> {
+    match RunState::try_from(state).unwrap_or_default() {
+        RunState::Unspecified => None,
+        RunState::Running => Some("RUNNING"),
+        RunState::Waiting => Some("WAITING"),
+        RunState::Completed => Some("COMPLETED"),
+        RunState::Failed => Some("FAILED"),
+        RunState::Canceled => Some("CANCELED"),
+        RunState::TimedOut => Some("TIMED_OUT"),
+    }
+}
+
+/// How a run's state is drawn.
+pub(crate) fn run_state(state: i32) -> Style {
+    let color = |color: AnsiColor| Style::new().fg_color(Some(color.into()));
+    match RunState::try_from(state).unwrap_or_default() {
+        RunState::Unspecified => Style::new(),
+        RunState::Waiting => color(AnsiColor::Yellow),
+        RunState::Running => color(AnsiColor::Cyan),
+        RunState::Completed => color(AnsiColor::Green),
+        RunState::Failed | RunState::TimedOut => color(AnsiColor::Red),
+        RunState::Canceled => color(AnsiColor::Magenta),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::moment::clock;
 use crate::output::Lines;
 use crate::plain;
 use crate::shown::{self, ShownEvent};
-use crate::style::{self, Paint, state_name};
+use crate::style::{self, Paint, run_state_name, state_name};
 
 const EXAMPLES: &str = "\
 It goes on until it is interrupted, also over a restart of the server, and misses nothing and shows
@@ -24,6 +24,7 @@ nothing twice. Times are UTC.
 Examples:
   tenure watch
   tenure watch --queue mail
+  tenure watch --run 3
   tenure watch --task 17 --after 0          all that happened to a task, and what will
   tenure watch -o json | jq 'select(.to == \"FAILED\")'";
 
@@ -34,6 +35,10 @@ pub(crate) struct Watch {
     /// Only of this task.
     #[arg(long, value_name = "ID")]
     task: Option<u64>,
+
+    /// Only of this run: its own steps, and those of its tasks.
+    #[arg(long, value_name = "ID")]
+    run: Option<u64>,
 
     /// Only of this queue.
     #[arg(long, value_name = "QUEUE")]
@@ -58,6 +63,9 @@ pub(crate) fn run(watch: &Watch, server: &Server, format: Format) -> Result<(), 
     if let Some(task) = watch.task {
         from = from.task(task);
     }
+    if let Some(run) = watch.run {
+        from = from.run(run);
+    }
     if let Some(queue) = &watch.queue {
         from = from.queue(queue);
     }
@@ -74,6 +82,7 @@ pub(crate) fn run(watch: &Watch, server: &Server, format: Format) -> Result<(), 
                 _ = &mut told => return Ok(()),
             };
             match format {
+                Format::Table if event.task_id == 0 => out.print(run_line(&event, paint)),
                 Format::Table => out.print(line(&event, paint)),
                 Format::Json => shown::print(&mut out, &ShownEvent::of(&event)),
             }
@@ -117,6 +126,25 @@ fn line(event: &Event, paint: Paint) -> String {
     }
     if let Some(reason) = &event.reason {
         line.push_str(&format!("  {}", plain::line(reason)));
+    }
+    line
+}
+
+/// A run has no queue, and its state before is not told.
+fn run_line(event: &Event, paint: Paint) -> String {
+    let mut line = format!(
+        "{}  {:>6}  {:<12}  {}  {}",
+        paint.draw(style::faint(), &clock(event.at)),
+        event.run_id.unwrap_or_default(),
+        "run",
+        paint.draw(
+            style::run_state(event.run_state),
+            &format!("{:<21}", run_state_name(event.run_state).unwrap_or("-"))
+        ),
+        plain::line(&event.event),
+    );
+    for text in [&event.workflow, &event.signal, &event.code].into_iter().flatten() {
+        line.push_str(&format!("  {}", plain::line(text)));
     }
     line
 }

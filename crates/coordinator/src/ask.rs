@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use tenure_core::Rejection;
 use tenure_core::command::{
-    Command, Extended, LeaseTasks, NewTask, Registered, Reported, Retention, Signaled, Started,
-    SubmitOutcome, Submitted, Swept,
+    Command, Extended, LeaseTasks, NewTask, Registered, Reported, Retention, Signaled, StartRun,
+    Started, SubmitOutcome, Submitted, Swept,
 };
 use tenure_core::event::{IdsSkipped, QueueSettings, RunState};
-use tenure_core::id::{Lsn, RunId, TaskId};
+use tenure_core::id::{Lsn, RunId, TaskId, TokenId};
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::state::{Facts, QueueView, StateName};
 
 use crate::info::{Explained, Grant, Status, TaskInfo, TaskPage};
+use crate::run_info::{RunInfo, RunPage, TokenPage, WorkflowInfo, WorkflowPage};
 use crate::snapshot::SnapshotInfo;
 use crate::workers::{Registration, WorkerInfo};
 
@@ -30,6 +31,15 @@ pub enum Ask {
         command: Command,
         /// To which task.
         task_id: TaskId,
+    },
+    /// To begin a run, and to see it.
+    StartRun(StartRun),
+    /// To change one run, and to see it after that.
+    ChangeRun {
+        /// What is to be done.
+        command: Command,
+        /// To which run.
+        run_id: RunId,
     },
     /// To have work, and to wait for it if there is none.
     Lease {
@@ -64,6 +74,40 @@ pub enum Query {
     Explain(TaskId),
     /// Tasks, newest first.
     Tasks(TaskFilter),
+    /// A run.
+    Run(RunId),
+    /// A run once it is over, or as it is when the time is up.
+    RunEnd {
+        /// Which run.
+        run_id: RunId,
+        /// How long to wait, at most [`crate::limits::WAIT_MS_MAX`].
+        wait_ms: u64,
+    },
+    /// Runs, newest first.
+    Runs(RunFilter),
+    /// A run's tokens, by number.
+    Tokens {
+        /// Of which run.
+        run_id: RunId,
+        /// After this one.
+        after: TokenId,
+        /// At most so many.
+        limit: usize,
+    },
+    /// A version of a workflow; the newest if none is given.
+    Workflow {
+        /// Its name.
+        name: Arc<str>,
+        /// Its version.
+        version: Option<u32>,
+    },
+    /// The newest version of each workflow, by name.
+    Workflows {
+        /// After this name.
+        after: Option<Arc<str>>,
+        /// At most so many.
+        limit: usize,
+    },
     /// A queue.
     Queue(QueueName),
     /// All queues.
@@ -87,8 +131,25 @@ pub struct TaskFilter {
     pub tag: Option<(String, String)>,
     /// Leased by this worker.
     pub worker: Option<WorkerName>,
+    /// Of this run.
+    pub run: Option<RunId>,
     /// Older than this one.
     pub before: Option<TaskId>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// Which runs to list.
+#[derive(Clone, Debug, Default)]
+pub struct RunFilter {
+    /// Of this workflow.
+    pub workflow: Option<Arc<str>>,
+    /// In this state, as it is written outside: one of [`crate::RUN_STATES`].
+    pub state: Option<&'static str>,
+    /// With this tag.
+    pub tag: Option<(String, String)>,
+    /// Older than this one.
+    pub before: Option<RunId>,
     /// At most so many.
     pub limit: usize,
 }
@@ -116,6 +177,8 @@ pub enum Answer {
     Skipped(IdsSkipped),
     /// A workflow's version, and whether it is new.
     WorkflowVersion(Registered),
+    /// The run that began, or was there already, as it is now.
+    Began(SubmitOutcome, Box<RunInfo>),
     /// A run, and whether it is new.
     Started(Started),
     /// A run's state after a cancel.
@@ -128,6 +191,16 @@ pub enum Answer {
     Explained(Box<Explained>),
     /// Tasks.
     Tasks(TaskPage),
+    /// A run.
+    Run(Box<RunInfo>),
+    /// Runs.
+    Runs(RunPage),
+    /// A run's tokens.
+    Tokens(TokenPage),
+    /// A version of a workflow.
+    Workflow(Box<WorkflowInfo>),
+    /// Workflows, by name.
+    Workflows(WorkflowPage),
     /// A queue, if it exists.
     Queue(Option<Box<QueueView>>),
     /// Queues, by name.
@@ -247,8 +320,10 @@ pub enum Kind {
 impl Ask {
     pub(crate) fn kind(&self) -> Kind {
         match self {
-            Ask::Command(command) | Ask::Change { command, .. } => kind_of(command),
-            Ask::Submit(_) => Kind::Submit,
+            Ask::Command(command)
+            | Ask::Change { command, .. }
+            | Ask::ChangeRun { command, .. } => kind_of(command),
+            Ask::Submit(_) | Ask::StartRun(_) => Kind::Submit,
             Ask::SignOff(_) => Kind::Report,
             Ask::Lease { .. } | Ask::Query(_) | Ask::Register(_) | Ask::TakeSnapshot => Kind::Other,
         }
@@ -257,7 +332,10 @@ impl Ask {
     /// Bytes that strangers made this hold, about.
     pub(crate) fn weight(&self) -> usize {
         match self {
-            Ask::Command(command) | Ask::Change { command, .. } => weight_of(command),
+            Ask::Command(command)
+            | Ask::Change { command, .. }
+            | Ask::ChangeRun { command, .. } => weight_of(command),
+            Ask::StartRun(start) => ITEM_BYTES + start.input.bytes(),
             Ask::Submit(task) => ITEM_BYTES + task.payload.as_bytes().len(),
             Ask::Lease { .. }
             | Ask::Query(_)

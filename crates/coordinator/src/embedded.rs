@@ -485,7 +485,7 @@ impl Watch {
     }
 }
 
-fn unexpected<T>() -> Result<T, Error> {
+pub(crate) fn unexpected<T>() -> Result<T, Error> {
     unreachable!("every ask has its own kind of answer")
 }
 

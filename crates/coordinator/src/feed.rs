@@ -9,7 +9,7 @@ use std::time::Duration;
 use tenure_core::codec;
 use tenure_core::event::Record;
 use tenure_core::id::Lsn;
-use tenure_core::transition::{Transition, transitions};
+use tenure_core::transition::{Told, Transition, told};
 use tenure_wal::{Batch, Read, ReadLog};
 
 use crate::limits::{FEED_BYTES_MAX, FEED_FRAMES_MAX};
@@ -64,8 +64,8 @@ impl Position {
         }
     }
 
-    fn is_before(self, transition: &Transition<'_>, lsn: Lsn) -> bool {
-        lsn > self.lsn || self.index.is_some_and(|index| transition.index > index)
+    fn is_before(self, told: &Told<'_>, lsn: Lsn) -> bool {
+        lsn > self.lsn || self.index.is_some_and(|index| told.index() > index)
     }
 }
 
@@ -148,7 +148,7 @@ impl<R: ReadLog> Follower<R> {
         self.after
     }
 
-    /// Hands over the transitions of the next frame, as far as they are new.
+    /// Hands over the transitions of tasks in the next frame, as far as they are new.
     pub fn next(
         &mut self,
         visit: impl FnMut(&Record<'_>, &Transition<'_>),
@@ -162,6 +162,26 @@ impl<R: ReadLog> Follower<R> {
         &mut self,
         matters: impl Fn(&[u8]) -> bool,
         mut visit: impl FnMut(&Record<'_>, &Transition<'_>),
+    ) -> Result<Followed, Failure> {
+        self.read(matters, |record, told| {
+            if let Told::Task(step) = told {
+                visit(record, step);
+            }
+        })
+    }
+
+    /// Hands over all that the next frame tells of tasks and runs, as far as it is new.
+    pub fn next_told(
+        &mut self,
+        visit: impl FnMut(&Record<'_>, &Told<'_>),
+    ) -> Result<Followed, Failure> {
+        self.read(|_| true, visit)
+    }
+
+    fn read(
+        &mut self,
+        matters: impl Fn(&[u8]) -> bool,
+        mut visit: impl FnMut(&Record<'_>, &Told<'_>),
     ) -> Result<Followed, Failure> {
         let wanted = self.after.wanted();
         let recent = {
@@ -222,7 +242,7 @@ fn hand_over<'b>(
     records: impl Iterator<Item = (tenure_wal::Lsn, &'b [u8])>,
     after: Position,
     matters: &impl Fn(&[u8]) -> bool,
-    visit: &mut impl FnMut(&Record<'_>, &Transition<'_>),
+    visit: &mut impl FnMut(&Record<'_>, &Told<'_>),
 ) -> Result<Position, Failure> {
     let mut position = after;
     for (lsn, bytes) in records {
@@ -236,8 +256,8 @@ fn hand_over<'b>(
         }
         let decoded = codec::decode(bytes);
         let record = decoded.map_err(|malformed| Failure::Record { lsn, malformed })?;
-        for transition in transitions(&record).iter().filter(|t| after.is_before(t, lsn)) {
-            visit(&record, transition);
+        for told in told(&record).iter().filter(|told| after.is_before(told, lsn)) {
+            visit(&record, told);
         }
     }
     Ok(position)

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use tenure_core::command::LeaseRef;
-use tenure_core::id::{LeaseId, Lsn, TaskId};
+use tenure_core::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
 use tenure_core::state::{
     LeaseView, Place, SharedBytes, StateCounts, StateName, TaskError, TaskView,
 };
 use tenure_core::terms::{Backoff, Priority};
 use tenure_core::time::Timestamp;
 
+use crate::run_info::RUN_STATES;
 use crate::snapshot::Kept;
 
 /// A lease that was given, with all that its worker needs.
@@ -37,6 +38,24 @@ impl Grant {
     #[must_use]
     pub fn lease(&self) -> LeaseRef {
         LeaseRef { task_id: self.task_id, lease_id: self.lease_id }
+    }
+}
+
+/// What a task of a run is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskOfRun {
+    /// The run.
+    pub run_id: RunId,
+    /// Its node.
+    pub node: Arc<str>,
+    /// The token that waits for the task.
+    pub token: TokenId,
+}
+
+impl TaskOfRun {
+    fn of(task: &TaskView<'_>) -> Option<Self> {
+        let (run_id, token) = task.run()?;
+        Some(Self { run_id, node: Arc::clone(task.node()?), token })
     }
 }
 
@@ -91,6 +110,8 @@ pub struct TaskInfo {
     pub tags: Vec<(Arc<str>, Arc<str>)>,
     /// Its last failures, oldest first.
     pub errors: Vec<TaskError>,
+    /// What it is for, if a run made it.
+    pub run: Option<TaskOfRun>,
     /// The last record of its history.
     pub last_lsn: Lsn,
 }
@@ -124,6 +145,7 @@ impl TaskInfo {
             key: task.shared_key(),
             tags: task.tags().to_vec(),
             errors: task.errors().to_vec(),
+            run: TaskOfRun::of(task),
             last_lsn: task.last_lsn(),
         }
     }
@@ -165,9 +187,13 @@ pub struct Status {
     pub now: Timestamp,
     /// Tasks by state.
     pub tasks: StateCounts,
+    /// Runs by state, in the order of [`crate::RUN_STATES`].
+    pub runs: [u64; RUN_STATES.len()],
+    /// How many workflows there are.
+    pub workflows: usize,
     /// Lease requests that wait for work.
     pub parked_leases: usize,
-    /// Readers that wait for a task to end.
+    /// Readers that wait for a task or a run to end.
     pub parked_readers: usize,
     /// What was done since the start.
     pub work: Work,

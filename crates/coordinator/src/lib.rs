@@ -45,6 +45,9 @@ pub mod planted;
 mod recover;
 mod redecide;
 mod respond;
+mod run_history;
+mod run_info;
+mod runs;
 mod serve;
 mod snapshot;
 mod step;
@@ -54,16 +57,21 @@ mod ticket;
 mod upkeep;
 mod wait;
 mod workers;
+mod workflows;
 
-pub use ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request, TaskFilter};
+pub use ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request, RunFilter, TaskFilter};
 pub use clock::{ClockJump, LogClock, Reading};
 pub use embedded::{Change, Error, Opening, Start, Tenure, Watch, new_task};
 pub use feed::{Feed, Followed, Follower, Position};
 pub use history::{History, Step, history};
 pub use inbox::{Inbox, Load, WakesFor};
-pub use info::{Explained, Grant, Status, TaskInfo, TaskPage, Work};
+pub use info::{Explained, Grant, Status, TaskInfo, TaskOfRun, TaskPage, Work};
 pub use recover::{Failure, Progress, Proof, Recovery, recover, recover_beside};
 pub use redecide::{RedecideError, Redecided, redecide};
+pub use run_history::{RunHistory, RunStep, run_history};
+pub use run_info::{
+    RUN_STATES, RunInfo, RunPage, TokenInfo, TokenPage, WorkflowInfo, WorkflowPage,
+};
 pub use snapshot::{Kept, SnapshotInfo};
 pub use step::{Coordinator, Next};
 pub use thread::{MachineClock, Trouble, run};

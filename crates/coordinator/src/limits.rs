@@ -9,7 +9,7 @@ pub const INBOX_BYTES_MAX: usize = 128 << 20;
 pub const OUTBOX_ITEMS_MAX: usize = 100_000;
 /// Lease requests that wait for work.
 pub const PARKED_LEASES_MAX: usize = 10_000;
-/// Readers that wait for a task to end.
+/// Readers that wait for a task or a run to end.
 pub const PARKED_READERS_MAX: usize = 10_000;
 /// The longest that a request may wait, in milliseconds.
 pub const WAIT_MS_MAX: u64 = 60_000;
@@ -40,9 +40,9 @@ pub const CLOCK_JUMP_MS: u64 = 1_000;
 pub const ROOM_CHECK_MS: u64 = 1_000;
 /// How long a full disk is left alone before the same frame is tried again.
 pub const FULL_RETRY_MS: u64 = 100;
-/// Steps of one task's history that are given at once: the latest.
+/// Steps of one task's history, or records of a run's, that are given at once: the latest.
 pub const HISTORY_ITEMS_MAX: usize = 1_000;
-/// Bytes of a task's history after which no older steps are given.
+/// Bytes of a task's or a run's history after which no older steps are given.
 pub const HISTORY_BYTES: usize = 2 << 20;
 /// Log bytes after which a snapshot is taken, unless the last one was larger: then as many as that,
 /// so that snapshots never cost more than the log itself.

@@ -80,6 +80,9 @@ fn weight(outcome: &Outcome) -> usize {
         Answer::Leased(grants) => grants.len(),
         Answer::Reported(items) => items.len() / 4,
         Answer::Tasks(page) => page.tasks.len(),
+        Answer::Runs(page) => page.runs.len(),
+        Answer::Tokens(page) => page.tokens.len(),
+        Answer::Workflows(page) => page.workflows.len(),
         Answer::Queues(queues) => queues.len(),
         Answer::Workers(workers) => workers.len(),
         Answer::Extended(_)
@@ -88,7 +91,10 @@ fn weight(outcome: &Outcome) -> usize {
         | Answer::Settings(_)
         | Answer::Skipped(_)
         | Answer::WorkflowVersion(_)
+        | Answer::Began(..)
         | Answer::Started(_)
+        | Answer::Run(_)
+        | Answer::Workflow(_)
         | Answer::RunState(..)
         | Answer::Signaled(_)
         | Answer::Task(_)

@@ -6,7 +6,7 @@ use tenure_core::command::{
     Command, LeaseRef, LeaseTasks, Leased, NewTask, Reply, ReportTasks, SubmitTasks, Submitted,
 };
 use tenure_core::event::{Event, Record, Report, Step};
-use tenure_core::id::TaskId;
+use tenure_core::id::{RunId, TaskId};
 use tenure_core::limits::{BATCH_ITEMS_MAX, LIST_ITEMS_MAX};
 use tenure_core::name::WorkerName;
 use tenure_core::state::{Filter, StateName};
@@ -18,6 +18,7 @@ use crate::ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request, Ta
 use crate::info::{Explained, Grant, Status, TaskInfo, TaskPage};
 use crate::limits::{PARKED_LEASES_MAX, PARKED_READERS_MAX, STEP_GRANTS_MAX, WAIT_MS_MAX};
 use crate::planted::{self, Bug};
+use crate::run_info::run_counts;
 use crate::step::Coordinator;
 
 /// A worker that waits for work.
@@ -28,10 +29,17 @@ pub(crate) struct ParkedLease<C> {
     pub(crate) caller: C,
 }
 
-/// Somebody who waits for a task to end.
+/// What a reader waits for: its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Awaited {
+    Task(TaskId),
+    Run(RunId),
+}
+
+/// Somebody who waits for a task or a run to end.
 #[derive(Debug)]
 pub(crate) struct ParkedReader<C> {
-    pub(crate) task_id: TaskId,
+    pub(crate) awaited: Awaited,
     pub(crate) caller: C,
 }
 
@@ -49,6 +57,11 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 let changed = self.command(&command, now);
                 changed.and_then(|_| self.task(task_id))
             }
+            Ask::StartRun(start) => self.start_run(start, now),
+            Ask::ChangeRun { command, run_id } => {
+                let changed = self.command(&command, now);
+                changed.and_then(|_| self.run_info(run_id))
+            }
             Ask::Lease { request, wait_ms } => return self.lease(request, wait_ms, caller, now),
             // The same without a wait: whoever is gone gets nothing here either.
             Ask::Command(Command::LeaseTasks(request)) => {
@@ -56,7 +69,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             }
             Ask::Command(command) => self.command(&command, now),
             Ask::Query(Query::TaskEnd { task_id, wait_ms }) => {
-                return self.wait_for_end(task_id, wait_ms, caller, now);
+                return self.wait_for_end(Awaited::Task(task_id), wait_ms, caller, now);
+            }
+            Ask::Query(Query::RunEnd { run_id, wait_ms }) => {
+                return self.wait_for_end(Awaited::Run(run_id), wait_ms, caller, now);
             }
             Ask::Query(query) => self.query(&query, now),
             Ask::Register(registration) => {
@@ -207,28 +223,40 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         }
     }
 
-    fn wait_for_end(&mut self, task_id: TaskId, wait_ms: u64, caller: C, now: Now) {
-        let outcome = self.query(&Query::Task(task_id), now);
+    fn wait_for_end(&mut self, awaited: Awaited, wait_ms: u64, caller: C, now: Now) {
+        let outcome = self.look_at(awaited);
         let wait_ms = wait_ms.min(WAIT_MS_MAX);
-        let is_over = !matches!(&outcome, Ok(Answer::Task(task)) if !task.state.is_terminal());
+        let is_over = match &outcome {
+            Ok(Answer::Task(task)) => task.state.is_terminal(),
+            Ok(Answer::Run(run)) => run.is_over(),
+            Ok(_) | Err(_) => true,
+        };
         if is_over || wait_ms == 0 {
             return self.put(caller, outcome);
         }
         let until = now.log.plus_ms(wait_ms);
         let gone = |reader: &ParkedReader<C>| reader.caller.is_gone();
-        let reader = ParkedReader { task_id, caller };
-        if let Err(reader) = self.readers.park(vec![task_id], until, now.log, reader, gone) {
+        let reader = ParkedReader { awaited, caller };
+        if let Err(reader) = self.readers.park(vec![awaited], until, now.log, reader, gone) {
             let (what, limit) = ("readers parked", PARKED_READERS_MAX);
             self.put(reader.caller, Err(Refusal::Overloaded { what, limit }));
         }
     }
 
-    /// Tells those who waited for the tasks that this event ended.
+    /// What a reader waits for, as it is.
+    pub(crate) fn look_at(&self, awaited: Awaited) -> Outcome {
+        match awaited {
+            Awaited::Task(task_id) => self.task(task_id),
+            Awaited::Run(run_id) => self.run_info(run_id),
+        }
+    }
+
+    /// Tells those who waited for the tasks and runs that this event ended.
     fn tell_readers(&mut self, event: &Event<'_>) {
-        for task_id in ended(event) {
-            while let Some((ticket, _)) = self.readers.first(&task_id) {
+        for awaited in ended(event) {
+            while let Some((ticket, _)) = self.readers.first(&awaited) {
                 let Some(ParkedReader { caller, .. }) = self.readers.remove(ticket) else { break };
-                let outcome = self.task(task_id);
+                let outcome = self.look_at(awaited);
                 self.put(caller, outcome);
             }
         }
@@ -239,6 +267,13 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             Query::Task(task_id) | Query::TaskEnd { task_id, .. } => return self.task(*task_id),
             Query::Explain(task_id) => return self.explain(*task_id, now),
             Query::Tasks(filter) => Answer::Tasks(self.tasks(filter)),
+            Query::Run(run_id) | Query::RunEnd { run_id, .. } => return self.run_info(*run_id),
+            Query::Runs(filter) => Answer::Runs(self.runs(filter)),
+            Query::Tokens { run_id, after, limit } => return self.tokens(*run_id, *after, *limit),
+            Query::Workflow { name, version } => return self.workflow(name, *version),
+            Query::Workflows { after, limit } => {
+                Answer::Workflows(self.workflows(after.as_ref(), *limit))
+            }
             Query::Queue(name) => Answer::Queue(self.state.queue(name.as_str()).map(Box::new)),
             Query::Queues => Answer::Queues(self.state.queues()),
             Query::Workers => {
@@ -254,6 +289,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 epoch: self.epoch,
                 now: now.log,
                 tasks: self.state.counts(),
+                runs: run_counts(&self.state),
+                workflows: self.state.facts().workflow_count(),
                 parked_leases: self.parked.len(),
                 parked_readers: self.readers.len(),
                 work: self.work,
@@ -289,6 +326,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             state: filter.state,
             tag: filter.tag.as_ref().map(|(key, value)| (key.as_str(), value.as_str())),
             worker: filter.worker.as_ref().map(|worker| worker.as_str()),
+            run: filter.run,
         };
         let page = self.state.list(&wanted, filter.before, filter.limit);
         TaskPage { tasks: page.tasks.iter().map(TaskInfo::of).collect(), next: page.next }
@@ -353,14 +391,17 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     }
 }
 
-/// The tasks that an event ended, those that ended with their runs' tokens included.
-fn ended(event: &Event<'_>) -> Vec<TaskId> {
-    let mut ended = ended_alone(event);
+/// What an event ended: its tasks, those that ended with their runs' tokens, and runs.
+fn ended(event: &Event<'_>) -> Vec<Awaited> {
+    let mut ended: Vec<_> = ended_alone(event).into_iter().map(Awaited::Task).collect();
     event.each_cascade(|cascade| {
         for decision in cascade {
             if let Step::CancelTokens(step) = &decision.step {
                 let tasks = step.tasks.iter().flat_map(|tasks| &tasks.tasks);
-                ended.extend(tasks.map(|task| task.task_id));
+                ended.extend(tasks.map(|task| Awaited::Task(task.task_id)));
+            }
+            if let Step::FinishRun(_) = &decision.step {
+                ended.push(Awaited::Run(decision.run_id));
             }
         }
     });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tenure_core::State;
 use tenure_core::command::{Command, Rest};
-use tenure_core::id::{Lsn, TaskId};
+use tenure_core::id::Lsn;
 use tenure_core::time::{Now, Timestamp};
 use tenure_wal::{Batch, Committed, Fault, Log, Place, Room};
 
@@ -23,7 +23,7 @@ use crate::limits::{
 use crate::planted::{self, Bug};
 use crate::recover::Recovery;
 use crate::respond::Outbox;
-use crate::serve::{ParkedLease, ParkedReader};
+use crate::serve::{Awaited, ParkedLease, ParkedReader};
 use crate::snapshot::Snapshots;
 use crate::wait::Waiters;
 use crate::workers::Workers;
@@ -49,7 +49,7 @@ pub struct Coordinator<L: Log, C: Caller> {
     pub(crate) parked: Waiters<Arc<str>, ParkedLease<C>>,
     /// Queues whose parked requests are still to be served.
     pub(crate) woken: Vec<Arc<str>>,
-    pub(crate) readers: Waiters<TaskId, ParkedReader<C>>,
+    pub(crate) readers: Waiters<Awaited, ParkedReader<C>>,
     pub(crate) workers: Workers,
     clock: LogClock,
     feed: Feed,

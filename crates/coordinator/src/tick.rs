@@ -40,10 +40,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             self.put(caller, Ok(Answer::Leased(Vec::new())));
         }
         for _ in 0..STEP_GRANTS_MAX {
-            let Some(ParkedReader { task_id, caller }) = self.readers.pop_due(now.log) else {
+            let Some(ParkedReader { awaited, caller }) = self.readers.pop_due(now.log) else {
                 break;
             };
-            let outcome = self.task(task_id);
+            let outcome = self.look_at(awaited);
             self.put(caller, outcome);
         }
         rest

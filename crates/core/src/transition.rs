@@ -74,6 +74,17 @@ pub enum Told<'a> {
     Run(RunTransition<'a>),
 }
 
+impl Told<'_> {
+    /// Its place among all that is told of its record.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        match self {
+            Told::Task(transition) => transition.index,
+            Told::Run(transition) => transition.index,
+        }
+    }
+}
+
 /// The transitions of tasks in a record, in the order in which they happened.
 #[must_use]
 pub fn transitions<'a>(record: &'a Record<'_>) -> Vec<Transition<'a>> {

@@ -9,9 +9,11 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use v1::events_client::EventsClient;
 use v1::queues_client::QueuesClient;
+use v1::runs_client::RunsClient;
 use v1::status_client::StatusClient;
 use v1::tasks_client::TasksClient;
 use v1::workers_client::WorkersClient;
+use v1::workflows_client::WorkflowsClient;
 
 use crate::error::Error;
 use crate::new_task::NewTask;
@@ -26,7 +28,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 /// The longest that a server lets somebody wait.
-const WAIT_MAX: Duration = Duration::from_secs(60);
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Puts the key into every request.
 #[derive(Clone, Debug)]
@@ -138,6 +140,18 @@ impl Client {
     #[must_use]
     pub fn queues(&self) -> QueuesClient<Connection> {
         QueuesClient::new(self.connection.clone()).max_decoding_message_size(usize::MAX)
+    }
+
+    /// The workflows of the wire itself.
+    #[must_use]
+    pub fn workflows(&self) -> WorkflowsClient<Connection> {
+        WorkflowsClient::new(self.connection.clone()).max_decoding_message_size(usize::MAX)
+    }
+
+    /// The runs of the wire itself.
+    #[must_use]
+    pub fn runs(&self) -> RunsClient<Connection> {
+        RunsClient::new(self.connection.clone()).max_decoding_message_size(usize::MAX)
     }
 
     pub(crate) fn events(&self) -> EventsClient<Connection> {

@@ -3,12 +3,16 @@
 use std::fmt;
 use std::time::Duration;
 
+use prost::Message;
+use tenure_proto::v1;
+
 /// A refusal of the server, or no answer at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     code: String,
     message: String,
     retry_after: Option<Duration>,
+    faults: Vec<v1::Fault>,
     kind: Kind,
 }
 
@@ -24,7 +28,8 @@ enum Kind {
 impl Error {
     pub(crate) fn local(code: &str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { code: code.to_owned(), message, retry_after: None, kind: Kind::Refused }
+        let (code, kind) = (code.to_owned(), Kind::Refused);
+        Self { code, message, retry_after: None, faults: Vec::new(), kind }
     }
 
     /// There was no answer, or none that makes sense.
@@ -49,6 +54,12 @@ impl Error {
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
+    }
+
+    /// Of a definition: what is wrong with it, as much as fits into a refusal.
+    #[must_use]
+    pub fn faults(&self) -> &[v1::Fault] {
+        &self.faults
     }
 
     /// Whether the server said no, so that nothing was done. If not, nobody knows.
@@ -87,9 +98,16 @@ impl From<tonic::Status> for Error {
             code: said.unwrap_or_else(|| code_of(status.code())).to_owned(),
             message: status.message().to_owned(),
             retry_after: retry_after.map(Duration::from_millis),
+            faults: faults_in(&status),
             kind,
         }
     }
+}
+
+fn faults_in(status: &tonic::Status) -> Vec<v1::Fault> {
+    let bytes = status.metadata().get_bin("tenure-faults-bin").and_then(|it| it.to_bytes().ok());
+    let faults = bytes.and_then(|bytes| v1::Faults::decode(bytes).ok());
+    faults.map(|faults| faults.faults).unwrap_or_default()
 }
 
 impl From<tonic::transport::Error> for Error {
@@ -97,7 +115,7 @@ impl From<tonic::transport::Error> for Error {
         use std::error::Error as _;
         let cause = error.source().map_or_else(String::new, |cause| format!(": {cause}"));
         let message = format!("the server cannot be reached{cause}");
-        Self { code: "unavailable".to_owned(), message, retry_after: None, kind: Kind::Refused }
+        Self::local("unavailable", message)
     }
 }
 

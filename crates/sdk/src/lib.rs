@@ -32,6 +32,30 @@
 //! # }
 //! ```
 //!
+//! A workflow is registered, and a run of it is begun and waited for; its tasks are ordinary tasks,
+//! and any worker may do them:
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), tenure_sdk::Error> {
+//! use std::time::Duration;
+//! use tenure_sdk::{Client, Definition, NewRun, RunState};
+//!
+//! let client = Client::connect("http://127.0.0.1:7070").await?;
+//! let definition = "
+//! workflow: greeting
+//! initial_node: greet
+//! nodes:
+//!   - {ref: greet, kind: task, task: {queue: mail}, input_mapping: {to: input.to}}
+//! output_mapping: {answer: outputs.greet}
+//! ";
+//! client.put_workflow(Definition::yaml(definition)).await?;
+//! let run = client.start_run(NewRun::of("greeting").input(r#"{"to":"ada"}"#)).await?;
+//! let run = client.wait_for_run(run.id, Duration::from_secs(60)).await?;
+//! assert_eq!(run.state(), RunState::Completed);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! A handler may run more than once for the same task, as workers and connections fail; at most one
 //! completion is recorded. [`Task::lease_id`] only grows, so a database can refuse an older one.
 //!
@@ -40,13 +64,16 @@
 
 mod client;
 mod error;
+mod new_run;
 mod new_task;
 mod retry;
+mod runs;
 mod watch;
 mod worker;
 
 pub use client::{ApiKey, Client, ConnectOptions, Connection};
 pub use error::Error;
+pub use new_run::{Definition, NewRun, Signal};
 pub use new_task::{Backoff, NewTask};
 pub use watch::{Watch, WatchFrom};
 pub use worker::{Drain, Failure, Output, Stop, Task, Worker};
@@ -57,8 +84,12 @@ pub use tonic::Streaming as Incoming;
 /// The messages as they go over the wire.
 pub use tenure_proto::v1 as wire;
 pub use wire::{
-    ConfigureQueueRequest as QueueSettings, Event, HeldLease, ListTasksRequest as TaskFilter,
-    ListTasksResponse as TaskPage, Queue, ServerStatus, Step, Task as TaskInfo,
-    TaskExplanation as Explanation, TaskHistoryResponse as History, TaskState,
-    Worker as WorkerInfo,
+    ConfigureQueueRequest as QueueSettings, Event, Fault, HeldLease, ListRunsRequest as RunFilter,
+    ListRunsResponse as RunPage, ListTasksRequest as TaskFilter, ListTasksResponse as TaskPage,
+    ListTokensRequest as TokenFilter, ListTokensResponse as TokenPage,
+    ListWorkflowsRequest as WorkflowFilter, ListWorkflowsResponse as WorkflowPage,
+    PutWorkflowResponse as Registered, Queue, Run, RunHistoryResponse as RunHistory, RunState,
+    RunStep, ServerStatus, SignalOutcome, SignalResponse as Signaled, Step, Task as TaskInfo,
+    TaskExplanation as Explanation, TaskHistoryResponse as History, TaskState, Token,
+    Worker as WorkerInfo, Workflow,
 };

@@ -36,6 +36,12 @@ impl WatchFrom {
         self
     }
 
+    /// Only of one run: its own steps, and those of its tasks.
+    pub fn run(mut self, run_id: u64) -> Self {
+        self.request.run_id = Some(run_id);
+        self
+    }
+
     /// Only of one queue.
     pub fn queue(mut self, queue: impl Into<String>) -> Self {
         self.request.queue = Some(queue.into());

@@ -20,7 +20,15 @@ use crate::problem::Problem;
 /// How urgent a request over HTTP is, by its route; none for what is always let in.
 pub(crate) fn kind_of(method: &Method, route: &str) -> Option<Kind> {
     match (method.as_str(), route) {
-        ("POST", "/v1/tasks" | "/v1/tasks/batch" | "/v1/tasks/{id}/retry") => Some(Kind::Submit),
+        (
+            "POST",
+            "/v1/tasks"
+            | "/v1/tasks/batch"
+            | "/v1/tasks/{id}/retry"
+            | "/v1/workflows/{name}/runs"
+            | "/v1/runs/{id}/signals/{name}",
+        )
+        | ("PUT", "/v1/workflows/{name}") => Some(Kind::Submit),
         (
             "POST",
             "/v1/tasks/{id}/heartbeat"
@@ -38,7 +46,8 @@ pub(crate) fn kind_of(method: &Method, route: &str) -> Option<Kind> {
 /// The same for gRPC, by its path. Streams are let in: each of their messages is looked at.
 pub(crate) fn kind_of_method(path: &str) -> Option<Kind> {
     match path.strip_prefix("/tenure.v1.")? {
-        "Tasks/Submit" | "Tasks/SubmitBatch" | "Tasks/Retry" => Some(Kind::Submit),
+        "Tasks/Submit" | "Tasks/SubmitBatch" | "Tasks/Retry" | "Workflows/Put" | "Runs/Start"
+        | "Runs/Signal" => Some(Kind::Submit),
         "Workers/Heartbeat" | "Workers/Complete" | "Workers/Fail" | "Workers/Release"
         | "Workers/Report" | "Workers/SignOff" => Some(Kind::Report),
         "Tasks/SubmitStream" | "Workers/Work" | "Events/Watch" => None,
@@ -296,6 +305,10 @@ mod tests {
         assert_eq!(kind(Method::POST, "/v1/tasks"), Some(Kind::Submit));
         assert_eq!(kind(Method::GET, "/v1/tasks"), Some(Kind::Other));
         assert_eq!(kind(Method::POST, "/v1/tasks/{id}/complete"), Some(Kind::Report));
+        assert_eq!(kind(Method::POST, "/v1/workflows/{name}/runs"), Some(Kind::Submit));
+        assert_eq!(kind(Method::GET, "/v1/runs/{id}"), Some(Kind::Other));
+        assert_eq!(kind_of_method("/tenure.v1.Runs/Start"), Some(Kind::Submit));
+        assert_eq!(kind_of_method("/tenure.v1.Runs/Cancel"), Some(Kind::Other));
         assert_eq!(kind(Method::GET, "/healthz"), None);
         assert_eq!(kind_of_method("/tenure.v1.Tasks/SubmitBatch"), Some(Kind::Submit));
         assert_eq!(kind_of_method("/tenure.v1.Workers/Report"), Some(Kind::Report));

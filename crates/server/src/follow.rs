@@ -9,7 +9,7 @@ use std::task::Poll;
 use tenure_coordinator::{Followed, Follower, Position, ReadLog, Refusal};
 use tenure_core::event::Record;
 use tenure_core::id::Lsn;
-use tenure_core::transition::Transition;
+use tenure_core::transition::Told;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
@@ -24,19 +24,26 @@ pub(crate) struct Wanted {
     pub(crate) task: Option<u64>,
     /// Of this queue.
     pub(crate) queue: Option<String>,
+    /// Of this run, and of its tasks.
+    pub(crate) run: Option<u64>,
 }
 
 impl Wanted {
-    fn takes(&self, step: &Transition<'_>) -> bool {
-        self.task.is_none_or(|task| task == step.task_id.0)
-            && self.queue.as_deref().is_none_or(|queue| queue == step.queue)
+    fn takes(&self, told: &Told<'_>) -> bool {
+        let (task, queue, run) = match told {
+            Told::Task(step) => (Some(step.task_id.0), Some(step.queue), step.run_id),
+            Told::Run(step) => (None, None, Some(step.run_id)),
+        };
+        self.task.is_none_or(|wanted| task == Some(wanted))
+            && self.queue.as_deref().is_none_or(|wanted| queue == Some(wanted))
+            && self.run.is_none_or(|wanted| run.is_some_and(|run| run.0 == wanted))
     }
 }
 
 /// How a door shows a transition, and why nothing more comes.
 pub(crate) trait Shown: Send + Sized + 'static {
-    /// A transition.
-    fn event(record: &Record<'_>, step: &Transition<'_>) -> Self;
+    /// A transition of a task or of a run.
+    fn event(record: &Record<'_>, told: &Told<'_>) -> Self;
 
     /// The end, if this door has a word for it.
     fn end(why: End) -> Option<Self>;
@@ -176,16 +183,16 @@ struct Portion<E> {
 
 fn read_some<E: Shown>(follower: &mut Follower<impl ReadLog>, wanted: &Wanted) -> Portion<E> {
     let (mut events, mut last, mut cut) = (Vec::new(), None, None);
-    let found = follower.next(|record, step| {
-        if cut.is_some() || !wanted.takes(step) {
+    let found = follower.next_told(|record, told| {
+        if cut.is_some() || !wanted.takes(told) {
             return;
         }
         if events.len() == SUBSCRIBER_EVENTS_MAX {
             cut = last;
             return;
         }
-        events.push(E::event(record, step));
-        last = Some(Position { lsn: record.lsn, index: Some(step.index) });
+        events.push(E::event(record, told));
+        last = Some(Position { lsn: record.lsn, index: Some(told.index()) });
     });
     let found = found.map_err(|failure| Problem::new("unavailable", failure.to_string()));
     Portion { events, found, cut }

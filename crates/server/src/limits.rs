@@ -26,7 +26,7 @@ pub const DRAIN_BYTES_MAX: usize = 32 << 20;
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection may take to read what was sent to it.
 pub const READER_TIMEOUT: Duration = Duration::from_secs(60);
-/// Bytes of tasks after which a page of a list ends; the task that passes it is still on it.
+/// Bytes of tasks, runs or tokens after which a page of a list ends; the one that passes it is still on it.
 pub const PAGE_BYTES: usize = 1 << 20;
 /// Bytes of a request's headers.
 pub const HEADER_BYTES_MAX: usize = 32 << 10;
@@ -40,6 +40,8 @@ pub const SUBSCRIBER_EVENTS_MAX: usize = 1_024;
 pub const SUBSCRIBER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of one gRPC message that comes in.
 pub const GRPC_MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// Bytes of the faults of a definition in the metadata of a gRPC refusal, which clients bound.
+pub const FAULTS_BYTES_MAX: usize = 6 << 10;
 /// Streams of workers at a time, those included whose leases wait for a worker to come back.
 pub const WORK_STREAMS_MAX: usize = 10_000;
 /// Requests of one stream that may be under way; beyond that it is not read.
@@ -62,7 +64,7 @@ pub const LOG_LINES_WAITING_MAX: usize = 1_024;
 pub const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the log may take to end after that.
 pub const ENGINE_STOP_TIMEOUT: Duration = Duration::from_secs(30);
-/// Tasks on one page of a list unless somebody asks for another number.
+/// Items on one page of a list unless somebody asks for another number.
 pub const LIST_LIMIT_DEFAULT: usize = 100;
 /// Old records that are decided again at a time; each takes as much memory as the state.
 pub const REDECIDES_MAX: usize = 1;

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use tenure_coordinator::{Answer, Ask, Followed, Follower, Outcome, ReadLog, Refusal};
 use tenure_core::Rejection;
 use tenure_core::command::Command;
-use tenure_core::event::Record;
+use tenure_core::event::{Record, RunState};
 use tenure_core::id::Lsn;
 use tenure_core::state::StateName;
-use tenure_core::transition::Transition;
+use tenure_core::transition::{RunTransition, Told, Transition};
 
 use crate::limits::{LOG_LINES_PER_S, LOG_LINES_WAITING_MAX};
 use crate::wire::shown::moment;
@@ -197,8 +197,11 @@ fn illegal_step(rejection: &Rejection) -> Option<Illegal> {
 /// What an ask is called in a line.
 pub(crate) fn name_of(ask: &Ask) -> &'static str {
     match ask {
-        Ask::Command(command) | Ask::Change { command, .. } => name_of_command(command),
+        Ask::Command(command) | Ask::Change { command, .. } | Ask::ChangeRun { command, .. } => {
+            name_of_command(command)
+        }
         Ask::Submit(_) => "SubmitTasks",
+        Ask::StartRun(_) => "StartRun",
         Ask::Lease { .. } => "LeaseTasks",
         Ask::Query(_) => "Query",
         Ask::Register(_) => "Register",
@@ -378,9 +381,9 @@ impl<R: ReadLog> Writer<R> {
     fn write_what_happened(&mut self) -> More {
         while !self.second.is_spent() {
             let second = &mut self.second;
-            let found = self.follower.next(|record, step| {
+            let found = self.follower.next_told(|record, told| {
                 if second.takes() {
-                    write_step(record, step);
+                    write_told(record, told);
                 }
             });
             match found {
@@ -412,9 +415,17 @@ macro_rules! write_step {
             at = moment($record.at),
             code = $step.code.filter(|code| !code.is_empty()),
             reason = $step.reason.filter(|reason| !reason.is_empty()),
+            run = $step.run_id.map(|run| run.0),
             $says
         )
     };
+}
+
+fn write_told(record: &Record<'_>, told: &Told<'_>) {
+    match told {
+        Told::Task(step) => write_step(record, step),
+        Told::Run(step) => write_run(record, step),
+    }
 }
 
 fn write_step(record: &Record<'_>, step: &Transition<'_>) {
@@ -425,6 +436,33 @@ fn write_step(record: &Record<'_>, step: &Transition<'_>) {
             write_step!(warn, record, step, "transition");
         }
         _ => write_step!(info, record, step, "transition"),
+    }
+}
+
+/// One line, with the fields that every transition of a run has.
+macro_rules! write_run {
+    ($level:ident, $record:ident, $step:ident) => {
+        tracing::$level!(
+            run = $step.run_id.0,
+            workflow = $step.workflow,
+            event = $step.event,
+            to = $step.to.map(RunState::as_str),
+            parent = $step.parent.map(|run| run.0),
+            signal = $step.signal,
+            lsn = $record.lsn.0,
+            at = moment($record.at),
+            code = $step.code,
+            "transition"
+        )
+    };
+}
+
+fn write_run(record: &Record<'_>, step: &RunTransition<'_>) {
+    match step.to {
+        Some(RunState::Failed | RunState::TimedOut) => write_run!(warn, record, step),
+        Some(RunState::Running | RunState::Completed | RunState::Canceled) | None => {
+            write_run!(info, record, step);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-use tenure_coordinator::Status;
+use tenure_coordinator::{RUN_STATES, Status};
 use tenure_core::state::StateName;
 
 use crate::app::App;
@@ -95,6 +95,11 @@ impl Metrics {
             tasks.get_or_create(&label).set(status.tasks.of(state) as i64);
         }
         registry.register("tasks", "Tasks by state", tasks);
+        let runs = Family::<StateLabel, Gauge>::default();
+        for (state, count) in RUN_STATES.into_iter().zip(status.runs) {
+            runs.get_or_create(&StateLabel { state: Shown(state) }).set(count as i64);
+        }
+        registry.register("runs", "Runs of workflows by state", runs);
         let uptime = Gauge::<f64, AtomicU64>::default();
         uptime.set(uptime_s);
         registry.register("uptime_seconds", "Since the start", uptime);
@@ -105,6 +110,7 @@ impl Metrics {
             ("durable_lsn", "The last record that was told", status.released.0),
             ("parked_leases", "Lease requests that wait", status.parked_leases as u64),
             ("parked_readers", "Readers that wait", status.parked_readers as u64),
+            ("workflows", "Workflows that have a definition", status.workflows as u64),
             ("subscribers", "Followers of live updates", app.subscribers() as u64),
             ("inbox_requests", "Requests that wait to be decided", load.requests as u64),
             ("inbox_bytes", "What those requests hold, about", load.bytes as u64),

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tenure_coordinator::{Error, Refusal};
 use tenure_core::name::Invalid;
+use tenure_flow::Fault;
 
 /// How long a client should wait before it tries again, in seconds.
 const RETRY_AFTER_S: &str = "1";
@@ -21,6 +22,8 @@ pub struct Problem {
     pub code: &'static str,
     /// For people: what is wrong and what to do.
     pub detail: String,
+    /// Of a definition: all that is wrong with it.
+    pub faults: Vec<Fault>,
 }
 
 /// RFC 9457.
@@ -32,17 +35,57 @@ pub(crate) struct Body<'a> {
     status: u16,
     code: &'a str,
     detail: &'a str,
+    /// Of a definition: all that is wrong with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    faults: Vec<ShownFault<'a>>,
+}
+
+/// One thing that is wrong with a definition.
+#[derive(Serialize, utoipa::ToSchema)]
+struct ShownFault<'a> {
+    /// Where: a JSON pointer; empty for the whole of it.
+    pointer: &'a str,
+    code: &'static str,
+    message: &'a str,
+    /// Where in the text, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+}
+
+impl<'a> ShownFault<'a> {
+    fn of(fault: &'a Fault) -> Self {
+        Self {
+            pointer: &fault.pointer,
+            code: fault.code.as_str(),
+            message: &fault.message,
+            line: fault.place.map(|place| place.line),
+            column: fault.place.map(|place| place.column),
+        }
+    }
 }
 
 impl Problem {
     /// A refusal with a code of [`status_of`].
     pub fn new(code: &'static str, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into() }
+        Self { code, detail: detail.into(), faults: Vec::new() }
     }
 
     /// The request must be mended.
     pub fn invalid(detail: impl Into<String>) -> Self {
         Self::new("invalid_request", detail)
+    }
+
+    /// A definition that must be mended.
+    pub(crate) fn faulty(faults: Vec<Fault>) -> Self {
+        let first = faults.first().map(ToString::to_string).unwrap_or_default();
+        let detail = match faults.len() {
+            0 | 1 => format!("the definition has a fault: {first}"),
+            count => format!("the definition has {count} faults; the first is {first}"),
+        };
+        Self { faults, ..Self::invalid(detail) }
     }
 
     /// Whether the same request may be taken a little later.
@@ -113,6 +156,7 @@ impl IntoResponse for Problem {
             status: status.as_u16(),
             code: self.code,
             detail: &self.detail,
+            faults: self.faults.iter().map(ShownFault::of).collect(),
         };
         let text = serde_json::to_string(&body).unwrap_or_default();
         let mut response = (status, [(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response();

@@ -188,8 +188,11 @@ impl Tally {
 
 pub(crate) fn ask_name(ask: &Ask) -> &'static str {
     match ask {
-        Ask::Command(command) | Ask::Change { command, .. } => command_name(command),
+        Ask::Command(command) | Ask::Change { command, .. } | Ask::ChangeRun { command, .. } => {
+            command_name(command)
+        }
         Ask::Submit(_) => "Submit",
+        Ask::StartRun(_) => "StartRun",
         Ask::Lease { wait_ms: 0, .. } => "Lease",
         Ask::Lease { .. } => "Lease and wait",
         Ask::Register(_) => "Register",
@@ -200,6 +203,12 @@ pub(crate) fn ask_name(ask: &Ask) -> &'static str {
             Query::Explain(_) => "Explain",
             Query::TaskEnd { .. } => "TaskEnd",
             Query::Tasks(_) => "Tasks",
+            Query::Run(_) => "Run",
+            Query::RunEnd { .. } => "RunEnd",
+            Query::Runs(_) => "Runs",
+            Query::Tokens { .. } => "Tokens",
+            Query::Workflow { .. } => "Workflow",
+            Query::Workflows { .. } => "Workflows",
             Query::Queue(_) => "Queue",
             Query::Queues => "Queues",
             Query::Workers => "Workers",

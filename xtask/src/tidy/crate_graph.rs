@@ -11,9 +11,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tenure-flow", &[]),
     ("tenure-core", &["tenure-flow"]),
     ("tenure-wal", &[]),
-    ("tenure-coordinator", &["tenure-core", "tenure-wal"]),
+    ("tenure-coordinator", &["tenure-core", "tenure-flow", "tenure-wal"]),
     ("tenure-proto", &[]),
-    ("tenure-server", &["tenure-core", "tenure-coordinator", "tenure-proto"]),
+    ("tenure-server", &["tenure-core", "tenure-flow", "tenure-coordinator", "tenure-proto"]),
     ("tenure-sdk", &["tenure-proto"]),
     (
         "tenure-cli",

@@ -39,6 +39,10 @@ pub(super) struct List {
     #[arg(long, value_name = "WORKER")]
     worker: Option<String>,
 
+    /// Only of this run.
+    #[arg(long, value_name = "ID")]
+    run: Option<u64>,
+
     /// At most so many.
     #[arg(long, value_name = "N", default_value_t = 100)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
@@ -109,6 +113,7 @@ impl Pages {
             worker: list.worker.clone(),
             limit: None,
             cursor: list.cursor.clone().unwrap_or_default(),
+            run_id: list.run,
         };
         let left = if list.all { u64::MAX } else { list.limit };
         Self { client, filter, left, is_done: false }

@@ -176,6 +176,11 @@ impl Server {
         read(agent().put(url(&self.address, path)).send(body.to_string()).unwrap())
     }
 
+    pub(crate) fn put_as(&self, path: &str, media_type: &str, body: &str) -> (u16, Value) {
+        let request = agent().put(url(&self.address, path)).content_type(media_type);
+        read(request.send(body).unwrap())
+    }
+
     pub(crate) fn delete(&self, path: &str) -> (u16, Value) {
         read(agent().delete(url(&self.address, path)).call().unwrap())
     }

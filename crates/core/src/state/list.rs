@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::task::StateName;
 use super::view::TaskView;
-use crate::id::TaskId;
+use crate::id::{RunId, TaskId, TokenId};
 use crate::limits::{LIST_ITEMS_MAX, LIST_SCAN_MAX};
 
 /// Which tasks to list. What is not given does not matter.
@@ -19,6 +19,8 @@ pub struct Filter<'a> {
     pub tag: Option<(&'a str, &'a str)>,
     /// Leased by this worker.
     pub worker: Option<&'a str>,
+    /// Of this run.
+    pub run: Option<RunId>,
 }
 
 /// A page of a list.
@@ -58,6 +60,9 @@ impl State {
         before: Option<TaskId>,
     ) -> Box<dyn Iterator<Item = TaskId> + 'a> {
         let newest = before.map_or(u64::MAX, |id| id.0.saturating_sub(1));
+        if let Some(run) = filter.run {
+            return self.tasks_of(run, newest);
+        }
         if filter.queue.is_none() && filter.state.is_none() && filter.worker.is_none() {
             return Box::new(self.facts.tasks.down_from(newest).map(|(id, _)| TaskId(id)));
         }
@@ -84,14 +89,35 @@ impl State {
             Some(TaskId(id))
         }))
     }
+
+    /// The tasks of a run, from the youngest down. A token that had to wait got its task late, so
+    /// they are put in order; where a run has too many for that, all tasks are looked at.
+    fn tasks_of(&self, run: RunId, newest: u64) -> Box<dyn Iterator<Item = TaskId> + '_> {
+        let Some(run) = self.run(run) else { return Box::new(std::iter::empty()) };
+        if run.token_count() > LIST_SCAN_MAX {
+            return Box::new(self.facts.tasks.down_from(newest).map(|(id, _)| TaskId(id)));
+        }
+        let tasks = run.tokens(TokenId(1)).filter_map(|token| token.task_id());
+        let mut ids: Vec<TaskId> =
+            tasks.filter(|id| id.0 <= newest && self.task(*id).is_some()).collect();
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        Box::new(ids.into_iter())
+    }
 }
 
 impl Filter<'_> {
-    /// Queue and state were chosen by the lists already.
+    /// Queue and state were chosen by the lists already, unless the run was.
     fn takes(&self, task: &TaskView<'_>) -> bool {
+        let chosen = self.run.is_none_or(|run| {
+            task.run().is_some_and(|(id, _)| id == run)
+                && self.queue.is_none_or(|queue| &**task.queue() == queue)
+                && self.state.is_none_or(|state| task.state() == state)
+        });
         let tag = self.tag.is_none_or(|(key, value)| {
             task.tags().iter().any(|(k, v)| &**k == key && &**v == value)
         });
-        tag && self.worker.is_none_or(|worker| task.lease().is_some_and(|l| &*l.worker == worker))
+        chosen
+            && tag
+            && self.worker.is_none_or(|worker| task.lease().is_some_and(|l| &*l.worker == worker))
     }
 }

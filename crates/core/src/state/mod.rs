@@ -24,7 +24,7 @@ pub use self::hash::StateHash;
 pub use self::index::StateCounts;
 pub use self::list::{Filter, Page};
 pub use self::place::Place;
-pub use self::run::{GroupView, RunPage, RunView, TokenView, WorkflowView};
+pub use self::run::{GroupView, RunFilter, RunPage, RunView, TokenView, WorkflowView};
 pub use self::task::{StateName, TaskError};
 pub use self::view::{LeaseView, QueueView, TaskView};
 

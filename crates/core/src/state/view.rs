@@ -8,7 +8,7 @@ use super::index::StateCounts;
 use super::task::{Cold, StateName, Task, TaskError, TaskState};
 use super::{QueueRef, State};
 use crate::event::QueueSettings;
-use crate::id::{LeaseId, Lsn, TaskId};
+use crate::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
 use crate::terms::{Backoff, Priority};
 use crate::time::Timestamp;
 
@@ -293,6 +293,19 @@ impl<'a> TaskView<'a> {
     #[must_use]
     pub fn stale_lease_id(&self) -> LeaseId {
         self.cold.map_or(LeaseId::NONE, |cold| cold.stale_lease)
+    }
+
+    /// The run and the token that it belongs to.
+    #[must_use]
+    pub fn run(&self) -> Option<(RunId, TokenId)> {
+        self.cold.and_then(|cold| cold.run)
+    }
+
+    /// The node of its run that it is for.
+    #[must_use]
+    pub fn node(&self) -> Option<&'a Arc<str>> {
+        let (run, token) = self.run()?;
+        Some(self.facts.run(run)?.token(token)?.node())
     }
 
     /// The last record of its history.

@@ -147,7 +147,7 @@ fn by_state(counts: &StateCounts) -> [u64; 6] {
 /// Turns the pages of a list to its end and compares it with a plain filter.
 pub(crate) fn list(state: &State, model: &Model, look: &Look) -> Result<(), String> {
     let Look { queue, state: name, tag, worker, limit } = *look;
-    let filter = Filter { queue, state: name, tag, worker };
+    let filter = Filter { queue, state: name, tag, worker, run: None };
     let (mut listed, mut before) = (Vec::new(), None);
     loop {
         let page = state.list(&filter, before, limit);

@@ -214,6 +214,7 @@ impl Story {
             state: state.transpose()?,
             tag: tag.as_deref().map(pair).transpose()?,
             worker: worker.as_deref(),
+            run: None,
         };
         let before = words.named("before").map(|text| task_id(&text)).transpose()?;
         let limit = words.number("limit")?.unwrap_or(100) as usize;

@@ -1,20 +1,25 @@
 //! Live updates over gRPC, from any record that is still in the log.
 
 use tenure_core::event::Record;
-use tenure_core::transition::Transition;
+use tenure_core::transition::{RunTransition, Told, Transition};
 use tenure_proto::v1;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-use super::{Door, Outcome, show};
+use super::{Door, Outcome, show, show_run};
 use crate::follow::{End, Shown, Wanted, parse_after, subscribe};
 use crate::problem::Problem;
 
 type Sent = Result<v1::Event, Status>;
 
 impl Shown for Sent {
-    fn event(record: &Record<'_>, step: &Transition<'_>) -> Self {
-        Ok(event(record, step))
+    fn event(record: &Record<'_>, told: &Told<'_>) -> Self {
+        let event = match told {
+            Told::Task(step) => task_event(step),
+            Told::Run(step) => run_event(step),
+        };
+        let id = format!("{}.{}", record.lsn, told.index());
+        Ok(v1::Event { id, lsn: record.lsn.0, at: record.at.0, ..event })
     }
 
     fn end(why: End) -> Option<Self> {
@@ -27,19 +32,16 @@ impl v1::events_server::Events for Door {
     type WatchStream = ReceiverStream<Sent>;
 
     async fn watch(&self, request: Request<v1::WatchRequest>) -> Outcome<Self::WatchStream> {
-        let v1::WatchRequest { after, task_id, queue } = request.into_inner();
+        let v1::WatchRequest { after, task_id, queue, run_id } = request.into_inner();
         let after = parse_after(&self.app, after.as_deref())?;
-        let wanted = Wanted { task: task_id, queue };
+        let wanted = Wanted { task: task_id, queue, run: run_id };
         Ok(Response::new(subscribe(&self.app, after, wanted).await?))
     }
 }
 
-fn event(record: &Record<'_>, step: &Transition<'_>) -> v1::Event {
+fn task_event(step: &Transition<'_>) -> v1::Event {
     let text = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
     v1::Event {
-        id: format!("{}.{}", record.lsn, step.index),
-        lsn: record.lsn.0,
-        at: record.at.0,
         event: step.event.to_owned(),
         task_id: step.task_id.0,
         queue: step.queue.to_owned(),
@@ -51,5 +53,21 @@ fn event(record: &Record<'_>, step: &Transition<'_>) -> v1::Event {
         priority: step.priority.get().into(),
         code: text(step.code),
         reason: text(step.reason),
+        run_id: step.run_id.map(|run| run.0),
+        ..v1::Event::default()
+    }
+}
+
+fn run_event(step: &RunTransition<'_>) -> v1::Event {
+    let state = step.to.map_or(v1::RunState::Unspecified, |state| show_run::state(state.as_str()));
+    v1::Event {
+        event: step.event.to_owned(),
+        run_id: Some(step.run_id.0),
+        run_state: state.into(),
+        workflow: step.workflow.map(str::to_owned),
+        parent_run_id: step.parent.map(|run| run.0),
+        signal: step.signal.map(str::to_owned),
+        code: step.code.map(str::to_owned),
+        ..v1::Event::default()
     }
 }

@@ -2,8 +2,11 @@
 
 mod events;
 pub(crate) mod parse;
+pub(crate) mod parse_run;
 mod queues;
+mod runs;
 mod show;
+mod show_run;
 mod status;
 mod stops;
 mod streams;
@@ -11,6 +14,7 @@ mod submit;
 mod tasks;
 mod work;
 mod workers;
+mod workflows;
 
 use std::sync::Arc;
 
@@ -53,9 +57,11 @@ fn unexpected<T>() -> Result<T, tonic::Status> {
 pub(crate) async fn routes(app: &Arc<App>) -> (Router, Health) {
     use v1::events_server::EventsServer;
     use v1::queues_server::QueuesServer;
+    use v1::runs_server::RunsServer;
     use v1::status_server::StatusServer;
     use v1::tasks_server::TasksServer;
     use v1::workers_server::WorkersServer;
+    use v1::workflows_server::WorkflowsServer;
 
     let door = Door { app: Arc::clone(app) };
     let (health, health_server) = tonic_health::server::health_reporter();
@@ -64,11 +70,16 @@ pub(crate) async fn routes(app: &Arc<App>) -> (Router, Health) {
     let tasks = TasksServer::new(door.clone()).max_decoding_message_size(GRPC_MESSAGE_BYTES_MAX);
     let workers =
         WorkersServer::new(door.clone()).max_decoding_message_size(GRPC_MESSAGE_BYTES_MAX);
+    let workflows =
+        WorkflowsServer::new(door.clone()).max_decoding_message_size(GRPC_MESSAGE_BYTES_MAX);
+    let runs = RunsServer::new(door.clone()).max_decoding_message_size(GRPC_MESSAGE_BYTES_MAX);
     // Without a fallback of its own: whoever finds nothing is answered by the one for HTTP.
     let routes = Routes::from(Router::new())
         .add_service(tasks)
         .add_service(workers)
         .add_service(QueuesServer::new(door.clone()))
+        .add_service(workflows)
+        .add_service(runs)
         .add_service(EventsServer::new(door.clone()))
         .add_service(StatusServer::new(door))
         .add_service(health_server);
@@ -96,7 +107,7 @@ impl Health {
 
     async fn set(&self, status: ServingStatus) {
         // The empty name is the server as a whole.
-        let names = ["", "Tasks", "Workers", "Queues", "Events", "Status"];
+        let names = ["", "Tasks", "Workers", "Queues", "Workflows", "Runs", "Events", "Status"];
         for name in names {
             let name = match name {
                 "" => String::new(),

@@ -5,19 +5,17 @@ use tenure_core::command::{
     CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
     ReportTasks, Setting, SubmitTasks,
 };
-use tenure_core::id::{LeaseId, TaskId};
-use tenure_core::limits::{
-    LEASE_QUEUES_MAX, LIST_ITEMS_MAX, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT,
-};
+use tenure_core::id::{LeaseId, RunId, TaskId};
+use tenure_core::limits::{LEASE_QUEUES_MAX, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT};
 use tenure_core::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
 use tenure_core::state::StateName;
 use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Priority, SpanMs};
 use tenure_core::time::Timestamp;
 use tenure_proto::v1;
 
-use crate::limits::{DISCONNECT_GRACE_MS_DEFAULT, DISCONNECT_GRACE_MS_MAX, LIST_LIMIT_DEFAULT};
+use crate::limits::{DISCONNECT_GRACE_MS_DEFAULT, DISCONNECT_GRACE_MS_MAX};
 use crate::problem::Problem;
-use crate::wire::terms;
+use crate::wire::{list as lists, terms};
 
 type Parsed<T> = Result<T, Problem>;
 
@@ -66,7 +64,7 @@ fn backoff(backoff: v1::Backoff) -> Parsed<Backoff> {
     terms::backoff(kind, backoff.initial_ms, backoff.max_ms, backoff.jitter)
 }
 
-fn unknown(field: &str, number: i32) -> Problem {
+pub(super) fn unknown(field: &str, number: i32) -> Problem {
     Problem::invalid(format!("{field} is {number}, which this server does not know"))
 }
 
@@ -85,29 +83,20 @@ fn lease_ms(ms: Option<u32>) -> Parsed<Option<LeaseMs>> {
 
 /// Which tasks to list.
 pub(crate) fn filter(list: &v1::ListTasksRequest) -> Parsed<TaskFilter> {
-    let tag = |tag: &str| match tag.split_once(':') {
-        Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
-        None => Err(Problem::invalid(format!("tag is {tag:?}; it must be like key:value"))),
-    };
-    let limit = list.limit.map_or(LIST_LIMIT_DEFAULT, |limit| limit as usize);
-    if !(1..=LIST_ITEMS_MAX).contains(&limit) {
-        let detail = format!("limit is {limit}; it must be from 1 to {LIST_ITEMS_MAX}");
-        return Err(Problem::invalid(detail));
-    }
-    let before = match list.cursor.as_str() {
-        "" => None,
-        cursor => Some(cursor.parse().map(TaskId).map_err(|_| {
-            Problem::invalid(format!("cursor is {cursor:?}; use the next_cursor of a page"))
-        })?),
-    };
     Ok(TaskFilter {
         queue: list.queue.as_deref().map(QueueName::parse).transpose()?,
         state: state(list.state)?,
-        tag: list.tag.as_deref().map(tag).transpose()?,
+        tag: lists::tag(list.tag.as_deref())?,
         worker: list.worker.as_deref().map(WorkerName::parse).transpose()?,
-        before,
-        limit,
+        run: list.run_id.map(RunId),
+        before: lists::cursor(given(&list.cursor))?.map(TaskId),
+        limit: lists::limit(list.limit.map(|limit| limit as usize))?,
     })
+}
+
+/// A text that is empty was not given.
+pub(super) fn given(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
 }
 
 fn state(number: i32) -> Parsed<Option<StateName>> {

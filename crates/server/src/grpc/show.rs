@@ -32,7 +32,7 @@ fn bytes(shared: SharedBytes) -> Bytes {
     }
 }
 
-fn tags(tags: &[(Arc<str>, Arc<str>)]) -> BTreeMap<String, String> {
+pub(super) fn tags(tags: &[(Arc<str>, Arc<str>)]) -> BTreeMap<String, String> {
     tags.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
 }
 
@@ -53,7 +53,7 @@ pub(super) fn maybe_state(from: Option<StateName>) -> i32 {
     from.map_or(v1::TaskState::Unspecified, state).into()
 }
 
-fn moment(at: Option<Timestamp>) -> Option<u64> {
+pub(super) fn moment(at: Option<Timestamp>) -> Option<u64> {
     at.map(|at| at.0)
 }
 
@@ -92,6 +92,11 @@ pub(super) fn task(task: TaskInfo) -> v1::Task {
         finished_at: moment(task.finished_at),
         key: task.key.map(|key| key.to_string()),
         tags: tags(&task.tags),
+        run: task.run.map(|run| v1::TaskOfRun {
+            run_id: run.run_id.0,
+            node: run.node.to_string(),
+            token: run.token.0,
+        }),
     }
 }
 

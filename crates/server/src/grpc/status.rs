@@ -2,19 +2,24 @@
 
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use tenure_coordinator::{Answer, Ask, Query};
+use prost::Message;
+use tenure_coordinator::{Answer, Ask, Query, RUN_STATES};
 use tenure_core::state::StateName;
+use tenure_flow::Fault;
 use tenure_proto::v1;
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Request, Status};
 
-use super::{Door, Outcome, unexpected};
+use super::{Door, Outcome, show_run, unexpected};
+use crate::limits::FAULTS_BYTES_MAX;
 use crate::problem::{Problem, RETRY_AFTER_MS};
 
 /// The metadata that has our code.
 const CODE: &str = "tenure-code";
 /// The metadata that says when to come back.
 const RETRY_AFTER: &str = "tenure-retry-after-ms";
+/// The metadata that has the faults of a definition.
+const FAULTS: &str = "tenure-faults-bin";
 
 /// The gRPC code that fits the HTTP status of ours.
 fn code_of(code: &str) -> Code {
@@ -29,7 +34,9 @@ fn code_of(code: &str) -> Code {
         "request_timeout" => Code::DeadlineExceeded,
         "conflict" | "lease_lost" | "task_terminal" => Code::FailedPrecondition,
         "log_trimmed" => Code::OutOfRange,
-        "overloaded" | "too_many_queues" | "disk_full" => Code::ResourceExhausted,
+        "overloaded" | "too_many_queues" | "too_many_workflows" | "disk_full" => {
+            Code::ResourceExhausted
+        }
         "unavailable" => Code::Unavailable,
         _ => Code::Internal,
     }
@@ -42,8 +49,22 @@ impl From<Problem> for Status {
         if problem.is_for_now() {
             metadata.insert(RETRY_AFTER, MetadataValue::from(RETRY_AFTER_MS));
         }
+        if !problem.faults.is_empty() {
+            let faults = some_faults(&problem.faults).encode_to_vec();
+            metadata.insert_bin(FAULTS, MetadataValue::from_bytes(&faults));
+        }
         Status::with_metadata(code_of(problem.code), problem.detail, metadata)
     }
+}
+
+/// As many faults of a definition as fit into metadata.
+fn some_faults(faults: &[Fault]) -> v1::Faults {
+    let mut bytes = 0;
+    let fits = faults.iter().map(show_run::fault).take_while(|fault| {
+        bytes += fault.encoded_len();
+        bytes <= FAULTS_BYTES_MAX
+    });
+    v1::Faults { faults: fits.collect(), total: faults.len() as u32 }
 }
 
 /// A refusal inside of a stream.
@@ -99,6 +120,8 @@ impl v1::status_server::Status for Door {
             snapshot_lsn: status.kept.newest.map(|newest| newest.lsn.0),
             log_oldest_lsn: status.kept.extent.oldest.0,
             log_bytes: status.kept.extent.bytes,
+            runs: RUN_STATES.into_iter().map(str::to_owned).zip(status.runs).collect(),
+            workflows: status.workflows as u64,
         }))
     }
 

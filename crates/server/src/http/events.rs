@@ -10,7 +10,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tenure_core::event::Record;
-use tenure_core::transition::Transition;
+use tenure_core::transition::{RunTransition, Told, Transition};
 
 use crate::app::App;
 use crate::follow::{End, Shown, Wanted, parse_after, subscribe};
@@ -48,21 +48,37 @@ struct ShownEvent<'a> {
     code: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<u64>,
 }
 
-#[utoipa::path(get, path = "/v1/events", tag = "events", summary = "Live updates: server-sent events from any record", params(EventsQuery, ("last-event-id" = Option<String>, Header)), responses((status = 200, description = "One event per transition; its id is LSN.index", body = String, content_type = "text/event-stream"), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+#[derive(Serialize, utoipa::ToSchema)]
+struct ShownRunEvent<'a> {
+    lsn: u64,
+    at: String,
+    event: &'a str,
+    run_id: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workflow: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_run_id: Option<u64>,
+    to: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
+}
+
+#[utoipa::path(get, path = "/v1/events", tag = "events", summary = "Live updates: server-sent events from any record", params(EventsQuery, ("last-event-id" = Option<String>, Header)), responses((status = 200, description = "One event per transition of a task or a run; its id is LSN.index", body = String, content_type = "text/event-stream"), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn events(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let query: EventsQuery = parse::query(query.as_deref())?;
-    if query.run.is_some() {
-        return Err(Problem::invalid("run is given, but there are no workflows yet; leave it out"));
-    }
     let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let after = parse_after(&app, query.after.as_deref().or(resumed))?;
-    let wanted = Wanted { task: query.task, queue: query.queue };
+    let wanted = Wanted { task: query.task, queue: query.queue, run: query.run };
     let stream = subscribe::<Sent>(&app, after, wanted).await?;
     Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
@@ -70,8 +86,12 @@ pub(super) async fn events(
 type Sent = Result<Event, Infallible>;
 
 impl Shown for Sent {
-    fn event(record: &Record<'_>, step: &Transition<'_>) -> Self {
-        Ok(show(record, step))
+    fn event(record: &Record<'_>, told: &Told<'_>) -> Self {
+        let text = match told {
+            Told::Task(step) => show(record, step),
+            Told::Run(step) => show_run(record, step),
+        };
+        Ok(Event::default().id(format!("{}.{}", record.lsn, told.index())).data(text))
     }
 
     /// A stream that just ends is taken up again by its reader; one that was trimmed cannot be.
@@ -85,7 +105,7 @@ impl Shown for Sent {
     }
 }
 
-fn show(record: &Record<'_>, step: &Transition<'_>) -> Event {
+fn show(record: &Record<'_>, step: &Transition<'_>) -> String {
     let shown = ShownEvent {
         lsn: record.lsn.0,
         at: moment(record.at),
@@ -100,7 +120,22 @@ fn show(record: &Record<'_>, step: &Transition<'_>) -> Event {
         priority: step.priority.get(),
         code: step.code.filter(|code| !code.is_empty()),
         reason: step.reason.filter(|reason| !reason.is_empty()),
+        run_id: step.run_id.map(|run| run.0),
     };
-    let text = serde_json::to_string(&shown).unwrap_or_default();
-    Event::default().id(format!("{}.{}", record.lsn, step.index)).data(text)
+    serde_json::to_string(&shown).unwrap_or_default()
+}
+
+fn show_run(record: &Record<'_>, step: &RunTransition<'_>) -> String {
+    let shown = ShownRunEvent {
+        lsn: record.lsn.0,
+        at: moment(record.at),
+        event: step.event,
+        run_id: step.run_id.0,
+        workflow: step.workflow,
+        parent_run_id: step.parent.map(|run| run.0),
+        to: step.to.map(|state| state.as_str()),
+        signal: step.signal,
+        code: step.code,
+    };
+    serde_json::to_string(&shown).unwrap_or_default()
 }

@@ -6,9 +6,11 @@ mod operate;
 mod page;
 mod queues;
 mod redecide;
+mod runs;
 mod snapshots;
 mod tasks;
 mod workers;
+mod workflows;
 
 use std::sync::Arc;
 
@@ -18,7 +20,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tenure_coordinator::{Answer, Ask};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -56,6 +58,15 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))
         .routes(routes!(redecide::show))
+        .routes(routes!(workflows::list))
+        .routes(routes!(workflows::get, workflows::put))
+        .routes(routes!(workflows::start))
+        .routes(routes!(runs::list))
+        .routes(routes!(runs::get))
+        .routes(routes!(runs::tokens))
+        .routes(routes!(runs::history))
+        .routes(routes!(runs::cancel))
+        .routes(routes!(runs::signal))
         .routes(routes!(events::events))
         .split_for_parts();
     let openapi: Arc<str> = openapi.to_json().unwrap_or_default().into();
@@ -71,7 +82,7 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
 #[derive(OpenApi)]
 #[openapi(info(
     title = "Tenure",
-    description = "A durable task scheduler: tasks are held by lease, and nothing is true until it is written.",
+    description = "A durable task scheduler and workflow engine: tasks are held by lease, and nothing is true until it is written.",
     license(name = "Apache-2.0", identifier = "Apache-2.0")
 ))]
 struct Document;
@@ -126,6 +137,20 @@ fn unexpected<T>() -> Result<T, Problem> {
 fn number(text: &str) -> Result<u64, Problem> {
     text.parse()
         .map_err(|_| Problem::new("not_found", format!("{text:?} is no id; ids are numbers")))
+}
+
+/// A body with nothing in it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct WaitQuery {
+    /// How long to wait for its end.
+    #[param(minimum = 0, maximum = 60_000)]
+    wait_ms: Option<i64>,
 }
 
 /// Shows something as JSON.

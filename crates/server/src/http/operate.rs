@@ -7,7 +7,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use tenure_coordinator::{Answer, Ask, Query, Status};
+use tenure_coordinator::{Answer, Ask, Query, RUN_STATES, Status};
 use tenure_core::state::StateName;
 
 use super::{ask, json, unexpected};
@@ -60,6 +60,8 @@ struct ShownStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     state_hash: Option<String>,
     tasks: BTreeMap<&'static str, u64>,
+    runs: BTreeMap<&'static str, u64>,
+    workflows: usize,
     parked_leases: usize,
     parked_readers: usize,
     snapshot_lsn: Option<u64>,
@@ -85,6 +87,8 @@ pub(super) async fn status(State(app): State<Arc<App>>, RawQuery(query): RawQuer
         epoch: status.epoch,
         state_hash,
         tasks: tasks.collect(),
+        runs: RUN_STATES.into_iter().zip(status.runs).collect(),
+        workflows: status.workflows,
         parked_leases: status.parked_leases,
         parked_readers: status.parked_readers,
         snapshot_lsn: status.kept.newest.map(|newest| newest.lsn.0),

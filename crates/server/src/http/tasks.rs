@@ -8,21 +8,19 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tenure_coordinator::{Answer, Ask, Query, TaskFilter};
 use tenure_core::command::{Command, SubmitOutcome, SubmitTasks};
-use tenure_core::id::TaskId;
-use tenure_core::limits::LIST_ITEMS_MAX;
+use tenure_core::id::{RunId, TaskId};
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::state::StateName;
 
-use super::{List, Whole, WholeBatch, ask, json, number, unexpected};
+use super::{List, Nothing, WaitQuery, Whole, WholeBatch, ask, json, number, unexpected};
 use crate::app::App;
 use crate::explain::Explanation;
 use crate::json as parse;
-use crate::limits::LIST_LIMIT_DEFAULT;
 use crate::problem::Problem;
 use crate::wire::page::cut;
 use crate::wire::request::{BatchBody, CancelBody, NewTaskBody};
 use crate::wire::shown::{ShownExplanation, ShownStep, ShownTask};
-use crate::wire::terms;
+use crate::wire::{list, terms};
 
 type Outcome = Result<Response, Problem>;
 
@@ -67,15 +65,6 @@ fn parse_batch(WholeBatch(body): &WholeBatch) -> Result<Command, Problem> {
     Ok(Command::SubmitTasks(SubmitTasks { tasks }))
 }
 
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct WaitQuery {
-    /// How long to wait for its end.
-    #[param(minimum = 0, maximum = 60_000)]
-    wait_ms: Option<i64>,
-}
-
 #[utoipa::path(get, path = "/v1/tasks/{id}", tag = "tasks", summary = "A task, at once or when it has ended", params(("id" = u64, Path), WaitQuery), responses((status = 200, description = "The task as it is", body = ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn get(
     State(app): State<Arc<App>>,
@@ -101,6 +90,8 @@ struct ListQuery {
     state: Option<String>,
     tag: Option<String>,
     worker: Option<String>,
+    /// Of this run.
+    run: Option<u64>,
     #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     cursor: Option<String>,
@@ -117,28 +108,14 @@ impl ListQuery {
                 ))
             })
         };
-        let tag = |tag: String| match tag.split_once(':') {
-            Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
-            None => Err(Problem::invalid(format!("tag is {tag:?}; it must be like key:value"))),
-        };
-        let limit = self.limit.unwrap_or(LIST_LIMIT_DEFAULT);
-        if !(1..=LIST_ITEMS_MAX).contains(&limit) {
-            return Err(Problem::invalid(format!(
-                "limit is {limit}; it must be from 1 to {LIST_ITEMS_MAX}"
-            )));
-        }
-        let cursor = |cursor: String| {
-            cursor.parse().map(TaskId).map_err(|_| {
-                Problem::invalid(format!("cursor is {cursor:?}; use the next_cursor of a page"))
-            })
-        };
         Ok(TaskFilter {
             queue: self.queue.as_deref().map(QueueName::parse).transpose()?,
             state: self.state.map(state).transpose()?,
-            tag: self.tag.map(tag).transpose()?,
+            tag: list::tag(self.tag.as_deref())?,
             worker: self.worker.as_deref().map(WorkerName::parse).transpose()?,
-            before: self.cursor.map(cursor).transpose()?,
-            limit,
+            run: self.run.map(RunId),
+            before: list::cursor(self.cursor.as_deref())?.map(TaskId),
+            limit: list::limit(self.limit)?,
         })
     }
 }
@@ -164,10 +141,6 @@ pub(super) async fn cancel(
     let command = parse::parse::<CancelBody>(&body)?.parse(id)?;
     show(ask(&app, Ask::Change { command, task_id: TaskId(id) }).await?)
 }
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 #[utoipa::path(post, path = "/v1/tasks/{id}/retry", tag = "tasks", summary = "Give an ended task another round", params(("id" = u64, Path)), responses((status = 200, description = "The task", body = ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn retry(

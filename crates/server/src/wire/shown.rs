@@ -49,8 +49,15 @@ pub(crate) struct ShownTask<'a> {
     finished_at: Option<String>,
     key: Option<&'a str>,
     tags: BTreeMap<&'a str, &'a str>,
-    #[schema(value_type = Option<Object>)]
-    run: Option<()>,
+    run: Option<ShownTaskOfRun<'a>>,
+}
+
+/// What a task of a run is for.
+#[derive(Debug, Serialize, ToSchema)]
+struct ShownTaskOfRun<'a> {
+    run_id: u64,
+    node: &'a str,
+    token: u32,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -66,7 +73,7 @@ struct ShownLease<'a> {
     expires_at: String,
 }
 
-fn tags_of(tags: &[(std::sync::Arc<str>, std::sync::Arc<str>)]) -> BTreeMap<&str, &str> {
+pub(crate) fn tags_of(tags: &[(std::sync::Arc<str>, std::sync::Arc<str>)]) -> BTreeMap<&str, &str> {
     tags.iter().map(|(key, value)| (&**key, &**value)).collect()
 }
 
@@ -107,7 +114,11 @@ impl<'a> ShownTask<'a> {
             finished_at: task.finished_at.map(moment),
             key: task.key.as_deref(),
             tags: tags_of(&task.tags),
-            run: None,
+            run: task.run.as_ref().map(|run| ShownTaskOfRun {
+                run_id: run.run_id.0,
+                node: &run.node,
+                token: run.token.0,
+            }),
         }
     }
 }

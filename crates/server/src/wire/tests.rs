@@ -10,8 +10,10 @@ use serde_json::{Map, Value, json};
 use tenure_core::command::Command;
 use tenure_proto::v1;
 
+use super::flow::{self, SaidRuns};
 use super::request::{CancelBody, FailBody, LeaseBody, NewTaskBody, ReportsBody, WorkerBody};
-use crate::grpc::parse;
+use super::run_request::{SignalBody, StartBody};
+use crate::grpc::{parse, parse_run};
 use crate::json::parse as parse_json;
 use crate::problem::Problem;
 
@@ -206,4 +208,105 @@ proptest! {
             v1::RegisterRequest { worker, queues, slots, labels, draining: false, display_name };
         same(http, parse::registration(sent(&register)));
     }
+
+    #[test]
+    fn a_run_begins_the_same_through_both_doors(
+        workflow in name(),
+        version in of(0_u32..20_000),
+        input in of(json_text()),
+        key in of(name()),
+        tags in btree_map(name(), name(), 0..4),
+    ) {
+        let fields = given(json!({"version": version, "key": key, "tags": tags}));
+        let body = with_text(&fields, "input", input.as_deref());
+        let http = parse_json::<StartBody<'_>>(&body).unwrap().parse(workflow.clone());
+        let input = input.unwrap_or_default().into_bytes();
+        let request = v1::StartRunRequest { workflow, version, input, key, tags };
+        same(http, parse_run::start(sent(&request)));
+    }
+
+    #[test]
+    fn a_signal_is_the_same_through_both_doors(
+        signal in name(),
+        payload in of(json_text()),
+        correlation in of(prop_oneof![name(), Just(String::new())]),
+        signal_id in of(prop_oneof![name(), Just(String::new())]),
+    ) {
+        let fields = given(json!({"correlation": correlation, "signal_id": signal_id}));
+        let body = with_text(&fields, "payload", payload.as_deref());
+        let http = parse_json::<SignalBody<'_>>(&body).unwrap().parse(3, signal.clone());
+        let payload = payload.unwrap_or_default().into_bytes();
+        let request =
+            v1::SignalRequest { run_id: 3, name: signal, payload, correlation, signal_id };
+        same(http, parse_run::signal(sent(&request)));
+    }
+
+    #[test]
+    fn runs_are_listed_the_same_through_both_doors(
+        workflow in of(name()),
+        state in of(1_i32..=6),
+        tag in of(prop_oneof!["[a-z]{1,3}:[a-z]{0,3}", "[a-z]{1,3}"]),
+        limit in of(0_u32..2_000),
+        cursor in of(prop_oneof!["[0-9]{1,4}", Just("x".to_owned())]),
+    ) {
+        let names = [
+            "", "RUNNING", "WAITING", "COMPLETED", "FAILED", "CANCELED", "TIMED_OUT",
+        ];
+        let http = SaidRuns {
+            workflow: workflow.as_deref(),
+            state: state.map(|state| names[state as usize]),
+            tag: tag.as_deref(),
+            limit: limit.map(|limit| limit as usize),
+            cursor: cursor.as_deref(),
+        };
+        let (http, cursor) = (http.parse(), cursor.unwrap_or_default());
+        let state = state.unwrap_or_default();
+        let request = v1::ListRunsRequest { workflow, state, tag, limit, cursor };
+        let shown = |filter| format!("{filter:?}");
+        same(http.map(shown), parse_run::runs(&sent(&request)).map(shown));
+    }
+
+    #[test]
+    fn a_definition_is_the_same_through_both_doors_and_in_both_ways_of_writing(
+        said in prop_oneof![Just("a".to_owned()), name()],
+        kind in prop_oneof![Just("pass"), Just("task"), Just("dance")],
+        initial in prop_oneof![Just("one"), Just("two")],
+    ) {
+        let source = json!({
+            "workflow": said, "initial_node": initial, "nodes": [{"ref": "one", "kind": kind}],
+        });
+        let text = source.to_string();
+        let http = flow::definition(Some("a"), flow::Text::Json(text.as_bytes()));
+        for format in [v1::DefinitionFormat::Json, v1::DefinitionFormat::Yaml] {
+            // JSON is YAML too.
+            let definition = text.clone().into_bytes();
+            let put =
+                v1::PutWorkflowRequest { name: "a".to_owned(), definition, format: format.into() };
+            let grpc = parse_run::definition(&sent(&put));
+            let faults = |outcome: &Result<_, Problem>| {
+                let faults = outcome.as_ref().err().map(|problem| problem.faults.clone());
+                faults.unwrap_or_default().into_iter().map(|it| (it.pointer, it.message)).collect()
+            };
+            let (one, other): (Vec<_>, Vec<_>) = (faults(&http), faults(&grpc));
+            assert_eq!(one, other);
+            assert_eq!(http.as_ref().ok(), grpc.as_ref().ok());
+        }
+    }
+}
+
+/// JSON, good and bad only by its size.
+fn json_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        8 => "[a-z]{0,6}".prop_map(|text| json!({"text": text, "n": [1, 2.5, null]}).to_string()),
+        1 => Just("\"x\"".to_owned()),
+        1 => Just(format!("{:?}", "x".repeat(2 << 20))),
+    ]
+}
+
+/// Adds a field as it is written.
+fn with_text(fields: &Bytes, name: &str, text: Option<&str>) -> Bytes {
+    let Some(text) = text else { return fields.clone() };
+    let fields = std::str::from_utf8(fields).unwrap();
+    let comma = if fields.len() > 2 { "," } else { "" };
+    format!("{{{name:?}:{text}{comma}{}", &fields[1..]).into()
 }

@@ -37,6 +37,8 @@ pub(crate) struct RunIndexes {
     pub finished: BTreeSet<(Timestamp, RunId)>,
     /// How many runs there are in each state.
     pub counts: [u64; RunState::ALL.len()],
+    /// How many of those that are live only wait for something outside.
+    pub waiting: u64,
 }
 
 /// What an index needs of a head, to see whether it changed.
@@ -45,12 +47,13 @@ pub(crate) struct HeadPlace {
     state: RunState,
     deadline_at: Timestamp,
     finished_at: Timestamp,
+    is_waiting: bool,
 }
 
 impl HeadPlace {
     pub(crate) fn of(run: &Run) -> Self {
         let Run { state, deadline_at, finished_at, .. } = *run;
-        Self { state, deadline_at, finished_at }
+        Self { state, deadline_at, finished_at, is_waiting: run.is_waiting() }
     }
 }
 
@@ -140,6 +143,7 @@ impl RunIndexes {
 
     fn enter(&mut self, id: RunId, place: HeadPlace) {
         self.counts[place.state as usize] += 1;
+        self.waiting += u64::from(place.is_waiting);
         if place.state.is_terminal() {
             self.finished.insert((place.finished_at, id));
         } else if place.deadline_at > Timestamp::ZERO {
@@ -149,6 +153,7 @@ impl RunIndexes {
 
     fn leave(&mut self, id: RunId, place: HeadPlace) {
         self.counts[place.state as usize] -= 1;
+        self.waiting -= u64::from(place.is_waiting);
         if place.state.is_terminal() {
             self.finished.remove(&(place.finished_at, id));
         } else if place.deadline_at > Timestamp::ZERO {

@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 
 pub(crate) use self::chunks::Chunks;
 pub(crate) use self::store::{KeptKey, StoredGroup, StoredRun};
-pub use self::view::{GroupView, RunPage, RunView, TokenView, WorkflowView};
+pub use self::view::{GroupView, RunFilter, RunPage, RunView, TokenView, WorkflowView};
 
 /// A version of a workflow.
 #[derive(Clone, Debug)]
@@ -72,6 +72,13 @@ pub(crate) struct Run {
     pub rare: Option<Arc<RareRun>>,
     /// The last record of its history.
     pub last_lsn: Lsn,
+}
+
+impl Run {
+    /// Whether all that is live in it waits for a signal, a timer or a child.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.state == RunState::Running && self.busy == 0 && self.unstarted == 0
+    }
 }
 
 /// What few runs have.

@@ -1,5 +1,6 @@
 //! Reading: runs, tokens, groups and workflows as people and programs want to see them.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use tenure_flow::{Definition, Value};
@@ -43,6 +44,27 @@ pub struct GroupView<'a> {
     pub id: GroupId,
 }
 
+/// Which runs to list. What is not given does not matter.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunFilter<'a> {
+    /// Of this workflow.
+    pub workflow: Option<&'a str>,
+    /// In this state, as it is written outside.
+    pub state: Option<&'a str>,
+    /// With this tag.
+    pub tag: Option<(&'a str, &'a str)>,
+}
+
+impl RunFilter<'_> {
+    /// The workflow was chosen by the list already.
+    fn takes(&self, run: &RunView<'_>) -> bool {
+        let tag = self.tag.is_none_or(|(key, value)| {
+            run.tags().iter().any(|(k, v)| &**k == key && &**v == value)
+        });
+        tag && self.state.is_none_or(|state| run.state() == state)
+    }
+}
+
 /// A page of a list of runs.
 #[derive(Clone, Debug)]
 pub struct RunPage<'a> {
@@ -71,20 +93,24 @@ impl State {
         RunState::ALL.iter().copied().zip(self.live().runs.counts).collect()
     }
 
-    /// The runs older than `before`, newest first: of that workflow, and in that state as it is
-    /// written outside, if these are given.
+    /// How many of those that are live only wait for something outside.
+    #[must_use]
+    pub fn waiting_runs(&self) -> u64 {
+        self.live().runs.waiting
+    }
+
+    /// The runs that pass the filter and are older than `before`, newest first.
     #[must_use]
     pub fn list_runs(
         &self,
-        workflow: Option<&str>,
-        state: Option<&str>,
+        filter: &RunFilter<'_>,
         before: Option<RunId>,
         limit: usize,
     ) -> RunPage<'_> {
         let limit = limit.clamp(1, LIST_ITEMS_MAX);
         let newest = before.map_or(u64::MAX, |id| id.0.saturating_sub(1));
         let facts = self.facts();
-        let ids: Box<dyn Iterator<Item = RunId> + '_> = match workflow {
+        let ids: Box<dyn Iterator<Item = RunId> + '_> = match filter.workflow {
             Some(name) => {
                 let name: Arc<str> = Arc::from(name);
                 let range = (Arc::clone(&name), RunId(0))..=(name, RunId(newest));
@@ -99,7 +125,7 @@ impl State {
                 break;
             }
             let run = facts.run(id).expect("a run that is listed exists");
-            if state.is_none_or(|state| run.state() == state) {
+            if filter.takes(&run) {
                 page.runs.push(run);
             }
         }
@@ -110,6 +136,13 @@ impl State {
     pub fn workflows(&self) -> impl Iterator<Item = WorkflowView<'_>> {
         let workflows = self.facts().workflows.values();
         workflows.filter_map(|versions| versions.last().map(WorkflowView))
+    }
+
+    /// The same, but only those whose names come after this one.
+    pub fn workflows_after(&self, name: Option<&str>) -> impl Iterator<Item = WorkflowView<'_>> {
+        let from = name.map_or(Bound::Unbounded, Bound::Excluded);
+        let workflows = self.facts().workflows.range::<str, _>((from, Bound::Unbounded));
+        workflows.filter_map(|(_, versions)| versions.last().map(WorkflowView))
     }
 
     /// A version of a workflow; the newest if none is given.
@@ -191,7 +224,7 @@ impl<'a> RunView<'a> {
     #[must_use]
     pub fn state(&self) -> &'static str {
         let head = self.head();
-        match head.state == RunState::Running && head.busy == 0 && head.unstarted == 0 {
+        match head.is_waiting() {
             true => "WAITING",
             false => head.state.as_str(),
         }
@@ -261,6 +294,12 @@ impl<'a> RunView<'a> {
     #[must_use]
     pub fn tags(&self) -> &'a [(Arc<str>, Arc<str>)] {
         self.head().rare.as_ref().map(|rare| rare.tags.as_slice()).unwrap_or_default()
+    }
+
+    /// How many tokens it has had.
+    #[must_use]
+    pub fn token_count(&self) -> usize {
+        self.stored.tokens.len()
     }
 
     /// How many tokens are live.

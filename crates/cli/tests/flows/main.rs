@@ -1,0 +1,13 @@
+//! Workflows and runs as a user has them: the real binary, real sockets, every endpoint, and the
+//! refusals.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "../server/mod.rs"]
+mod server;
+
+mod definitions;
+mod events;
+mod reads;
+mod refusals;
+mod signals;
+mod story;

@@ -1,0 +1,75 @@
+//! Workflows and runs for a program that has Tenure inside.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::command::{Command, RegisterWorkflow, Registered, SignalRun, Signaled, StartRun};
+use tenure_core::id::RunId;
+use tenure_flow::Definition;
+
+use crate::ask::{Answer, Ask, Query, RunFilter};
+use crate::embedded::{Error, Tenure, unexpected};
+use crate::run_history::{RunHistory, run_history};
+use crate::run_info::{RunInfo, RunPage};
+
+impl Tenure {
+    /// Takes a definition of a workflow: a new version, unless the newest says the same.
+    pub fn register_workflow(&self, definition: Definition) -> Result<Registered, Error> {
+        let register = RegisterWorkflow { definition: Arc::new(definition) };
+        let ask = Ask::Command(Command::RegisterWorkflow(register));
+        let Answer::WorkflowVersion(registered) = self.ask(ask).wait()? else {
+            return unexpected();
+        };
+        Ok(registered)
+    }
+
+    /// Begins a run, or gives the one that holds the key.
+    pub fn start_run(&self, start: StartRun) -> Result<RunInfo, Error> {
+        let Answer::Began(_, run) = self.ask(Ask::StartRun(start)).wait()? else {
+            return unexpected();
+        };
+        Ok(*run)
+    }
+
+    /// Ends a run and all that is live in it.
+    pub fn cancel_run(&self, run_id: RunId) -> Result<RunInfo, Error> {
+        self.one_run(Ask::ChangeRun { command: Command::CancelRun(run_id), run_id })
+    }
+
+    /// Brings a run news from outside.
+    pub fn signal_run(&self, signal: SignalRun) -> Result<Signaled, Error> {
+        let ask = Ask::Command(Command::SignalRun(signal));
+        let Answer::Signaled(signaled) = self.ask(ask).wait()? else { return unexpected() };
+        Ok(signaled)
+    }
+
+    /// A run.
+    pub fn run(&self, run_id: RunId) -> Result<RunInfo, Error> {
+        self.one_run(Ask::Query(Query::Run(run_id)))
+    }
+
+    /// A run once it is over, or as it is when the time is up.
+    pub fn wait_for_run(&self, run_id: RunId, timeout: Duration) -> Result<RunInfo, Error> {
+        let wait_ms = timeout.as_millis() as u64;
+        self.one_run(Ask::Query(Query::RunEnd { run_id, wait_ms }))
+    }
+
+    /// Runs, newest first.
+    pub fn runs(&self, filter: RunFilter) -> Result<RunPage, Error> {
+        let Answer::Runs(page) = self.ask(Ask::Query(Query::Runs(filter))).wait()? else {
+            return unexpected();
+        };
+        Ok(page)
+    }
+
+    /// What was decided about a run, and why. It reads the log.
+    pub fn run_history(&self, run_id: RunId) -> Result<RunHistory, Error> {
+        let run = self.run(run_id)?;
+        Ok(run_history(&mut self.reader(), run_id, run.last_lsn, &run.definition)?)
+    }
+
+    fn one_run(&self, ask: Ask) -> Result<RunInfo, Error> {
+        let Answer::Run(run) = self.ask(ask).wait()? else { return unexpected() };
+        Ok(*run)
+    }
+}

@@ -1,0 +1,89 @@
+//! Runs of workflows: start, look at, list, cancel, signal.
+
+use tenure_coordinator::{Answer, Ask, Query};
+use tenure_core::command::{Command, SubmitOutcome};
+use tenure_core::id::{RunId, TokenId};
+use tenure_proto::v1;
+use tonic::{Request, Response, Status};
+
+use super::{Door, Outcome, parse, parse_run, show_run, unexpected};
+use crate::problem::Problem;
+use crate::wire::{list, page};
+
+#[tonic::async_trait]
+impl v1::runs_server::Runs for Door {
+    async fn start(&self, request: Request<v1::StartRunRequest>) -> Outcome<v1::StartRunResponse> {
+        let start = Ask::StartRun(parse_run::start(request.into_inner())?);
+        let Answer::Began(outcome, run) = self.ask(start).await? else { return unexpected() };
+        let existed = outcome == SubmitOutcome::Existed;
+        Ok(Response::new(v1::StartRunResponse { run: Some(show_run::run(&run)), existed }))
+    }
+
+    async fn get(&self, request: Request<v1::GetRunRequest>) -> Outcome<v1::Run> {
+        let v1::GetRunRequest { run_id, wait_ms } = request.into_inner();
+        let (run_id, wait_ms) = (RunId(run_id), parse::wait(wait_ms)?);
+        self.one_run(Ask::Query(Query::RunEnd { run_id, wait_ms })).await
+    }
+
+    async fn list(&self, request: Request<v1::ListRunsRequest>) -> Outcome<v1::ListRunsResponse> {
+        let filter = parse_run::runs(&request.into_inner())?;
+        let Answer::Runs(runs) = self.ask(Ask::Query(Query::Runs(filter))).await? else {
+            return unexpected();
+        };
+        let runs = page::cut_runs(runs);
+        Ok(Response::new(v1::ListRunsResponse {
+            runs: runs.runs.iter().map(show_run::run).collect(),
+            next_cursor: runs.next.map_or_else(String::new, |id| id.to_string()),
+        }))
+    }
+
+    async fn list_tokens(
+        &self,
+        request: Request<v1::ListTokensRequest>,
+    ) -> Outcome<v1::ListTokensResponse> {
+        let v1::ListTokensRequest { run_id, limit, cursor } = request.into_inner();
+        let limit = list::limit(limit.map(|limit| limit as usize))?;
+        let after = list::cursor(parse::given(&cursor))?.map_or(TokenId::NONE, TokenId);
+        let query = Ask::Query(Query::Tokens { run_id: RunId(run_id), after, limit });
+        let Answer::Tokens(tokens) = self.ask(query).await? else { return unexpected() };
+        let tokens = page::cut_tokens(tokens);
+        let next_cursor = tokens.next.map_or_else(String::new, |id| id.to_string());
+        let tokens = tokens.tokens.into_iter().map(show_run::token).collect();
+        Ok(Response::new(v1::ListTokensResponse { tokens, next_cursor }))
+    }
+
+    async fn history(
+        &self,
+        request: Request<v1::RunHistoryRequest>,
+    ) -> Outcome<v1::RunHistoryResponse> {
+        let run_id = RunId(request.into_inner().run_id);
+        let tenure = self.app.tenure.clone();
+        // It reads files.
+        let history = tokio::task::spawn_blocking(move || tenure.run_history(run_id)).await;
+        let history = history
+            .map_err(|_| Problem::new("unavailable", "the server is stopping"))?
+            .map_err(Problem::from)?;
+        Ok(Response::new(show_run::history(&history)))
+    }
+
+    async fn cancel(&self, request: Request<v1::CancelRunRequest>) -> Outcome<v1::Run> {
+        let run_id = RunId(request.into_inner().run_id);
+        self.one_run(Ask::ChangeRun { command: Command::CancelRun(run_id), run_id }).await
+    }
+
+    async fn signal(&self, request: Request<v1::SignalRequest>) -> Outcome<v1::SignalResponse> {
+        let signal = Command::SignalRun(parse_run::signal(request.into_inner())?);
+        let Answer::Signaled(signaled) = self.ask(Ask::Command(signal)).await? else {
+            return unexpected();
+        };
+        Ok(Response::new(show_run::signaled(signaled)))
+    }
+}
+
+impl Door {
+    /// Asks for something that is answered with a run.
+    async fn one_run(&self, ask: Ask) -> Result<Response<v1::Run>, Status> {
+        let Answer::Run(run) = self.ask(ask).await? else { return unexpected() };
+        Ok(Response::new(show_run::run(&run)))
+    }
+}

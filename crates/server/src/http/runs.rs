@@ -1,0 +1,136 @@
+//! Runs: look at, list, cancel, signal; their tokens and their history.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, RawQuery, State};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use tenure_coordinator::{Answer, Ask, Query};
+use tenure_core::command::Command;
+use tenure_core::id::{RunId, TokenId};
+
+use super::{List, Nothing, WaitQuery, Whole, ask, json, number, unexpected};
+use crate::app::App;
+use crate::json as parse;
+use crate::problem::Problem;
+use crate::wire::flow::SaidRuns;
+use crate::wire::run_request::SignalBody;
+use crate::wire::run_shown::{ShownRun, ShownRunStep, ShownSignal, ShownToken};
+use crate::wire::{list, page, terms};
+
+type Outcome = Result<Response, Problem>;
+
+#[utoipa::path(get, path = "/v1/runs/{id}", tag = "runs", summary = "A run, at once or when it is over", params(("id" = u64, Path), WaitQuery), responses((status = 200, description = "The run as it is", body = ShownRun<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn get(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Outcome {
+    let WaitQuery { wait_ms } = parse::query(query.as_deref())?;
+    let (run_id, wait_ms) = (RunId(number(&id)?), terms::wait(wait_ms)?);
+    show(&app, Ask::Query(Query::RunEnd { run_id, wait_ms })).await
+}
+
+async fn show(app: &App, asked: Ask) -> Outcome {
+    let Answer::Run(run) = ask(app, asked).await? else { return unexpected() };
+    Ok(json(&ShownRun::of(&run)))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct RunsQuery {
+    workflow: Option<String>,
+    state: Option<String>,
+    tag: Option<String>,
+    #[param(minimum = 1, maximum = 1_000)]
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+#[utoipa::path(get, path = "/v1/runs", tag = "runs", summary = "Runs, newest first", params(RunsQuery), responses((status = 200, description = "A page", body = List<ShownRun<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Outcome {
+    let query: RunsQuery = parse::query(query.as_deref())?;
+    let filter = SaidRuns {
+        workflow: query.workflow.as_deref(),
+        state: query.state.as_deref(),
+        tag: query.tag.as_deref(),
+        limit: query.limit,
+        cursor: query.cursor.as_deref(),
+    };
+    let query = Ask::Query(Query::Runs(filter.parse()?));
+    let Answer::Runs(runs) = ask(&app, query).await? else { return unexpected() };
+    let runs = page::cut_runs(runs);
+    let items = runs.runs.iter().map(ShownRun::of).collect();
+    Ok(json(&List { items, next_cursor: runs.next.map(|id| id.to_string()) }))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct TokensQuery {
+    #[param(minimum = 1, maximum = 1_000)]
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+#[utoipa::path(get, path = "/v1/runs/{id}/tokens", tag = "runs", summary = "Where a run stands and has stood: its tokens, by number", params(("id" = u64, Path), TokensQuery), responses((status = 200, description = "A page", body = List<ShownToken<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn tokens(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Outcome {
+    let TokensQuery { limit, cursor } = parse::query(query.as_deref())?;
+    let run_id = RunId(number(&id)?);
+    let after = list::cursor(cursor.as_deref())?.map_or(TokenId::NONE, TokenId);
+    let query = Ask::Query(Query::Tokens { run_id, after, limit: list::limit(limit)? });
+    let Answer::Tokens(tokens) = ask(&app, query).await? else { return unexpected() };
+    let tokens = page::cut_tokens(tokens);
+    let items = tokens.tokens.iter().map(ShownToken::of).collect();
+    Ok(json(&List { items, next_cursor: tokens.next.map(|id| id.to_string()) }))
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+struct ShownRunHistory<'a> {
+    items: Vec<ShownRunStep<'a>>,
+    truncated_before: Option<u64>,
+}
+
+#[utoipa::path(get, path = "/v1/runs/{id}/history", tag = "runs", summary = "What was decided about a run, and why", params(("id" = u64, Path)), responses((status = 200, description = "Oldest first", body = ShownRunHistory<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn history(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
+    let run_id = RunId(number(&id)?);
+    let tenure = app.tenure.clone();
+    // It reads files.
+    let history = tokio::task::spawn_blocking(move || tenure.run_history(run_id)).await;
+    let history = history.map_err(|_| Problem::new("unavailable", "the server is stopping"))??;
+    let items = history.steps.iter().map(ShownRunStep::of).collect();
+    let truncated_before = history.truncated_before.map(|lsn| lsn.0);
+    Ok(json(&ShownRunHistory { items, truncated_before }))
+}
+
+#[utoipa::path(post, path = "/v1/runs/{id}/cancel", tag = "runs", summary = "End a run and all that is live in it", params(("id" = u64, Path)), responses((status = 200, description = "The run", body = ShownRun<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn cancel(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Whole(body): Whole,
+) -> Outcome {
+    let run_id = RunId(number(&id)?);
+    let Nothing {} = parse::parse(&body)?;
+    show(&app, Ask::ChangeRun { command: Command::CancelRun(run_id), run_id }).await
+}
+
+#[utoipa::path(post, path = "/v1/runs/{id}/signals/{name}", tag = "runs", summary = "News from outside for a run", params(("id" = u64, Path), ("name" = String, Path)), request_body = Option<SignalBody<'_>>, responses((status = 200, description = "What became of it", body = ShownSignal<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn signal(
+    State(app): State<Arc<App>>,
+    Path((id, name)): Path<(String, String)>,
+    Whole(body): Whole,
+) -> Outcome {
+    let id = number(&id)?;
+    let signal = parse::parse::<SignalBody<'_>>(&body)?.parse(id, name)?;
+    let name = Arc::clone(&signal.name);
+    let Answer::Signaled(signaled) = ask(&app, Ask::Command(Command::SignalRun(signal))).await?
+    else {
+        return unexpected();
+    };
+    Ok(json(&ShownSignal::of(id, &name, signaled)))
+}

@@ -1,0 +1,115 @@
+//! Workflows: definitions, by name and version; and runs of them.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use tenure_coordinator::{Answer, Ask, Query};
+use tenure_core::command::{Command, RegisterWorkflow, SubmitOutcome};
+
+use super::{List, Whole, ask, json, unexpected};
+use crate::app::App;
+use crate::json as parse;
+use crate::problem::Problem;
+use crate::wire::flow::{self, Text};
+use crate::wire::list;
+use crate::wire::run_request::StartBody;
+use crate::wire::run_shown::{ShownDefinition, ShownRun, ShownVersion, ShownWorkflow};
+
+type Outcome = Result<Response, Problem>;
+
+/// What YAML is called.
+const YAML: [&str; 4] = ["application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"];
+
+#[utoipa::path(put, path = "/v1/workflows/{name}", tag = "workflows", summary = "Take a definition: a new version each time it differs", params(("name" = String, Path)), request_body(content((serde_json::Value = "application/json"), (String = "application/yaml"))), responses((status = 201, description = "A new version", body = ShownVersion<'_>), (status = 200, description = "The newest version says the same", body = ShownVersion<'_>), (status = "default", description = "A refusal, with all faults of the definition", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn put(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    Whole(body): Whole,
+) -> Outcome {
+    let register = Command::RegisterWorkflow(compile(name, is_yaml(&headers), body).await?);
+    let Answer::WorkflowVersion(registered) = ask(&app, Ask::Command(register)).await? else {
+        return unexpected();
+    };
+    Ok((status(registered.outcome), json(&ShownVersion::of(&registered))).into_response())
+}
+
+/// A large definition takes its time, so it is compiled beside the others.
+async fn compile(name: String, is_yaml: bool, body: Bytes) -> Result<RegisterWorkflow, Problem> {
+    let compiled = tokio::task::spawn_blocking(move || {
+        let text = if is_yaml { Text::Yaml(&body) } else { Text::Json(&body) };
+        flow::definition(Some(&name), text)
+    });
+    compiled.await.map_err(|_| Problem::new("unavailable", "the server is stopping"))?
+}
+
+fn is_yaml(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media_type = media_type.and_then(|value| value.split(';').next()).unwrap_or_default();
+    YAML.iter().any(|yaml| media_type.trim().eq_ignore_ascii_case(yaml))
+}
+
+fn status(outcome: SubmitOutcome) -> StatusCode {
+    match outcome {
+        SubmitOutcome::Created => StatusCode::CREATED,
+        SubmitOutcome::Existed => StatusCode::OK,
+    }
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListQuery {
+    #[param(minimum = 1, maximum = 1_000)]
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+#[utoipa::path(get, path = "/v1/workflows", tag = "workflows", summary = "The newest version of each workflow, by name", params(ListQuery), responses((status = 200, description = "A page", body = List<ShownWorkflow<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Outcome {
+    let ListQuery { limit, cursor } = parse::query(query.as_deref())?;
+    let (after, limit) = (cursor.map(Arc::from), list::limit(limit)?);
+    let query = Ask::Query(Query::Workflows { after, limit });
+    let Answer::Workflows(page) = ask(&app, query).await? else { return unexpected() };
+    let items = page.workflows.iter().map(ShownWorkflow::of).collect();
+    Ok(json(&List { items, next_cursor: page.next.map(|name| name.to_string()) }))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct VersionQuery {
+    /// The newest if not given.
+    #[param(minimum = 1, maximum = 10_000)]
+    version: Option<i64>,
+}
+
+#[utoipa::path(get, path = "/v1/workflows/{name}", tag = "workflows", summary = "A workflow with its definition", params(("name" = String, Path), VersionQuery), responses((status = 200, description = "That version, or the newest", body = ShownDefinition<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn get(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Outcome {
+    let VersionQuery { version } = parse::query(query.as_deref())?;
+    let (name, version) = (name.into(), flow::version(version)?);
+    let query = Ask::Query(Query::Workflow { name, version });
+    let Answer::Workflow(workflow) = ask(&app, query).await? else { return unexpected() };
+    Ok(json(&ShownDefinition::of(&workflow)))
+}
+
+#[utoipa::path(post, path = "/v1/workflows/{name}/runs", tag = "workflows", summary = "Begin a run", params(("name" = String, Path)), request_body = Option<StartBody<'_>>, responses((status = 201, description = "It began", body = ShownRun<'_>), (status = 200, description = "A run with this key was there", body = ShownRun<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn start(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    Whole(body): Whole,
+) -> Outcome {
+    let start = parse::parse::<StartBody<'_>>(&body)?.parse(name)?;
+    let Answer::Began(outcome, run) = ask(&app, Ask::StartRun(start)).await? else {
+        return unexpected();
+    };
+    Ok((status(outcome), json(&ShownRun::of(&run))).into_response())
+}
