@@ -7,10 +7,13 @@ mod client;
 mod completions;
 mod dev;
 mod failure;
+mod given;
 mod moment;
 mod output;
+mod pages;
 mod plain;
 mod queue;
+mod run;
 mod serve;
 mod shown;
 mod snapshot;
@@ -46,10 +49,13 @@ Examples:
   tenure wal dump --data ./data | head          its first records, one JSON object each
   tenure wal verify --data ./data               proof that it keeps every law
   tenure workflow check review.yaml             all that is wrong with a definition
+  tenure workflow put review.yaml               a server learns it
+  tenure run start review --input '{}' --wait   a run of it
+  tenure run graph 17                           where a run stands
 
 Exit codes:
   0   done
-  1   it was refused, or the task did not come to a good end
+  1   it was refused, or the task or run did not come to a good end
   2   wrong usage
   3   the server cannot be reached
   65  the log is corrupt or unsound, from a newer version or not this log's
@@ -87,7 +93,7 @@ enum Verb {
     Serve(serve::Serve),
     /// Measure a server under load.
     Bench(bench::Bench),
-    /// Run a server with a worker and sample tasks, to try things out.
+    /// Run a server with a worker, sample tasks and sample workflows, to try things out.
     Dev(dev::Dev),
     /// Submit a task, or many.
     Submit(submit::Submit),
@@ -108,8 +114,10 @@ enum Verb {
     Wal(wal::Wal),
     /// Print what a shell needs to complete commands and flags.
     Completions(completions::Completions),
-    /// Definitions of workflows.
+    /// Definitions of workflows: check, register, look at.
     Workflow(workflow::Workflow),
+    /// Runs of workflows: start, look at, cancel, signal, draw.
+    Run(run::Run),
 }
 
 fn main() -> ExitCode {
@@ -145,6 +153,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Verb::Snapshot => snapshot::run(&cli.server, cli.output),
         Verb::Wal(wal) => wal::run(wal, cli.output),
         Verb::Completions(completions) => completions::run(completions),
-        Verb::Workflow(workflow) => workflow::run(workflow, cli.output),
+        Verb::Workflow(workflow) => workflow::run(workflow, &cli.server, cli.output),
+        Verb::Run(run) => run::run(run, &cli.server, cli.output),
     }
 }
