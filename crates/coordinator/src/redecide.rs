@@ -3,13 +3,15 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use tenure_core::codec;
-use tenure_core::event::Record;
+use tenure_core::event::{Event, Record, RunBegun, Step as DecisionStep};
 use tenure_core::id::{Lsn, RunId};
 use tenure_core::redecide::{self as rules, Undecidable};
 use tenure_core::state::snapshot::Decoder;
 use tenure_core::{State, apply};
+use tenure_flow::Definition;
 use tenure_wal::disk::Disk;
 use tenure_wal::{Fault, Read, Reader};
 
@@ -18,6 +20,7 @@ pub use tenure_core::redecide::Redecided;
 use crate::embedded::Tenure;
 use crate::limits::REDECIDE_RECORDS_MAX;
 use crate::recover::Failure;
+use crate::run_history::with_names;
 
 /// Why a record was not decided again.
 #[derive(Debug)]
@@ -135,12 +138,49 @@ pub fn redecide<D: Disk>(
     let record = decoded(&bytes, lsn)?;
     rules::check(&record, run).map_err(undecidable)?;
     let before = rebuild(&mut log, lsn)?;
+    let definition = definition(&before, &record, run);
     // A law that would be broken is a finding here, and not the end of a server.
     let decided = catch_unwind(AssertUnwindSafe(|| rules::redecide(before, &record, run)));
     match decided {
-        Ok(decided) => decided.map_err(undecidable),
+        Ok(decided) => Ok(named(decided.map_err(undecidable)?, definition.as_deref())),
         Err(_) => Err(RedecideError::Unlawful { lsn }),
     }
+}
+
+/// The definition of a run that is there, or that begins with the record.
+fn definition(before: &State, record: &Record<'_>, run: RunId) -> Option<Arc<Definition>> {
+    if let Some(run) = before.run(run) {
+        return Some(Arc::clone(run.definition()));
+    }
+    let of = |begun: &RunBegun<'_>| {
+        let workflow = before.workflow(begun.workflow.as_str(), Some(begun.version));
+        workflow.map(|workflow| Arc::clone(workflow.definition()))
+    };
+    let mut found = None;
+    if let Event::RunStarted(event) = &record.event {
+        found = Some(&event.run).filter(|begun| begun.run_id == run).and_then(of);
+    }
+    record.event.each_cascade(|cascade| {
+        for decision in cascade {
+            if let DecisionStep::StartChild(child) = &decision.step
+                && child.run.run_id == run
+            {
+                found = of(&child.run);
+            }
+        }
+    });
+    found
+}
+
+/// The same with the names of nodes and transitions, as a run's history has them.
+fn named(mut decided: Redecided, definition: Option<&Definition>) -> Redecided {
+    let Some(definition) = definition else { return decided };
+    for pair in &mut decided.pairs {
+        for decision in [&mut pair.recorded, &mut pair.decided] {
+            *decision = decision.take().map(|decision| with_names(decision, definition));
+        }
+    }
+    decided
 }
 
 fn decoded(bytes: &[u8], lsn: Lsn) -> Result<Record<'_>, Failure> {

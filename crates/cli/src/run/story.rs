@@ -1,8 +1,9 @@
-//! What was decided about a run, in sentences. The records have numbers for nodes and transitions;
-//! the definition has their names, and the conditions that led this way.
+//! What was decided about a run, in sentences. The definition has the conditions that led this way,
+//! and names where a decision has only numbers.
 
 use serde_json::Value;
 use tenure_flow::Definition;
+use tenure_flow::definition::Transition;
 
 use crate::moment::rfc_3339;
 use crate::plain;
@@ -95,9 +96,21 @@ impl<'d> Story<'d> {
     }
 
     fn node(&self, place: &Value) -> String {
+        if let Some(name) = place.as_str() {
+            return plain::line(name);
+        }
         let found = place.as_u64().and_then(|place| usize::try_from(place).ok());
         let node = found.and_then(|place| self.definition?.nodes.get(place));
         node.map_or_else(|| format!("node {place}"), |node| plain::line(&node.name))
+    }
+
+    /// A transition by its name, or by its place if it has none.
+    fn transition(&self, which: &Value) -> Option<&Transition> {
+        let all = &self.definition?.transitions;
+        match which.as_str() {
+            Some(name) => all.iter().find(|transition| transition.name.as_deref() == Some(name)),
+            None => all.get(usize::try_from(which.as_u64()?).ok()?),
+        }
     }
 
     /// `token 2 begins at approval, because input.amount >= 1000 (input.amount is 1200)`.
@@ -131,9 +144,7 @@ impl<'d> Story<'d> {
 
     /// Why this way: the condition, and what it read.
     fn because(&self, taken: &Value, field: &str) -> String {
-        let place = taken.get(field).and_then(Value::as_u64);
-        let place = place.and_then(|place| usize::try_from(place).ok());
-        let transition = place.and_then(|place| self.definition?.transitions.get(place));
+        let transition = taken.get(field).and_then(|which| self.transition(which));
         let condition = transition.and_then(|transition| transition.condition.as_ref());
         let read = taken.get("why").and_then(Value::as_object).filter(|read| !read.is_empty());
         let read = read.map(|read| {

@@ -111,9 +111,15 @@ fn keep(name: &str, picture: &str) {
 
 #[test]
 fn text_from_outside_stays_text() {
-    let yaml = "workflow: w\ninitial_node: a\nnodes:\n  - {ref: a, kind: task, task: {queue: \
-                '<script>&\"'}}\n  - {ref: b, kind: pass}\ntransitions:\n  - {from: a, to: b, \
-                condition: \"'<b>' == 'x\\\\\"y'\"}\n";
+    let yaml = r#"
+workflow: w
+initial_node: a
+nodes:
+  - {ref: a, kind: task, task: {queue: '<script>&"'}}
+  - {ref: b, kind: pass}
+transitions:
+  - {from: a, to: b, condition: "'<b>' == 'x'"}
+"#;
     let graph = Graph::of(&Definition::from_yaml(yaml).unwrap(), vec!["w <1>".to_owned()]);
     let picture = svg::render(&graph);
     assert!(!picture.contains("<script>") && !picture.contains("<b>"), "{picture}");
