@@ -50,7 +50,9 @@ pub(super) fn run(redecide: &Redecide, server: &Server, format: Format) -> Resul
                     Ok(run) => definition(&client, &run).await?,
                     Err(_) => None,
                 };
-                print(&mut out, &Story::new(definition.as_ref()), &found);
+                let story = Story::new(definition.as_ref());
+                let lines = lines(&story, &found, Paint::of_stdout());
+                lines.iter().for_each(|line| out.print(line));
             }
         }
         out.finish();
@@ -61,22 +63,21 @@ pub(super) fn run(redecide: &Redecide, server: &Server, format: Format) -> Resul
     })
 }
 
-fn print(out: &mut Lines, story: &Story<'_>, found: &Redecided) {
-    let paint = Paint::of_stdout();
+fn lines(story: &Story<'_>, found: &Redecided, paint: Paint) -> Vec<String> {
     let cause = paint.draw(style::heading(), &story.cause(&found.cause));
-    out.print(format_args!("LSN {}, {}: {cause}", found.lsn, clock(found.at)));
-    match (found.same, &found.refused) {
-        (true, _) => out.print("today's rules decide the same:"),
+    let mut lines = vec![format!("LSN {}, {}: {cause}", found.lsn, clock(found.at))];
+    lines.push(match (found.same, &found.refused) {
+        (true, _) => "today's rules decide the same:".to_owned(),
         (false, Some(refused)) => {
             let (code, detail) = (plain::line(&refused.code), plain::line(&refused.detail));
-            out.print(format_args!("today's rules refuse it ({code}): {detail}"));
+            format!("today's rules refuse it ({code}): {detail}")
         }
-        (false, None) => out.print("today's rules decide something else (- recorded, + today):"),
-    }
+        (false, None) => "today's rules decide something else (- recorded, + today):".to_owned(),
+    });
     let mut told = |mark: char, decision: &[u8]| {
         for sentence in story.decision(decision) {
             let line = format!("  {mark} {sentence}");
-            out.print(paint.draw(style::difference(mark), &line));
+            lines.push(paint.draw(style::difference(mark), &line));
         }
     };
     for pair in &found.decisions {
@@ -88,6 +89,7 @@ fn print(out: &mut Lines, story: &Story<'_>, found: &Redecided) {
             }
         }
     }
+    lines
 }
 
 #[derive(Debug, Serialize)]
@@ -131,5 +133,65 @@ impl<'a> ShownRedecided<'a> {
             decisions: found.decisions.iter().map(pair).collect(),
             refused: refused.map(|it| ShownRefusal { code: &it.code, detail: &it.detail }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_sdk::wire::{RedecideRefusal, RedecidedPair};
+
+    use super::*;
+
+    fn found(decisions: Vec<RedecidedPair>) -> Redecided {
+        Redecided {
+            lsn: 42,
+            at: 1_794_782_400_500,
+            same: decisions.iter().all(|pair| pair.same),
+            cause: br#"{"event": "TaskCompleted", "task_id": 7, "lease_id": 9}"#.to_vec(),
+            decisions,
+            refused: None,
+        }
+    }
+
+    fn pair(recorded: Option<&str>, decided: Option<&str>) -> RedecidedPair {
+        let bytes = |text: &str| text.as_bytes().to_vec();
+        let (recorded, decided) = (recorded.map(bytes), decided.map(bytes));
+        RedecidedPair { same: recorded == decided, recorded, decided }
+    }
+
+    const DONE: &str =
+        r#"{"decision": "UpdateTokenStates", "tokens": [{"token": 1, "state": "completed"}]}"#;
+    const THERE: &str = r#"{"decision": "CreateTokens", "tokens": [{"token": 2, "node": "approval", "why": {"input.amount": 1200}}]}"#;
+    const ELSEWHERE: &str =
+        r#"{"decision": "CreateTokens", "tokens": [{"token": 2, "node": "charge"}]}"#;
+    const FINISHED: &str =
+        r#"{"decision": "FinishRun", "state": "COMPLETED", "output": {"ok": true}}"#;
+
+    #[test]
+    fn differences_are_marked_and_the_rest_stays() {
+        let pairs = vec![
+            pair(Some(DONE), Some(DONE)),
+            pair(Some(THERE), Some(ELSEWHERE)),
+            pair(None, Some(FINISHED)),
+        ];
+        let lines = lines(&Story::new(None), &found(pairs), Paint::Plain);
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+        LSN 42, 22:40:00.500: task 7 was completed
+        today's rules decide something else (- recorded, + today):
+          = token 1 is completed
+          - token 2 begins at approval, where input.amount is 1200
+          + token 2 begins at charge
+          + the run is COMPLETED, with {"ok":true}
+        "#);
+    }
+
+    #[test]
+    fn a_refusal_says_why() {
+        let refused =
+            Some(RedecideRefusal { code: "not_found".into(), detail: "no such signal".into() });
+        let found = Redecided { refused, same: false, ..found(vec![pair(Some(DONE), None)]) };
+        let lines = lines(&Story::new(None), &found, Paint::Plain);
+        assert_eq!(lines[1], "today's rules refuse it (not_found): no such signal");
+        assert_eq!(lines[2], "  - token 1 is completed");
     }
 }
