@@ -37,10 +37,10 @@ pub(super) fn run(history: &History, server: &Server, format: Format) -> Result<
             Format::Json => shown::print(&mut out, &ShownRunHistory::of(&told)),
             Format::Table => {
                 let definition = definition(&client, &client.run(history.id).await?).await?;
-                let story = Story::new(definition.as_ref());
+                let mut story = Story::new(definition.as_ref());
                 let paint = Paint::of_stdout();
                 for step in &told.steps {
-                    paragraph(&mut out, &story, step, paint);
+                    paragraph(&mut out, &mut story, step, paint);
                 }
                 if told.steps.is_empty() {
                     out.print("nothing of its history is left in the log");
@@ -61,7 +61,7 @@ pub(super) async fn definition(client: &Client, run: &Run) -> Result<Option<Defi
     Ok(Definition::from_json(&workflow.definition).ok())
 }
 
-fn paragraph(out: &mut Lines, story: &Story<'_>, step: &RunStep, paint: Paint) {
+fn paragraph(out: &mut Lines, story: &mut Story<'_>, step: &RunStep, paint: Paint) {
     let lsn = paint.draw(style::faint(), &format!("{:>6}", step.lsn));
     let at = paint.draw(style::faint(), &clock(step.at));
     let cause = paint.draw(style::heading(), &story.cause(&step.cause));

@@ -50,8 +50,8 @@ pub(super) fn run(redecide: &Redecide, server: &Server, format: Format) -> Resul
                     Ok(run) => definition(&client, &run).await?,
                     Err(_) => None,
                 };
-                let story = Story::new(definition.as_ref());
-                let lines = lines(&story, &found, Paint::of_stdout());
+                let mut story = Story::new(definition.as_ref());
+                let lines = lines(&mut story, &found, Paint::of_stdout());
                 lines.iter().for_each(|line| out.print(line));
             }
         }
@@ -63,7 +63,7 @@ pub(super) fn run(redecide: &Redecide, server: &Server, format: Format) -> Resul
     })
 }
 
-fn lines(story: &Story<'_>, found: &Redecided, paint: Paint) -> Vec<String> {
+fn lines(story: &mut Story<'_>, found: &Redecided, paint: Paint) -> Vec<String> {
     let cause = paint.draw(style::heading(), &story.cause(&found.cause));
     let mut lines = vec![format!("LSN {}, {}: {cause}", found.lsn, clock(found.at))];
     lines.push(match (found.same, &found.refused) {
@@ -174,7 +174,7 @@ mod tests {
             pair(Some(THERE), Some(ELSEWHERE)),
             pair(None, Some(FINISHED)),
         ];
-        let lines = lines(&Story::new(None), &found(pairs), Paint::Plain);
+        let lines = lines(&mut Story::new(None), &found(pairs), Paint::Plain);
         insta::assert_snapshot!(lines.join("\n"), @r#"
         LSN 42, 22:40:00.500: task 7 was completed
         today's rules decide something else (- recorded, + today):
@@ -190,7 +190,7 @@ mod tests {
         let refused =
             Some(RedecideRefusal { code: "not_found".into(), detail: "no such signal".into() });
         let found = Redecided { refused, same: false, ..found(vec![pair(Some(DONE), None)]) };
-        let lines = lines(&Story::new(None), &found, Paint::Plain);
+        let lines = lines(&mut Story::new(None), &found, Paint::Plain);
         assert_eq!(lines[1], "today's rules refuse it (not_found): no such signal");
         assert_eq!(lines[2], "  - token 1 is completed");
     }

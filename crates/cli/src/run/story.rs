@@ -1,6 +1,8 @@
 //! What was decided about a run, in sentences. The definition has the conditions that led this way,
 //! and names where a decision has only numbers.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use tenure_flow::Definition;
 use tenure_flow::definition::Transition;
@@ -13,14 +15,18 @@ const VALUE_COLUMNS: usize = 60;
 /// Tokens or branches that are told one by one; of more the number is told.
 const TOLD_MAX: usize = 5;
 
-/// Knows the names.
+/// Knows the names, and remembers what it told.
 pub(super) struct Story<'d> {
     definition: Option<&'d Definition>,
+    /// The nodes of tokens that were told of.
+    nodes: BTreeMap<u64, String>,
+    /// The names of groups that were told of.
+    groups: BTreeMap<u64, String>,
 }
 
 impl<'d> Story<'d> {
     pub(super) fn new(definition: Option<&'d Definition>) -> Self {
-        Self { definition }
+        Self { definition, nodes: BTreeMap::new(), groups: BTreeMap::new() }
     }
 
     /// What happened, to begin with.
@@ -52,46 +58,91 @@ impl<'d> Story<'d> {
     }
 
     /// One decision; several sentences if it is about several things.
-    pub(super) fn decision(&self, decision: &[u8]) -> Vec<String> {
+    pub(super) fn decision(&mut self, decision: &[u8]) -> Vec<String> {
         let decision: Value = serde_json::from_slice(decision).unwrap_or_default();
-        let (token, group) = (number(&decision, "token"), number(&decision, "group"));
+        self.remember(&decision);
+        let token = self.token(number(&decision, "token"));
+        let group = self.group(number(&decision, "group"));
         match text(&decision, "decision") {
             "CreateTokens" => {
                 let tokens = list(&decision, "tokens");
                 few(tokens, "tokens begin", |new| self.new_token(new))
             }
-            "OpenGroup" => self.group(&decision),
+            "OpenGroup" => self.opened(&decision),
             "CreateFanInToken" => {
-                vec![format!("token {token} waits for the branches of group {group}")]
+                vec![format!("{token} waits for the branches of {group}")]
             }
             "ActivateFanInToken" => {
-                vec![format!("the branches of group {group} have met: token {token} goes on")]
+                vec![format!("the branches of {group} have met: {token} goes on")]
             }
-            "UpdateTokenStates" => few(list(&decision, "tokens"), "tokens change", updated),
-            "SettleBranch" => vec![settled(&decision)],
+            "UpdateTokenStates" => {
+                few(list(&decision, "tokens"), "tokens change", |it| self.updated(it))
+            }
+            "SettleBranch" => vec![self.settled(&decision)],
             "MarkForDispatch" => {
-                few(list(&decision, "tokens"), "tokens get their work", dispatched)
+                few(list(&decision, "tokens"), "tokens get their work", |it| self.dispatched(it))
             }
             "ApplyNodeOutput" => match decision.get("output") {
-                Some(output) => vec![format!("token {token} gave {}", short(output))],
-                None => vec![format!("what it gave is the output of token {token}")],
+                Some(output) => vec![format!("{token} gave {}", short(output))],
+                None => vec![format!("what it gave is the output of {token}")],
             },
-            "SetContext" => written(&decision),
-            "MergeBranches" => merged(&decision),
+            "SetContext" => self.written(&decision),
+            "MergeBranches" => self.merged(&decision),
             "DropBranches" => {
                 let state = plain::line(text(&decision, "state"));
-                vec![format!("group {group} is over ({state})")]
+                vec![format!("{group} is over ({state})")]
             }
             "CancelTokens" => vec![canceled(&decision)],
-            "SetTimer" => vec![timer(&decision)],
+            "SetTimer" => vec![timer(&decision, &token, &group)],
             "StartChild" => {
                 let run = decision.get("run").unwrap_or(&Value::Null);
                 let (id, workflow) = (number(run, "run_id"), plain::line(text(run, "workflow")));
-                vec![format!("run {id} of {workflow} begins for token {token}")]
+                vec![format!("run {id} of {workflow} begins for {token}")]
             }
             "FinishRun" => vec![finished(&decision)],
-            "TakeSignal" => vec![format!("token {token} gets a signal that was kept")],
+            "TakeSignal" => vec![format!("{token} gets a signal that was kept")],
             _ => vec![short(&decision)],
+        }
+    }
+
+    /// Keeps the names that a decision brings along.
+    fn remember(&mut self, decision: &Value) {
+        match text(decision, "decision") {
+            "CreateTokens" => {
+                for new in list(decision, "tokens") {
+                    let node = self.node(new.get("node").unwrap_or(&Value::Null));
+                    self.nodes.insert(number(new, "token"), node);
+                }
+            }
+            "OpenGroup" => {
+                let name = text(decision, "name").to_owned();
+                self.groups.insert(number(decision, "group"), name);
+            }
+            "CreateFanInToken" => {
+                let group = self.groups.get(&number(decision, "group"));
+                let known = self.definition.zip(group).and_then(|(definition, name)| {
+                    let group = definition.groups.iter().find(|group| *group.name == **name)?;
+                    Some(plain::line(&definition.node(group.join.as_ref()?.target).name))
+                });
+                self.nodes.extend(known.map(|node| (number(decision, "token"), node)));
+            }
+            _ => {}
+        }
+    }
+
+    /// `token 2 (approval)`.
+    fn token(&self, id: u64) -> String {
+        match self.nodes.get(&id) {
+            Some(node) => format!("token {id} ({node})"),
+            None => format!("token {id}"),
+        }
+    }
+
+    /// `group 1 (each)`.
+    fn group(&self, id: u64) -> String {
+        match self.groups.get(&id) {
+            Some(name) => format!("group {id} ({})", plain::line(name)),
+            None => format!("group {id}"),
         }
     }
 
@@ -118,28 +169,84 @@ impl<'d> Story<'d> {
         let node = self.node(new.get("node").unwrap_or(&Value::Null));
         let mut sentence = format!("token {} begins at {node}", number(new, "token"));
         if number(new, "group") > 0 {
-            let (index, group) = (number(new, "index"), number(new, "group"));
-            sentence.push_str(&format!(", in branch {index} of group {group}"));
+            let (index, group) = (number(new, "index"), self.group(number(new, "group")));
+            sentence.push_str(&format!(", in branch {index} of {group}"));
         }
         sentence.push_str(&self.because(new, "via"));
         sentence
     }
 
-    fn group(&self, opened: &Value) -> Vec<String> {
-        let (group, name) = (number(opened, "group"), plain::line(text(opened, "name")));
+    fn opened(&self, opened: &Value) -> Vec<String> {
+        let group = self.group(number(opened, "group"));
         let (total, need) = (number(opened, "total"), number(opened, "need"));
         let need = match need {
             0 => String::new(),
             need if need == total => ", and all must arrive".to_owned(),
             need => format!(", of which {need} must arrive"),
         };
-        let mut sentences = vec![format!("group {group} ({name}) opens {total} branches{need}")];
+        let mut sentences = vec![format!("{group} opens {total} branches{need}")];
         for spawn in list(opened, "spawns") {
             let node = self.node(spawn.get("node").unwrap_or(&Value::Null));
             let because = self.because(spawn, "transition");
             sentences.push(format!("{} of them begin at {node}{because}", number(spawn, "count")));
         }
         sentences
+    }
+
+    fn updated(&self, update: &Value) -> String {
+        let state = text(update, "state").replace('_', " ");
+        let groups = list(update, "arrives").iter().filter_map(Value::as_u64);
+        let arrives: String =
+            groups.map(|id| format!(" and arrives at the join of {}", self.group(id))).collect();
+        format!("{} is {state}{arrives}{}", self.token(number(update, "token")), error(update))
+    }
+
+    fn dispatched(&self, item: &Value) -> String {
+        let token = self.token(number(item, "token"));
+        let task = item.get("task_id").and_then(Value::as_u64);
+        let signal = item.get("signal").and_then(Value::as_str).map(plain::line);
+        match (task, signal) {
+            (Some(task), _) => format!("task {task} is made for {token}"),
+            (None, Some(signal)) => format!("{token} waits for the signal {signal}"),
+            (None, None) => format!("{token} is {}", text(item, "state").replace('_', " ")),
+        }
+    }
+
+    fn settled(&self, settle: &Value) -> String {
+        let (first, count) = (number(settle, "index"), number(settle, "count").max(1));
+        let outcome = text(settle, "outcome").replace('_', " ");
+        let group = self.group(number(settle, "group"));
+        match count {
+            1 => format!("branch {first} of {group} is {outcome}{}", error(settle)),
+            count => {
+                let last = first + count - 1;
+                format!("branches {first} to {last} of {group} are {outcome}{}", error(settle))
+            }
+        }
+    }
+
+    fn written(&self, set: &Value) -> Vec<String> {
+        let branch = match number(set, "group") {
+            0 => String::new(),
+            group => format!(", in branch {} of {}", number(set, "index"), self.group(group)),
+        };
+        let write = |write: &Value| {
+            let value = short(write.get("value").unwrap_or(&Value::Null));
+            format!("{} is now {value}{branch}", plain::line(text(write, "path")))
+        };
+        list(set, "writes").iter().map(write).collect()
+    }
+
+    fn merged(&self, merge: &Value) -> Vec<String> {
+        let (group, arrived) = (self.group(number(merge, "group")), number(merge, "arrived"));
+        if let Some(winner) = merge.get("promote").and_then(Value::as_u64) {
+            return vec![format!("what branch {winner} of {group} wrote is taken over")];
+        }
+        let into = |into: &Value| {
+            let (target, how) = (plain::line(text(into, "target")), text(into, "strategy"));
+            format!("{arrived} branches of {group} are merged into {target} ({how})")
+        };
+        list(merge, "merges").iter().map(into).collect()
     }
 
     /// Why this way: the condition, and what it read.
@@ -198,62 +305,6 @@ fn error(of: &Value) -> String {
     format!(": {code}, {message}")
 }
 
-fn updated(update: &Value) -> String {
-    let state = text(update, "state").replace('_', " ");
-    let arrives = list(update, "arrives")
-        .iter()
-        .map(|group| format!(" and arrives at the join of group {group}"));
-    let arrives: String = arrives.collect();
-    format!("token {} is {state}{arrives}{}", number(update, "token"), error(update))
-}
-
-fn dispatched(item: &Value) -> String {
-    let token = number(item, "token");
-    let state = text(item, "state").replace('_', " ");
-    match (item.get("task_id").and_then(Value::as_u64), item.get("signal").and_then(Value::as_str))
-    {
-        (Some(task), _) => format!("task {task} is made for token {token}"),
-        (None, Some(signal)) => {
-            format!("token {token} waits for the signal {}", plain::line(signal))
-        }
-        (None, None) => format!("token {token} is {state}"),
-    }
-}
-
-fn settled(settle: &Value) -> String {
-    let (first, count) = (number(settle, "index"), number(settle, "count").max(1));
-    let outcome = text(settle, "outcome").replace('_', " ");
-    let which = match count {
-        1 => format!("branch {first}"),
-        count => format!("branches {first} to {}", first + count - 1),
-    };
-    format!("{which} of group {}: {outcome}{}", number(settle, "group"), error(settle))
-}
-
-fn written(set: &Value) -> Vec<String> {
-    let branch = match number(set, "group") {
-        0 => String::new(),
-        group => format!(", in branch {} of group {group}", number(set, "index")),
-    };
-    let write = |write: &Value| {
-        let value = short(write.get("value").unwrap_or(&Value::Null));
-        format!("{} is now {value}{branch}", plain::line(text(write, "path")))
-    };
-    list(set, "writes").iter().map(write).collect()
-}
-
-fn merged(merge: &Value) -> Vec<String> {
-    let (group, arrived) = (number(merge, "group"), number(merge, "arrived"));
-    if let Some(winner) = merge.get("promote").and_then(Value::as_u64) {
-        return vec![format!("what branch {winner} of group {group} wrote is taken over")];
-    }
-    let into = |into: &Value| {
-        let (target, how) = (plain::line(text(into, "target")), text(into, "strategy"));
-        format!("{arrived} branches of group {group} are merged into {target} ({how})")
-    };
-    list(merge, "merges").iter().map(into).collect()
-}
-
 fn canceled(cancel: &Value) -> String {
     let numbers = |field: &str, one: &str, many: &str| {
         let ids: Vec<_> = list(cancel, field).iter().map(Value::to_string).collect();
@@ -269,13 +320,12 @@ fn canceled(cancel: &Value) -> String {
     format!("canceled: {}", both.join("; "))
 }
 
-fn timer(set: &Value) -> String {
+fn timer(set: &Value, token: &str, group: &str) -> String {
     let at = rfc_3339(number(set, "at_ms"));
-    let (token, group) = (number(set, "token"), number(set, "group"));
     match text(set, "kind") {
-        "join" => format!("group {group} has time until {at}"),
-        "wake" => format!("token {token} waits until {at}"),
-        _ => format!("token {token} has time until {at}"),
+        "join" => format!("{group} has time until {at}"),
+        "wake" => format!("{token} waits until {at}"),
+        _ => format!("{token} has time until {at}"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is drawn: a definition's nodes and transitions in words, and where a run stands among them.
 //! How it looks is the business of `text.rs`, `dot.rs` and `svg.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_flow::Definition;
 use tenure_flow::definition::{
@@ -166,29 +166,33 @@ impl Graph {
 }
 
 /// How often each transition was taken. One without a name is known by the nodes that it leads from
-/// and to; branches that have met come by the first that joins them.
+/// and to. A join was taken by those who are done in a branch and went nowhere else.
 fn taken(definition: &Definition, tokens: &[Token]) -> Vec<usize> {
     let nodes: BTreeMap<u32, &str> = tokens.iter().map(|it| (it.id, it.node.as_str())).collect();
+    let parents: BTreeSet<u32> = tokens.iter().filter_map(|token| token.parent).collect();
+    let name_of = |node: NodeIndex| &*definition.node(node).name;
     let mut taken = vec![0; definition.transitions.len()];
     for token in tokens {
-        let name_of = |node: NodeIndex| &*definition.node(node).name;
         let from = token.parent.and_then(|parent| nodes.get(&parent).copied());
-        let by_name =
-            |it: &Transition| it.name.is_some() && it.name.as_deref() == token.via.as_deref();
-        let by_place = |it: &Transition| {
-            it.name.is_none() && Some(name_of(it.from)) == from && name_of(it.to) == token.node
+        let led_here = |it: &Transition| match (&token.via, &it.name) {
+            _ if it.joins.is_some() => false,
+            (Some(via), Some(name)) => **via == **name,
+            (None, None) => Some(name_of(it.from)) == from && name_of(it.to) == token.node,
+            (Some(_), None) | (None, Some(_)) => false,
         };
-        let by_join = |it: &Transition| it.joins.is_some() && name_of(it.to) == token.node;
-        let found = match (&token.via, from) {
-            (Some(_), _) => definition.transitions.iter().position(by_name),
-            (None, Some(_)) => {
-                let place = definition.transitions.iter().position(by_place);
-                place.or_else(|| definition.transitions.iter().position(by_join))
-            }
-            (None, None) => None,
+        let is_last =
+            Standing::of(&token.state) == Standing::Completed && !parents.contains(&token.id);
+        let groups: Vec<&str> = frames(&token.path).iter().map(|frame| frame.group).collect();
+        let joined = |it: &Transition| {
+            let group = it.joins.map(|group| &*definition.group(group).name);
+            is_last
+                && name_of(it.from) == token.node
+                && group.is_some_and(|it| groups.contains(&it))
         };
-        if let Some(found) = found {
-            taken[found] += 1;
+        let found = definition.transitions.iter().position(led_here);
+        let joined = definition.transitions.iter().position(joined);
+        for place in found.into_iter().chain(joined) {
+            taken[place] += 1;
         }
     }
     taken
