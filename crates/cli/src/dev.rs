@@ -1,6 +1,8 @@
-//! `tenure dev`: a server, a worker that runs programs, sample tasks, and what to try with them.
+//! `tenure dev`: a server, a worker that runs programs, sample tasks and workflows, and what to try
+//! with them.
 
 mod samples;
+mod workflows;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,6 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use tenure_server::{Durability, Lines, News, Options, Upkeep, serve};
 
+use self::workflows::Begun;
 use crate::client::Server;
 use crate::failure::Failure;
 use crate::output;
@@ -17,15 +20,19 @@ use crate::worker::terms::Terms;
 
 /// Tasks at a time.
 const SLOTS: u32 = 4;
+/// The folder of the sample workflows, in that of the log.
+const SAMPLES: &str = "samples";
 
 const EXAMPLES: &str = "\
-The sample tasks are submitted once; a second start on the same folder finds them there.
+The sample tasks are submitted once, and a run of each sample workflow begins once; a second start on
+the same folder finds them there. The definitions and their scripts are in DIR/samples, to be read and
+changed; they are registered as they are at each start.
 
 Examples:
   tenure dev
   tenure dev --data /tmp/try --listen 127.0.0.1:0";
 
-/// Run a server with a worker and sample tasks, to try things out.
+/// Run a server with a worker, sample tasks and sample workflows, to try things out.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Dev {
@@ -68,10 +75,15 @@ pub(crate) fn run(dev: &Dev, server: &Server) -> Result<(), Failure> {
 /// What goes on beside the server, as long as it runs.
 fn beside(server: &Server, address: SocketAddr, data: &Path) {
     let done = server.with(|client| async move {
+        let folder = data.join(SAMPLES);
+        workflows::unpack(&folder)?;
         samples::submit(&client).await?;
-        output::say(&guide(address, data));
+        let runs = workflows::begin(&client, &folder).await?;
+        output::say(&guide(address, data, &runs));
+        // Their scripts are there.
+        let settings = exec::Settings { cwd: Some(folder), ..exec::Settings::default() };
         // It goes on until the server ends, and this process with it.
-        exec::worker(client, &terms(), exec::Settings::default())?.run().await?;
+        exec::worker(client, &terms(), settings)?.run().await?;
         Ok(())
     });
     if let Err(failure) = done {
@@ -92,8 +104,10 @@ fn terms() -> Terms {
 }
 
 /// What there is, and what to try.
-fn guide(address: SocketAddr, data: &Path) -> String {
+fn guide(address: SocketAddr, data: &Path, runs: &[Begun]) -> String {
     let (queue, data) = (samples::QUEUE, data.display());
+    let run = |name: &str| runs.iter().find(|run| run.name == name).map_or(0, |run| run.run_id);
+    let (order, invoices, race, agent) = (run("order"), run("invoices"), run("race"), run("agent"));
     // As the other lines are to be copied, they say where the server is if it is not at its usual
     // place.
     let server = match address.port() {
@@ -109,6 +123,15 @@ A worker runs the commands in the queue {queue}, samples to begin with. Look at 
   tenure watch --after 0{server}
   curl -s 'http://{address}/v1/tasks?queue={queue}'
   curl -N 'http://{address}/v1/events?after=0'
+
+Four workflows are in {data}/{SAMPLES}, and a run of each has begun. An order waits for an approval:
+  tenure run graph {order}{server}
+  tenure run signal {order} approval --payload '{{\"approved\": true, \"by\": \"you\"}}'{server}
+  tenure run history {order}{server}
+  tenure run get {invoices}{server}      # a map over files, and a merge
+  tenure run graph {race}{server}    # a race: the first answer wins
+  tenure run history {agent}{server}  # a model and a judge, in a loop
+  tenure run start order --input '{{\"order\": \"A-1002\", \"amount\": 80, \"to\": \"Atlantis\"}}' --wait{server}
 
 Submit some of your own, and stop one of them:
   tenure submit --queue {queue} --payload '{{\"argv\": [\"echo\", \"hello\"]}}' --wait{server}

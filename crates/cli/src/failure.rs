@@ -42,6 +42,10 @@ pub(crate) enum Failure {
     Usage(String),
     /// A task that was waited for did not come to a good end.
     Ended { task_id: u64, state: &'static str, error: Option<tenure_sdk::wire::TaskError> },
+    /// A run that was waited for did not come to a good end.
+    RunEnded { run_id: u64, state: &'static str, error: Option<String> },
+    /// Today's rules would decide a record of a run differently.
+    Different { run_id: u64, lsn: u64 },
     /// It stopped in the middle, or nobody knows where. `said` is the cause in other words, if there
     /// are better ones; `told` says what is done and how to go on.
     HalfDone { cause: Box<Failure>, said: Option<String>, told: String },
@@ -72,6 +76,8 @@ impl Failure {
             Failure::InMotion
             | Failure::Refused(_)
             | Failure::Ended { .. }
+            | Failure::RunEnded { .. }
+            | Failure::Different { .. }
             | Failure::Faulty { .. } => EXIT_REFUSED,
             Failure::Usage(_) | Failure::Unreadable { .. } => EXIT_USAGE,
             Failure::HalfDone { cause, .. } => cause.exit_code(),
@@ -132,6 +138,18 @@ impl fmt::Display for Failure {
             Failure::Ended { task_id, state, error: None } => write!(
                 f,
                 "task {task_id} is {state}; `tenure task history {task_id}` says how it came to that"
+            ),
+            Failure::RunEnded { run_id, state, error: Some(error) } => {
+                write!(f, "run {run_id} is {state}: {error}")
+            }
+            Failure::RunEnded { run_id, state, error: None } => write!(
+                f,
+                "run {run_id} is {state}; `tenure run history {run_id}` says how it came to that"
+            ),
+            Failure::Different { run_id, lsn } => write!(
+                f,
+                "today's rules would decide the record with LSN {lsn} of run {run_id} differently; \
+                 what is recorded stays as it is"
             ),
             Failure::HalfDone { said: Some(said), told, .. } => write!(f, "{said}; {told}"),
             Failure::HalfDone { cause, said: None, told } => write!(f, "{cause}; {told}"),

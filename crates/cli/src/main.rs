@@ -10,11 +10,14 @@ mod copying;
 mod dev;
 mod doctor;
 mod failure;
+mod given;
 mod moment;
 mod output;
+mod pages;
 mod plain;
 mod queue;
 mod restore;
+mod run;
 mod serve;
 mod shown;
 mod snapshot;
@@ -52,10 +55,13 @@ Examples:
   tenure backup ./backup                        a copy of a running server
   tenure doctor --data ./data                   what is wrong with a data folder
   tenure workflow check review.yaml             all that is wrong with a definition
+  tenure workflow put review.yaml               a server learns it
+  tenure run start review --input '{}' --wait   a run of it
+  tenure run graph 17                           where a run stands
 
 Exit codes:
   0   done
-  1   it was refused, or the task did not come to a good end
+  1   it was refused, or the task or run did not come to a good end
   2   wrong usage
   3   the server cannot be reached
   65  the log is corrupt or unsound, from a newer version or not this log's
@@ -94,7 +100,7 @@ enum Verb {
     Serve(serve::Serve),
     /// Measure a server under load.
     Bench(bench::Bench),
-    /// Run a server with a worker and sample tasks, to try things out.
+    /// Run a server with a worker, sample tasks and sample workflows, to try things out.
     Dev(dev::Dev),
     /// Submit a task, or many.
     Submit(submit::Submit),
@@ -121,8 +127,10 @@ enum Verb {
     Wal(wal::Wal),
     /// Print what a shell needs to complete commands and flags.
     Completions(completions::Completions),
-    /// Definitions of workflows.
+    /// Definitions of workflows: check, register, look at.
     Workflow(workflow::Workflow),
+    /// Runs of workflows: start, look at, cancel, signal, draw.
+    Run(run::Run),
 }
 
 fn main() -> ExitCode {
@@ -161,6 +169,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Verb::Doctor(doctor) => doctor::run(doctor, cli.output),
         Verb::Wal(wal) => wal::run(wal, cli.output),
         Verb::Completions(completions) => completions::run(completions),
-        Verb::Workflow(workflow) => workflow::run(workflow, cli.output),
+        Verb::Workflow(workflow) => workflow::run(workflow, &cli.server, cli.output),
+        Verb::Run(run) => run::run(run, &cli.server, cli.output),
     }
 }

@@ -48,6 +48,15 @@ pub(crate) fn faint() -> Style {
     Style::new().dimmed()
 }
 
+/// What was and is not, and what was not and is; `=` is neither.
+pub(crate) fn difference(mark: char) -> Style {
+    match mark {
+        '-' => Style::new().fg_color(Some(AnsiColor::Red.into())),
+        '+' => Style::new().fg_color(Some(AnsiColor::Green.into())),
+        _ => Style::new(),
+    }
+}
+
 /// The name of a state as the HTTP API has it; none if it is not given.
 pub(crate) fn state_name(state: i32) -> Option<&'static str> {
     match TaskState::try_from(state).unwrap_or_default() {

@@ -59,6 +59,11 @@ impl Cell {
         Self { text, style: style::state(state) }
     }
 
+    /// Text in a style.
+    pub(crate) fn styled(text: &str, style: Style) -> Self {
+        Self { text: plain::line(text), style }
+    }
+
     /// Something that may not be there.
     pub(crate) fn maybe(text: Option<impl ToString>) -> Self {
         text.map_or_else(|| NOTHING.into(), |text| text.to_string().into())

@@ -45,6 +45,7 @@ mod planted;
 #[cfg(feature = "planted")]
 pub mod planted;
 mod recover;
+mod redecide;
 mod respond;
 mod restore;
 mod run_history;
@@ -71,6 +72,7 @@ pub use inbox::{Inbox, Load, WakesFor};
 pub use info::{Explained, Grant, Status, TaskInfo, TaskOfRun, TaskPage, Work};
 pub use opening::Opening;
 pub use recover::{Failure, Progress, Proof, Recovery, recover, recover_beside};
+pub use redecide::{RedecideError, Redecided, redecide};
 pub use restore::{Restoration, restore};
 pub use run_history::{RunHistory, RunStep, run_history};
 pub use run_info::{

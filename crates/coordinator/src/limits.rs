@@ -64,3 +64,5 @@ pub const LOG_KEEP_BYTES: u64 = 4 << 30;
 pub const PURGE_ITEMS_MAX: usize = 2_000;
 /// How long what is to be forgotten may wait for company: one record for many.
 pub const PURGE_EVERY_MS: u64 = 1_000;
+/// Records that are applied again to rebuild an old state, at the most: some ten seconds.
+pub const REDECIDE_RECORDS_MAX: u64 = 20_000_000;

@@ -107,7 +107,7 @@ fn read_steps<R: ReadLog>(
 }
 
 /// A decision with the names of nodes and transitions in the place of their numbers.
-fn with_names(decision: Value, definition: &Definition) -> Value {
+pub(crate) fn with_names(decision: Value, definition: &Definition) -> Value {
     let Value::Map(said) = &decision else { return decision };
     let entries = said.entries().iter().map(|(key, value)| {
         let named = match (&**key, value) {

@@ -26,6 +26,7 @@ pub mod name;
 mod planted;
 #[cfg(feature = "planted")]
 pub mod planted;
+pub mod redecide;
 mod rejection;
 pub mod state;
 pub mod terms;

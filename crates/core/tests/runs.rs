@@ -16,6 +16,8 @@ mod fan_in;
 mod laws;
 #[path = "runs/random.rs"]
 mod random;
+#[path = "runs/redecide.rs"]
+mod redecide;
 #[path = "runs/rows.rs"]
 mod rows;
 #[path = "laws/snapshots.rs"]

@@ -88,8 +88,8 @@ pub use wire::{
     ListRunsResponse as RunPage, ListTasksRequest as TaskFilter, ListTasksResponse as TaskPage,
     ListTokensRequest as TokenFilter, ListTokensResponse as TokenPage,
     ListWorkflowsRequest as WorkflowFilter, ListWorkflowsResponse as WorkflowPage,
-    PutWorkflowResponse as Registered, Queue, Run, RunHistoryResponse as RunHistory, RunState,
-    RunStep, ServerStatus, SignalOutcome, SignalResponse as Signaled, Step, Task as TaskInfo,
-    TaskExplanation as Explanation, TaskHistoryResponse as History, TaskState, Token,
-    Worker as WorkerInfo, Workflow,
+    PutWorkflowResponse as Registered, Queue, RedecideResponse as Redecided, Run,
+    RunHistoryResponse as RunHistory, RunState, RunStep, ServerStatus, SignalOutcome,
+    SignalResponse as Signaled, Step, Task as TaskInfo, TaskExplanation as Explanation,
+    TaskHistoryResponse as History, TaskState, Token, Worker as WorkerInfo, Workflow,
 };

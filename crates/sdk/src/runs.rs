@@ -140,4 +140,14 @@ impl Client {
         };
         Ok(again(twice, send).await?.into_inner())
     }
+
+    /// What today's rules would decide in a record of a run, beside what was decided. Nothing is
+    /// written.
+    pub async fn redecide_run(&self, run_id: u64, lsn: u64) -> Result<v1::RedecideResponse, Error> {
+        let redecide = || {
+            let mut runs = self.runs();
+            async move { runs.redecide(v1::RedecideRequest { run_id, lsn }).await }
+        };
+        Ok(again(Twice::IsTheSame, redecide).await?.into_inner())
+    }
 }

@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::admit::Bodies;
 use crate::blobs::Blobs;
 use crate::grpc::Streams;
-use crate::limits::{BACKUPS_MAX, SUBSCRIBERS_MAX};
+use crate::limits::{BACKUPS_MAX, REDECIDES_MAX, SUBSCRIBERS_MAX};
 use crate::lines::{Scribe, name_of};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
@@ -31,6 +31,8 @@ pub(crate) struct App {
     pub(crate) backups: Arc<Semaphore>,
     pub(crate) blobs: Arc<Blobs>,
     pub(crate) store: Arc<Store>,
+    /// Who decides an old record again.
+    pub(crate) redeciding: Arc<Semaphore>,
     subscribers: AtomicUsize,
     stop: watch::Sender<bool>,
 }
@@ -71,6 +73,7 @@ impl App {
             backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
             blobs,
             store,
+            redeciding: Arc::new(Semaphore::new(REDECIDES_MAX)),
             subscribers: AtomicUsize::new(0),
             stop: watch::Sender::new(false),
         }

@@ -16,6 +16,7 @@ mod listen;
 mod metrics;
 pub mod problem;
 mod publish;
+mod redecide;
 mod turnstile;
 mod wire;
 

@@ -78,9 +78,9 @@ pub const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 pub const ENGINE_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Items on one page of a list unless somebody asks for another number.
 pub const LIST_LIMIT_DEFAULT: usize = 100;
-
 /// Copies that may be in the making at once: each reads as much as the disk gives.
 pub const BACKUPS_MAX: usize = 1;
-
 /// Bytes of a copy that go in one message.
 pub const BACKUP_PIECE_BYTES: usize = 1 << 20;
+/// Old records that are decided again at a time; each takes as much memory as the state.
+pub const REDECIDES_MAX: usize = 1;

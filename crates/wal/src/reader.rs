@@ -5,7 +5,9 @@ use crate::disk::{Disk, DiskFile};
 use crate::fault::{Corruption, Fault};
 use crate::frame::{self, Frame, HEADER_BYTES, Header, Kind};
 use crate::index::{Entry, Shared};
+use crate::recover;
 use crate::segment::{self, PAGE_BYTES};
+use crate::snapshot::{self, Footer};
 
 /// Reads frames in order.
 #[derive(Debug)]
@@ -59,6 +61,18 @@ impl<D: Disk> Reader<D> {
     /// The segment that it is in, and where the frame that it read last ends there.
     pub(crate) fn place(&self) -> Option<(u64, u64)> {
         self.place.as_ref().map(|place| (place.next.segment.number, place.next.offset))
+    }
+
+    /// The snapshots that are there, newest first.
+    pub fn snapshots(&self) -> Result<Vec<Lsn>, Fault> {
+        snapshot::list(&self.disk)
+    }
+
+    /// Reads a snapshot. Each piece was checked; that the whole is there is known only when this
+    /// returns well. One that is forgotten meanwhile cannot be opened.
+    pub fn load_snapshot(&self, lsn: Lsn, visit: impl FnMut(&[u8])) -> Result<Footer, Fault> {
+        let log_id = recover::first_segment(&self.disk)?.map_or(0, |first| first.log_id);
+        snapshot::load(&self.disk, log_id, lsn, visit)
     }
 
     /// Goes to a record.

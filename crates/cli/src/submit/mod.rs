@@ -3,7 +3,6 @@
 mod backoff;
 mod batch;
 mod line;
-mod payload;
 mod wait;
 
 use std::time::Duration;
@@ -14,6 +13,7 @@ use tenure_sdk::{Error, NewTask, TaskInfo, wire};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
+use crate::given;
 use crate::output::Lines;
 use crate::{moment, span, task};
 
@@ -108,7 +108,7 @@ fn parse_lease(text: &str) -> Result<u32, String> {
     u32::try_from(ms).map_err(|_| "a lease lasts 50ms to 1d".to_owned())
 }
 
-fn parse_tag(text: &str) -> Result<(String, String), String> {
+pub(crate) fn parse_tag(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("a tag is like customer=ada")?;
     Ok((key.to_owned(), value.to_owned()))
 }
@@ -144,7 +144,7 @@ impl Submit {
         }
         Ok(wire::NewTask {
             queue: self.queue.clone(),
-            payload: payload::read(&self.payload)?,
+            payload: given::read("payload", &self.payload)?,
             priority: self.priority,
             delay_ms: self.delay.map(ms),
             run_at: self.run_at,

@@ -81,7 +81,7 @@ impl From<State> for TaskState {
 }
 
 /// A tag as the server wants it. `submit` writes `=`, so people write it here too.
-fn parse_tag(text: &str) -> Result<String, String> {
+pub(crate) fn parse_tag(text: &str) -> Result<String, String> {
     let at = text.find([':', '=']).ok_or("a tag is like customer:ada")?;
     Ok(format!("{}:{}", &text[..at], &text[at + 1..]))
 }

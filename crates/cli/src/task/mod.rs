@@ -14,6 +14,7 @@ use crate::client::Server;
 use crate::failure::Failure;
 
 pub(crate) use get::print;
+pub(crate) use list::parse_tag;
 
 const EXAMPLES: &str = "\
 Examples:

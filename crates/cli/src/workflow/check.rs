@@ -51,7 +51,7 @@ pub(super) fn run(check: &Check, format: Format) -> Result<(), Failure> {
 }
 
 /// No more than a definition may have, and one byte that says that there was more.
-fn read(file: &Path) -> io::Result<Vec<u8>> {
+pub(super) fn read(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limit = DEFINITION_BYTES_MAX as u64 + 1;
     if file.as_os_str() == "-" {
@@ -62,8 +62,13 @@ fn read(file: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Whether a file is read as JSON.
+pub(super) fn is_json(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "json")
+}
+
 fn compile(file: &Path, bytes: &[u8]) -> Result<Definition, Vec<Fault>> {
-    if file.extension().is_some_and(|extension| extension == "json") {
+    if is_json(file) {
         return Definition::from_json(bytes);
     }
     match std::str::from_utf8(bytes) {

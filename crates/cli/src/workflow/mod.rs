@@ -1,15 +1,23 @@
 //! `tenure workflow`: definitions of workflows.
 
 mod check;
+mod get;
+mod list;
+mod put;
+mod shown;
 
 use clap::{Args, Subcommand};
 
 use crate::Format;
+use crate::client::Server;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
-  tenure workflow check order.yaml";
+  tenure workflow check order.yaml
+  tenure workflow put order.yaml
+  tenure workflow list
+  tenure workflow get order";
 
 /// The verbs of workflows.
 #[derive(Debug, Args)]
@@ -24,10 +32,22 @@ enum WorkflowVerb {
     /// Check a definition, without a server, and name all its faults.
     #[command(after_help = check::EXAMPLES)]
     Check(check::Check),
+    /// Register a definition: a new version, unless the newest says the same.
+    #[command(after_help = put::EXAMPLES)]
+    Put(put::Put),
+    /// List workflows by name, each with its newest version.
+    #[command(after_help = list::EXAMPLES)]
+    List(list::List),
+    /// Show a workflow as a graph, or its definition with -o json.
+    #[command(after_help = get::EXAMPLES)]
+    Get(get::Get),
 }
 
-pub(crate) fn run(workflow: &Workflow, format: Format) -> Result<(), Failure> {
+pub(crate) fn run(workflow: &Workflow, server: &Server, format: Format) -> Result<(), Failure> {
     match &workflow.verb {
         WorkflowVerb::Check(check) => check::run(check, format),
+        WorkflowVerb::Put(put) => put::run(put, server, format),
+        WorkflowVerb::List(list) => list::run(list, server, format),
+        WorkflowVerb::Get(get) => get::run(get, server, format),
     }
 }

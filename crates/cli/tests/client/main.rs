@@ -10,6 +10,7 @@ mod exit_codes;
 mod explain;
 mod help;
 mod json;
+mod runs;
 mod submit;
 mod tables;
 mod tenure;

@@ -15,7 +15,7 @@ use tenure_core::name::{FailureCode, QueueName, Reason, SignalText, WorkerName};
 use tenure_core::state::StateName;
 use tenure_core::terms::{Payload, Tags};
 use tenure_core::time::{Now, Timestamp};
-use tenure_core::{Draft, Rejection, State, Verdict, apply, codec, decide, invariant};
+use tenure_core::{Draft, Rejection, State, Verdict, apply, codec, decide, invariant, redecide};
 use tenure_flow::{Definition, Value};
 
 use crate::snapshots;
@@ -81,6 +81,7 @@ impl World {
         if self.checks == Checks::All {
             invariant::check(&self.state).unwrap();
             assert_eq!(self.replayed.facts().hash(), self.state.facts().hash(), "{record:?}");
+            redecides_the_same(&before, &read);
         }
         self.log.push(bytes);
         Ok(reply)
@@ -199,6 +200,17 @@ impl World {
 
     pub(crate) fn task_state(&self, task: TaskId) -> StateName {
         self.state.task(task).unwrap().state()
+    }
+}
+
+/// What the record says was asked, asked again before it, is decided in the same way.
+fn redecides_the_same(before: &State, record: &Record<'_>) {
+    let mut runs = Vec::new();
+    record.event.each_cascade(|cascade| runs.extend(cascade.iter().map(|it| it.run_id)));
+    runs.dedup();
+    for run in runs {
+        let again = redecide::redecide(before.clone(), record, run).unwrap();
+        assert!(again.is_same(), "{again:#?}");
     }
 }
 

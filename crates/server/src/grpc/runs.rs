@@ -1,13 +1,14 @@
-//! Runs of workflows: start, look at, list, cancel, signal.
+//! Runs of workflows: start, look at, list, cancel, signal, decide again.
 
 use tenure_coordinator::{Answer, Ask, Query};
 use tenure_core::command::{Command, SubmitOutcome};
-use tenure_core::id::{RunId, TokenId};
+use tenure_core::id::{Lsn, RunId, TokenId};
 use tenure_proto::v1;
 use tonic::{Request, Response, Status};
 
 use super::{Door, Outcome, parse, parse_run, show_run, unexpected};
 use crate::problem::Problem;
+use crate::redecide::redecide;
 use crate::wire::{list, page};
 
 #[tonic::async_trait]
@@ -77,6 +78,15 @@ impl v1::runs_server::Runs for Door {
             return unexpected();
         };
         Ok(Response::new(show_run::signaled(signaled)))
+    }
+
+    async fn redecide(
+        &self,
+        request: Request<v1::RedecideRequest>,
+    ) -> Outcome<v1::RedecideResponse> {
+        let v1::RedecideRequest { run_id, lsn } = request.into_inner();
+        let found = redecide(&self.app, RunId(run_id), Lsn(lsn)).await?;
+        Ok(Response::new(show_run::redecided(&found)))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Workflows and runs as they are shown over gRPC. Values are JSON text.
 
-use tenure_coordinator::{RunHistory, RunInfo, RunStep, TokenInfo, WorkflowInfo};
+use tenure_coordinator::{Redecided, RunHistory, RunInfo, RunStep, TokenInfo, WorkflowInfo};
 use tenure_core::command::Signaled;
+use tenure_core::redecide::Pair;
 use tenure_flow::{Fault, Value};
 use tenure_proto::v1;
 
@@ -119,5 +120,25 @@ pub(super) fn fault(fault: &Fault) -> v1::Fault {
         message: fault.message.clone(),
         line: fault.place.map(|place| place.line as u32),
         column: fault.place.map(|place| place.column as u32),
+    }
+}
+
+/// What was decided, and what would be now.
+pub(super) fn redecided(found: &Redecided) -> v1::RedecideResponse {
+    let pair = |pair: &Pair| v1::RedecidedPair {
+        same: pair.is_same,
+        recorded: pair.recorded.as_ref().map(json),
+        decided: pair.decided.as_ref().map(json),
+    };
+    v1::RedecideResponse {
+        lsn: found.lsn.0,
+        at: found.at.0,
+        same: found.is_same(),
+        cause: json(&found.cause),
+        decisions: found.pairs.iter().map(pair).collect(),
+        refused: found.refused.as_ref().map(|rejection| v1::RedecideRefusal {
+            code: rejection.code().to_owned(),
+            detail: rejection.to_string(),
+        }),
     }
 }

@@ -6,6 +6,7 @@ mod leases;
 mod operate;
 mod page;
 mod queues;
+mod redecide;
 mod runs;
 mod snapshots;
 mod tasks;
@@ -57,6 +58,7 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .routes(routes!(queues::get, queues::configure))
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))
+        .routes(routes!(redecide::show))
         .routes(routes!(workflows::list))
         .routes(routes!(workflows::get, workflows::put))
         .routes(routes!(workflows::start))

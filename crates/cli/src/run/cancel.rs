@@ -1,0 +1,43 @@
+//! `tenure run cancel`: ending a run.
+
+use clap::Args;
+
+use super::shown::ShownRun;
+use crate::Format;
+use crate::client::Server;
+use crate::failure::Failure;
+use crate::output::Lines;
+use crate::shown;
+use crate::style::run_state_name;
+
+pub(super) const EXAMPLES: &str = "\
+All that is live in the run ends with it: tasks are CANCELED, waiting or leased, their workers hear
+that they have lost them, and runs that it has begun end too. To ask again changes nothing.
+
+Examples:
+  tenure run cancel 17";
+
+#[derive(Debug, Args)]
+pub(super) struct Cancel {
+    /// The run's number.
+    id: u64,
+}
+
+pub(super) fn run(cancel: &Cancel, server: &Server, format: Format) -> Result<(), Failure> {
+    server.with(|client| async move {
+        let run = client.cancel_run(cancel.id).await?;
+        let mut out = Lines::new();
+        match format {
+            Format::Table => {
+                out.print(format_args!(
+                    "run {} is {}",
+                    run.id,
+                    run_state_name(run.state).unwrap_or("-")
+                ));
+            }
+            Format::Json => shown::print(&mut out, &ShownRun::of(&run)),
+        }
+        out.finish();
+        Ok(())
+    })
+}

@@ -1,0 +1,67 @@
+//! `tenure run get`: a run, with all that is known about it.
+
+use clap::Args;
+use tenure_sdk::Run;
+
+use super::shown::{ShownRun, error_words, state_cell};
+use crate::Format;
+use crate::client::Server;
+use crate::failure::Failure;
+use crate::moment::{now, relative};
+use crate::output::Lines;
+use crate::shown::{self, Verbatim};
+use crate::table::Facts;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  tenure run get 17
+  tenure run get 17 -o json | jq .output";
+
+#[derive(Debug, Args)]
+pub(super) struct Get {
+    /// The run's number.
+    id: u64,
+}
+
+pub(super) fn run(get: &Get, server: &Server, format: Format) -> Result<(), Failure> {
+    server.with(|client| async move {
+        print(&client.run(get.id).await?, format);
+        Ok(())
+    })
+}
+
+/// Prints a run.
+pub(super) fn print(run: &Run, format: Format) {
+    let mut out = Lines::new();
+    match format {
+        Format::Table => facts(run, now()).print(&mut out),
+        Format::Json => shown::print(&mut out, &ShownRun::of(run)),
+    }
+    out.finish();
+}
+
+fn facts(run: &Run, now: u64) -> Facts {
+    let ago = |at: u64| relative(at, now);
+    let some = |bytes: &[u8]| (!bytes.is_empty()).then(|| shown::text(&Verbatim(bytes)));
+    let parent = run.parent.as_ref();
+    let parent = parent.map(|parent| format!("run {}, token {}", parent.run_id, parent.token));
+    let tags = run.tags.iter().map(|(key, value)| format!("{key}={value}"));
+    let tags = (!run.tags.is_empty()).then(|| tags.collect::<Vec<_>>().join(" "));
+    let mut facts = Facts::default();
+    facts.add("id", run.id.to_string());
+    facts.add("workflow", format!("{} {}", run.workflow, run.version));
+    facts.add("state", state_cell(run.state));
+    facts.add_some("error", error_words(&run.error));
+    facts.add("tokens", format!("{}, {} live", run.tokens, run.live_tokens));
+    facts.add_some("signals", (run.kept_signals > 0).then(|| format!("{} kept", run.kept_signals)));
+    facts.add("started", ago(run.started_at));
+    facts.add_some("finished", run.finished_at.map(ago));
+    facts.add_some("deadline", run.deadline_at.map(ago));
+    facts.add_some("parent", parent);
+    facts.add_some("key", run.key.as_deref());
+    facts.add_some("tags", tags);
+    facts.add_some("input", some(&run.input));
+    facts.add_some("context", some(&run.context));
+    facts.add_some("output", some(&run.output));
+    facts
+}

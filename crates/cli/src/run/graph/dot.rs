@@ -1,0 +1,71 @@
+//! A graph in the language of Graphviz, for those who want to lay it out by themselves.
+
+use std::fmt::Write as _;
+
+use super::model::{Graph, Spot, Way, WayKind};
+use super::standing::IDLE;
+
+/// The whole text.
+pub(crate) fn render(graph: &Graph) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = write(&mut out, graph);
+    out
+}
+
+fn write(out: &mut String, graph: &Graph) -> std::fmt::Result {
+    writeln!(out, "digraph workflow {{")?;
+    writeln!(
+        out,
+        "  graph [label={}, labelloc=t, fontname=Helvetica];",
+        quoted(&graph.title.join("\n"))
+    )?;
+    writeln!(out, "  node [shape=box, style=\"rounded,filled\", fontname=Helvetica];")?;
+    writeln!(out, "  edge [fontname=Helvetica, fontsize=10, color=\"#5b6675\"];")?;
+    for (at, node) in graph.nodes.iter().enumerate() {
+        writeln!(out, "  n{at} [{}];", node_attributes(node))?;
+    }
+    for way in &graph.ways {
+        writeln!(out, "  n{} -> n{} [{}];", way.from, way.to, way_attributes(way))?;
+    }
+    writeln!(out, "}}")
+}
+
+fn node_attributes(node: &Spot) -> String {
+    let colors = node.standing().map_or(IDLE, |standing| standing.colors());
+    let mut lines = vec![node.name.clone(), format!("{} {}", node.kind, node.detail)];
+    lines
+        .extend(node.counts.iter().map(|(standing, count)| format!("{count} {}", standing.word())));
+    lines.extend(node.errors.iter().cloned());
+    let width = if node.is_initial { ", penwidth=2" } else { "" };
+    let label = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n");
+    format!(
+        "label={}, color=\"{}\", fillcolor=\"{}\"{width}",
+        quoted(&label),
+        colors.line,
+        colors.fill
+    )
+}
+
+fn way_attributes(way: &Way) -> String {
+    let mut words = vec![way.label.clone()];
+    words.extend(way.progress.map(|progress| progress.words()));
+    if way.taken > 0 {
+        words.push(format!("×{}", way.taken));
+    }
+    words.retain(|word| !word.is_empty());
+    let style = match way.kind {
+        WayKind::Plain => "solid",
+        WayKind::Error => "dashed",
+        WayKind::FanOut => "bold",
+        WayKind::Join => "solid\", arrowhead=\"empty",
+    };
+    format!("label={}, style=\"{style}\"", quoted(&words.join("\n")))
+}
+
+/// A text in quotes; a line end stays one.
+fn quoted(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    format!("\"{text}\"")
+}

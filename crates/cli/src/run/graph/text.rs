@@ -1,0 +1,180 @@
+//! A graph as lines of text, 80 columns wide: each node with its ways below it, in the order in
+//! which a run comes by.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::layout;
+use super::model::{Graph, Spot, Way, WayKind};
+use crate::plain;
+use crate::style::{self, Paint};
+
+/// As wide as every terminal.
+const COLUMNS: usize = 80;
+/// A name is not given more than this.
+const NAME_COLUMNS_MAX: usize = 28;
+/// Nor the queue of a node, or what else it is about.
+const WHAT_COLUMNS_MAX: usize = 24;
+
+/// All lines.
+pub(crate) fn render(graph: &Graph, paint: Paint) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (at, line) in graph.title.iter().enumerate() {
+        let style = if at == 0 { style::heading() } else { style::faint() };
+        lines.extend(wrapped(&plain::line(line), COLUMNS).iter().map(|l| paint.draw(style, l)));
+    }
+    let widest = graph.nodes.iter().map(|node| plain::line(&node.name).width()).max().unwrap_or(0);
+    let width = widest.min(NAME_COLUMNS_MAX);
+    for node in layout::reading_order(graph) {
+        lines.push(String::new());
+        lines.extend(head(graph, node, width, paint));
+        let errors = graph.nodes[node].errors.iter();
+        lines.extend(errors.map(|code| failed(&graph.nodes[node], code, paint)));
+        let ways: Vec<_> = graph.from(node).collect();
+        for (at, way) in ways.iter().enumerate() {
+            lines.extend(branch(graph, way, at + 1 == ways.len(), width, paint));
+        }
+    }
+    lines
+}
+
+/// `✓ reserve   task samples        1 completed`; what has no room goes below.
+fn head(graph: &Graph, at: usize, width: usize, paint: Paint) -> Vec<String> {
+    let node = &graph.nodes[at];
+    let standing = node.standing();
+    let sign = standing.map_or('○', |standing| standing.sign());
+    let style = standing.map_or_else(style::faint, |standing| standing.style());
+    // As wide as an arrow and a name below it.
+    let name = padded(&plain::line(&node.name), width + 2);
+    let widest = graph.nodes.iter().map(|node| what(node).width()).max().unwrap_or(0);
+    let what = padded(&what(node), widest.min(WHAT_COLUMNS_MAX));
+    let mut lines = vec![format!(
+        "{} {}  {}",
+        paint.draw(style, &sign.to_string()),
+        paint.draw(style::heading(), &name),
+        paint.draw(style::faint(), &what),
+    )];
+    let indent = 2 + name.width() + 2 + what.width();
+    let mut column = indent;
+    for (number, (standing, count)) in node.counts.iter().enumerate() {
+        let text = format!("{count} {}", standing.word());
+        let comma = if number > 0 { "," } else { " " };
+        if column + 2 + text.width() > COLUMNS {
+            lines.push(format!("{:indent$} ", ""));
+            column = indent;
+        } else if let Some(line) = lines.last_mut() {
+            line.push_str(comma);
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push(' ');
+            line.push_str(&paint.draw(standing.style(), &text));
+        }
+        column += 2 + text.width();
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// `task samples`, and whether runs begin there.
+fn what(node: &Spot) -> String {
+    let begin = if node.is_initial { " (begin)" } else { "" };
+    let what = format!("{} {}", node.kind, plain::line(&node.detail));
+    format!("{}{begin}", what.trim_end())
+}
+
+fn failed(node: &Spot, code: &str, paint: Paint) -> String {
+    let style = node.standing().map_or_else(style::faint, |standing| standing.style());
+    let bar = if node.counts.is_empty() { ' ' } else { '│' };
+    format!(
+        "{} {}",
+        paint.draw(style::faint(), &bar.to_string()),
+        paint.draw(style, &plain::line(code))
+    )
+}
+
+/// `├─▶ approval   input.amount >= 1000      ×1`, and the rest of a label that is too long below.
+fn branch(graph: &Graph, way: &Way, is_last: bool, width: usize, paint: Paint) -> Vec<String> {
+    let (corner, rail) = if is_last { ('└', ' ') } else { ('├', '│') };
+    let arrow = match way.kind {
+        WayKind::Plain => "─▶",
+        WayKind::Error => "╌▶",
+        WayKind::FanOut => "═▶",
+        WayKind::Join => "─▷",
+    };
+    let to = padded(&plain::line(&graph.nodes[way.to].name), width);
+    let tail = tail(graph, way);
+    let room = COLUMNS.saturating_sub(width + 6 + tail.width() + 1);
+    let label = wrapped(&plain::line(&way.label), room.max(20));
+    let first = label.first().map_or("", String::as_str);
+    let style = if way.taken > 0 { style::heading() } else { style::faint() };
+    let begin = format!("{corner}{arrow} {to}  ");
+    let gap = COLUMNS.saturating_sub(begin.width() + first.width() + tail.width()).max(1);
+    let gap = if tail.is_empty() { 0 } else { gap };
+    let mut lines = vec![
+        format!(
+            "{}{}{}{}",
+            paint.draw(if way.taken > 0 { anstyle::Style::new() } else { style::faint() }, &begin),
+            first,
+            " ".repeat(gap),
+            paint.draw(style, &tail)
+        )
+        .trim_end()
+        .to_owned(),
+    ];
+    for more in label.iter().skip(1) {
+        let indent = " ".repeat(begin.width() - 1);
+        lines.push(format!("{}{indent}{more}", paint.draw(style::faint(), &rail.to_string())));
+    }
+    lines
+}
+
+/// How often it was taken, and how far its group is.
+fn tail(graph: &Graph, way: &Way) -> String {
+    let mut words = Vec::new();
+    words.extend(way.progress.map(|progress| progress.words()));
+    if graph.has_run && way.taken > 0 {
+        words.push(format!("×{}", way.taken));
+    }
+    words.join("  ")
+}
+
+fn padded(text: &str, width: usize) -> String {
+    let text = cut(text, width);
+    let free = width.saturating_sub(text.width());
+    format!("{text}{}", " ".repeat(free))
+}
+
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        if kept.width() + 2 > width {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.push('…');
+    kept
+}
+
+/// A text on lines of a width, broken at spaces where there are some.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let mut word = word;
+        while word.width() > width {
+            let at = word.char_indices().nth(width).map_or(word.len(), |(at, _)| at);
+            lines.push(word[..at].to_owned());
+            word = &word[at..];
+        }
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) | None => lines.push(word.to_owned()),
+        }
+    }
+    lines.retain(|line| !line.is_empty());
+    lines
+}

@@ -1,0 +1,74 @@
+//! `tenure run history`: what was decided about a run and why, oldest first.
+
+use clap::Args;
+use tenure_flow::Definition;
+use tenure_sdk::{Client, Error, Run, RunStep};
+
+use super::shown::ShownRunHistory;
+use super::story::Story;
+use crate::Format;
+use crate::client::Server;
+use crate::failure::Failure;
+use crate::moment::clock;
+use crate::output::{self, Lines};
+use crate::shown;
+use crate::style::{self, Paint};
+
+pub(super) const EXAMPLES: &str = "\
+Each paragraph is one record of the log: what happened, and all that was decided because of it, in
+that order. Where a condition decided, what it read is told. Times are UTC.
+
+Examples:
+  tenure run history 17
+  tenure run history 17 -o json | jq '.items[] | [.lsn, .cause.event]'
+  tenure run redecide 17 42       would LSN 42 be decided the same way today?";
+
+#[derive(Debug, Args)]
+pub(super) struct History {
+    /// The run's number.
+    id: u64,
+}
+
+pub(super) fn run(history: &History, server: &Server, format: Format) -> Result<(), Failure> {
+    server.with(|client| async move {
+        let told = client.run_history(history.id).await?;
+        let mut out = Lines::new();
+        match format {
+            Format::Json => shown::print(&mut out, &ShownRunHistory::of(&told)),
+            Format::Table => {
+                let definition = definition(&client, &client.run(history.id).await?).await?;
+                let mut story = Story::new(definition.as_ref());
+                let paint = Paint::of_stdout();
+                for step in &told.steps {
+                    paragraph(&mut out, &mut story, step, paint);
+                }
+                if told.steps.is_empty() {
+                    out.print("nothing of its history is left in the log");
+                }
+            }
+        }
+        out.finish();
+        if let (Some(lsn), Format::Table) = (told.truncated_before, format) {
+            output::complain(&format!("what was before LSN {lsn} is no longer in the log"));
+        }
+        Ok(())
+    })
+}
+
+/// The definition that a run began with; none if this version cannot read it.
+pub(super) async fn definition(client: &Client, run: &Run) -> Result<Option<Definition>, Error> {
+    let workflow = client.workflow(&run.workflow, Some(run.version)).await?;
+    Ok(Definition::from_json(&workflow.definition).ok())
+}
+
+fn paragraph(out: &mut Lines, story: &mut Story<'_>, step: &RunStep, paint: Paint) {
+    let lsn = paint.draw(style::faint(), &format!("{:>6}", step.lsn));
+    let at = paint.draw(style::faint(), &clock(step.at));
+    let cause = paint.draw(style::heading(), &story.cause(&step.cause));
+    out.print(format_args!("{lsn}  {at}  {cause}"));
+    for decision in &step.decisions {
+        for sentence in story.decision(decision) {
+            out.print(format_args!("{:22}{sentence}", ""));
+        }
+    }
+}

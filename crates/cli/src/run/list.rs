@@ -1,0 +1,124 @@
+//! `tenure run list`: runs, newest first.
+
+use clap::Args;
+use tenure_sdk::{Run, RunFilter, RunState};
+
+use super::shown::{ShownRun, error_words, state_cell};
+use crate::Format;
+use crate::client::Server;
+use crate::failure::Failure;
+use crate::moment::{now, relative};
+use crate::output::Lines;
+use crate::pages::Range;
+use crate::shown::{self, Verbatim};
+use crate::table::{Cell, Column, Table};
+use crate::task::parse_tag;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  tenure run list
+  tenure run list --workflow order --state waiting
+  tenure run list --tag customer:ada --all
+  tenure run list --state failed -o json | jq '.items[] | [.id, .error.code]'";
+
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// Only of this workflow.
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<String>,
+
+    /// Only in this state.
+    #[arg(long, value_name = "STATE", ignore_case = true, value_enum)]
+    state: Option<State>,
+
+    /// Only with this tag, as KEY:VALUE or KEY=VALUE.
+    #[arg(long, value_name = "KEY:VALUE", value_parser = parse_tag)]
+    tag: Option<String>,
+
+    #[command(flatten)]
+    range: Range,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum State {
+    Running,
+    Waiting,
+    Completed,
+    Failed,
+    Canceled,
+    #[value(name = "timed_out", alias = "timed-out")]
+    TimedOut,
+}
+
+impl From<State> for RunState {
+    fn from(state: State) -> Self {
+        match state {
+            State::Running => RunState::Running,
+            State::Waiting => RunState::Waiting,
+            State::Completed => RunState::Completed,
+            State::Failed => RunState::Failed,
+            State::Canceled => RunState::Canceled,
+            State::TimedOut => RunState::TimedOut,
+        }
+    }
+}
+
+const COLUMNS: [Column; 7] = [
+    Column::number("ID"),
+    Column::word("STATE"),
+    Column::text("WORKFLOW"),
+    Column::number("LIVE"),
+    Column::word("STARTED"),
+    Column::text("ERROR"),
+    Column::text("INPUT"),
+];
+
+pub(super) fn run(list: &List, server: &Server, format: Format) -> Result<(), Failure> {
+    server.with(|client| async move {
+        let page = async |limit, cursor| {
+            let filter = RunFilter {
+                workflow: list.workflow.clone(),
+                state: list.state.map_or(RunState::Unspecified, RunState::from).into(),
+                tag: list.tag.clone(),
+                limit: Some(limit),
+                cursor,
+            };
+            let page = client.list_runs(filter).await?;
+            Ok((page.runs, page.next_cursor))
+        };
+        let found = list.range.fetch(page).await?;
+        let mut out = Lines::new();
+        match format {
+            Format::Json => {
+                let items = found.items.iter().map(ShownRun::of).collect();
+                let next_cursor = found.next_cursor.clone();
+                shown::print(&mut out, &shown::List { items, next_cursor });
+            }
+            Format::Table => {
+                let now = now();
+                let mut table = Table::new(COLUMNS);
+                for run in &found.items {
+                    table.row(row(run, now));
+                }
+                table.print(&mut out, "no such runs");
+            }
+        }
+        out.finish();
+        if format == Format::Table {
+            found.tell_rest();
+        }
+        Ok(())
+    })
+}
+
+fn row(run: &Run, now: u64) -> [Cell; 7] {
+    [
+        run.id.to_string().into(),
+        state_cell(run.state),
+        format!("{} {}", run.workflow, run.version).into(),
+        run.live_tokens.to_string().into(),
+        relative(run.started_at, now).into(),
+        Cell::maybe(error_words(&run.error)),
+        shown::text(&Verbatim(&run.input)).into(),
+    ]
+}

@@ -1,0 +1,197 @@
+//! `tenure run redecide`: what today's rules would decide, beside what was decided.
+
+use clap::Args;
+use serde::Serialize;
+use tenure_sdk::Redecided;
+
+use super::history::definition;
+use super::story::Story;
+use crate::Format;
+use crate::client::Server;
+use crate::failure::Failure;
+use crate::moment::{clock, rfc_3339};
+use crate::output::Lines;
+use crate::plain;
+use crate::shown::{self, Verbatim};
+use crate::style::{self, Paint};
+
+pub(super) const EXAMPLES: &str = "\
+The server rebuilds the state just before that record from its log, reads from the record what was
+asked, and decides it again by its own rules. Nothing is written, and what is recorded stays: a log
+is never decided again when it is replayed. It shows what an upgrade would do.
+
+Examples:
+  tenure run history 17           which records there are
+  tenure run redecide 17 42
+
+Exit codes:
+  0  the same would be decided
+  1  something else would, or it was refused";
+
+#[derive(Debug, Args)]
+pub(super) struct Redecide {
+    /// The run's number.
+    id: u64,
+
+    /// The LSN of a record of its history.
+    lsn: u64,
+}
+
+pub(super) fn run(redecide: &Redecide, server: &Server, format: Format) -> Result<(), Failure> {
+    server.with(|client| async move {
+        let Redecide { id, lsn } = *redecide;
+        let found = client.redecide_run(id, lsn).await?;
+        let mut out = Lines::new();
+        match format {
+            Format::Json => shown::print(&mut out, &ShownRedecided::of(id, &found)),
+            Format::Table => {
+                // A run that is forgotten can still be decided again, with numbers for names.
+                let definition = match client.run(id).await {
+                    Ok(run) => definition(&client, &run).await?,
+                    Err(_) => None,
+                };
+                let mut story = Story::new(definition.as_ref());
+                let lines = lines(&mut story, &found, Paint::of_stdout());
+                lines.iter().for_each(|line| out.print(line));
+            }
+        }
+        out.finish();
+        match found.same {
+            true => Ok(()),
+            false => Err(Failure::Different { run_id: id, lsn }),
+        }
+    })
+}
+
+fn lines(story: &mut Story<'_>, found: &Redecided, paint: Paint) -> Vec<String> {
+    let cause = paint.draw(style::heading(), &story.cause(&found.cause));
+    let mut lines = vec![format!("LSN {}, {}: {cause}", found.lsn, clock(found.at))];
+    lines.push(match (found.same, &found.refused) {
+        (true, _) => "today's rules decide the same:".to_owned(),
+        (false, Some(refused)) => {
+            let (code, detail) = (plain::line(&refused.code), plain::line(&refused.detail));
+            format!("today's rules refuse it ({code}): {detail}")
+        }
+        (false, None) => "today's rules decide something else (- recorded, + today):".to_owned(),
+    });
+    let mut told = |mark: char, decision: &[u8]| {
+        for sentence in story.decision(decision) {
+            let line = format!("  {mark} {sentence}");
+            lines.push(paint.draw(style::difference(mark), &line));
+        }
+    };
+    for pair in &found.decisions {
+        match (pair.same, &pair.recorded, &pair.decided) {
+            (true, Some(recorded), _) => told('=', recorded),
+            (_, recorded, decided) => {
+                recorded.iter().for_each(|recorded| told('-', recorded));
+                decided.iter().for_each(|decided| told('+', decided));
+            }
+        }
+    }
+    lines
+}
+
+#[derive(Debug, Serialize)]
+struct ShownRedecided<'a> {
+    run_id: u64,
+    lsn: u64,
+    at: String,
+    same: bool,
+    cause: Verbatim<'a>,
+    decisions: Vec<ShownPair<'a>>,
+    refused: Option<ShownRefusal<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownPair<'a> {
+    same: bool,
+    recorded: Option<Verbatim<'a>>,
+    decided: Option<Verbatim<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownRefusal<'a> {
+    code: &'a str,
+    detail: &'a str,
+}
+
+impl<'a> ShownRedecided<'a> {
+    fn of(run_id: u64, found: &'a Redecided) -> Self {
+        let pair = |pair: &'a tenure_sdk::wire::RedecidedPair| ShownPair {
+            same: pair.same,
+            recorded: pair.recorded.as_deref().map(Verbatim),
+            decided: pair.decided.as_deref().map(Verbatim),
+        };
+        let refused = found.refused.as_ref();
+        Self {
+            run_id,
+            lsn: found.lsn,
+            at: rfc_3339(found.at),
+            same: found.same,
+            cause: Verbatim(&found.cause),
+            decisions: found.decisions.iter().map(pair).collect(),
+            refused: refused.map(|it| ShownRefusal { code: &it.code, detail: &it.detail }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_sdk::wire::{RedecideRefusal, RedecidedPair};
+
+    use super::*;
+
+    fn found(decisions: Vec<RedecidedPair>) -> Redecided {
+        Redecided {
+            lsn: 42,
+            at: 1_794_782_400_500,
+            same: decisions.iter().all(|pair| pair.same),
+            cause: br#"{"event": "TaskCompleted", "task_id": 7, "lease_id": 9}"#.to_vec(),
+            decisions,
+            refused: None,
+        }
+    }
+
+    fn pair(recorded: Option<&str>, decided: Option<&str>) -> RedecidedPair {
+        let bytes = |text: &str| text.as_bytes().to_vec();
+        let (recorded, decided) = (recorded.map(bytes), decided.map(bytes));
+        RedecidedPair { same: recorded == decided, recorded, decided }
+    }
+
+    const DONE: &str =
+        r#"{"decision": "UpdateTokenStates", "tokens": [{"token": 1, "state": "completed"}]}"#;
+    const THERE: &str = r#"{"decision": "CreateTokens", "tokens": [{"token": 2, "node": "approval", "why": {"input.amount": 1200}}]}"#;
+    const ELSEWHERE: &str =
+        r#"{"decision": "CreateTokens", "tokens": [{"token": 2, "node": "charge"}]}"#;
+    const FINISHED: &str =
+        r#"{"decision": "FinishRun", "state": "COMPLETED", "output": {"ok": true}}"#;
+
+    #[test]
+    fn differences_are_marked_and_the_rest_stays() {
+        let pairs = vec![
+            pair(Some(DONE), Some(DONE)),
+            pair(Some(THERE), Some(ELSEWHERE)),
+            pair(None, Some(FINISHED)),
+        ];
+        let lines = lines(&mut Story::new(None), &found(pairs), Paint::Plain);
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+        LSN 42, 22:40:00.500: task 7 was completed
+        today's rules decide something else (- recorded, + today):
+          = token 1 is completed
+          - token 2 begins at approval, where input.amount is 1200
+          + token 2 begins at charge
+          + the run is COMPLETED, with {"ok":true}
+        "#);
+    }
+
+    #[test]
+    fn a_refusal_says_why() {
+        let refused =
+            Some(RedecideRefusal { code: "not_found".into(), detail: "no such signal".into() });
+        let found = Redecided { refused, same: false, ..found(vec![pair(Some(DONE), None)]) };
+        let lines = lines(&mut Story::new(None), &found, Paint::Plain);
+        assert_eq!(lines[1], "today's rules refuse it (not_found): no such signal");
+        assert_eq!(lines[2], "  - token 1 is completed");
+    }
+}

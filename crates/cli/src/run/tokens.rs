@@ -1,0 +1,100 @@
+//! `tenure run tokens`: where a run stands and has stood.
+
+use clap::Args;
+use tenure_sdk::{Token, TokenFilter};
+
+use super::graph::standing::Standing;
+use super::shown::{ShownToken, error_words};
+use crate::Format;
+use crate::client::Server;
+use crate::failure::Failure;
+use crate::moment::{now, relative};
+use crate::output::Lines;
+use crate::pages::Range;
+use crate::shown;
+use crate::table::{Cell, Column, Table};
+
+pub(super) const EXAMPLES: &str = "\
+Each visit of a node is a token. PATH is the branch it is in: root/bids#1[4] is branch 4 of the group
+bids, opened as group 1 of the run.
+
+Examples:
+  tenure run tokens 17
+  tenure run tokens 17 --all -o json | jq '.items[] | select(.state == \"failed\")'";
+
+#[derive(Debug, Args)]
+pub(super) struct Tokens {
+    /// The run's number.
+    id: u64,
+
+    #[command(flatten)]
+    range: Range,
+}
+
+const COLUMNS: [Column; 7] = [
+    Column::number("ID"),
+    Column::text("NODE"),
+    Column::word("STATE"),
+    Column::text("PATH"),
+    Column::number("PARENT"),
+    Column::text("FOR"),
+    Column::text("ERROR"),
+];
+
+pub(super) fn run(tokens: &Tokens, server: &Server, format: Format) -> Result<(), Failure> {
+    server.with(|client| async move {
+        let page = async |limit, cursor| {
+            let filter = TokenFilter { run_id: tokens.id, limit: Some(limit), cursor };
+            let page = client.list_tokens(filter).await?;
+            Ok((page.tokens, page.next_cursor))
+        };
+        let found = tokens.range.fetch(page).await?;
+        let mut out = Lines::new();
+        match format {
+            Format::Json => {
+                let items = found.items.iter().map(ShownToken::of).collect();
+                let next_cursor = found.next_cursor.clone();
+                shown::print(&mut out, &shown::List { items, next_cursor });
+            }
+            Format::Table => {
+                let now = now();
+                let mut table = Table::new(COLUMNS);
+                for token in &found.items {
+                    table.row(row(token, now));
+                }
+                table.print(&mut out, "no such tokens");
+            }
+        }
+        out.finish();
+        if format == Format::Table {
+            found.tell_rest();
+        }
+        Ok(())
+    })
+}
+
+fn row(token: &Token, now: u64) -> [Cell; 7] {
+    [
+        token.id.to_string().into(),
+        token.node.as_str().into(),
+        Cell::styled(&token.state, Standing::of(&token.state).style()),
+        token.path.as_str().into(),
+        Cell::maybe(token.parent),
+        Cell::maybe(work(token, now)),
+        Cell::maybe(error_words(&token.error)),
+    ]
+}
+
+/// What it is, or was, there for.
+fn work(token: &Token, now: u64) -> Option<String> {
+    let task = token.task_id.map(|id| format!("task {id}"));
+    let child = || token.child_run_id.map(|id| format!("run {id}"));
+    let signal = || {
+        token.signal.as_ref().map(|name| match token.correlation.as_deref().unwrap_or_default() {
+            "" => format!("signal {name}"),
+            correlation => format!("signal {name} of {correlation}"),
+        })
+    };
+    let timer = || token.wakes_at.map(|at| relative(at, now));
+    task.or_else(child).or_else(signal).or_else(timer)
+}

@@ -1,0 +1,53 @@
+//! `tenure workflow get`: a definition, as a graph or as JSON.
+
+use clap::Args;
+use tenure_sdk::Workflow;
+
+use super::shown::ShownDefinition;
+use crate::Format;
+use crate::client::Server;
+use crate::failure::Failure;
+use crate::output::Lines;
+use crate::run::graph::Picture;
+use crate::run::graph::model::Graph;
+use crate::shown;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  tenure workflow get order
+  tenure workflow get order --version 2
+  tenure workflow get order --svg > order.svg
+  tenure workflow get order -o json | jq .definition";
+
+#[derive(Debug, Args)]
+pub(super) struct Get {
+    /// The workflow's name.
+    name: String,
+
+    /// Its version; the newest if not given.
+    #[arg(long, value_name = "N")]
+    version: Option<u32>,
+
+    #[command(flatten)]
+    picture: Picture,
+}
+
+pub(super) fn run(get: &Get, server: &Server, format: Format) -> Result<(), Failure> {
+    server.with(|client| async move {
+        let workflow = client.workflow(&get.name, get.version).await?;
+        let mut out = Lines::new();
+        match format {
+            Format::Json => shown::print(&mut out, &ShownDefinition::of(&workflow)),
+            Format::Table => {
+                let definition = crate::run::graph::definition(&workflow)?;
+                get.picture.print(&mut out, &Graph::of(&definition, title(&workflow)));
+            }
+        }
+        out.finish();
+        Ok(())
+    })
+}
+
+fn title(workflow: &Workflow) -> Vec<String> {
+    vec![format!("{} {}", workflow.name, workflow.version)]
+}

@@ -1,0 +1,66 @@
+//! Workflows as programs see them: the same JSON as over HTTP, field by field.
+
+use serde::Serialize;
+use tenure_sdk::{Registered, Workflow};
+
+use crate::moment::rfc_3339;
+use crate::shown::Verbatim;
+
+/// A version that a definition has.
+#[derive(Debug, Serialize)]
+pub(super) struct ShownVersion<'a> {
+    name: &'a str,
+    version: u32,
+}
+
+impl<'a> ShownVersion<'a> {
+    pub(super) fn of(registered: &'a Registered) -> Self {
+        Self { name: &registered.name, version: registered.version }
+    }
+}
+
+/// A workflow as it is listed.
+#[derive(Debug, Serialize)]
+pub(super) struct ShownWorkflow<'a> {
+    name: &'a str,
+    version: u32,
+    registered_at: String,
+    nodes: u32,
+    transitions: u32,
+}
+
+impl<'a> ShownWorkflow<'a> {
+    pub(super) fn of(workflow: &'a Workflow) -> Self {
+        Self {
+            name: &workflow.name,
+            version: workflow.version,
+            registered_at: rfc_3339(workflow.registered_at),
+            nodes: workflow.nodes,
+            transitions: workflow.transitions,
+        }
+    }
+}
+
+/// A workflow with its definition.
+#[derive(Debug, Serialize)]
+pub(super) struct ShownDefinition<'a> {
+    name: &'a str,
+    version: u32,
+    registered_at: String,
+    nodes: u32,
+    transitions: u32,
+    definition: Verbatim<'a>,
+}
+
+impl<'a> ShownDefinition<'a> {
+    pub(super) fn of(workflow: &'a Workflow) -> Self {
+        Self {
+            name: &workflow.name,
+            version: workflow.version,
+            registered_at: rfc_3339(workflow.registered_at),
+            nodes: workflow.nodes,
+            transitions: workflow.transitions,
+            definition: Verbatim(&workflow.definition),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! From a record back to what was asked. Where several requests lead to the same record, one of
+//! them will do.
+
+use std::sync::Arc;
+
+use crate::command::{
+    CancelTask, Command, CompleteTask, FailTask, LeaseRef, ReportTasks, Retry, SignalRun, StartRun,
+};
+use crate::event::{
+    CancelRequested, Event, Expired, ExpiryCause, LeaseReleased, Record, Report, RunBegun,
+    SignalReceived, Tag, TaskCompleted, TaskFailed,
+};
+use crate::id::{LeaseId, TaskId};
+use crate::name::{FailureCode, Invalid, Reason, SignalText, TagKey, TagValue, TaskKey};
+use crate::state::StateName;
+use crate::terms::{Payload, SpanMs, Tags};
+use crate::time::Timestamp;
+
+/// The command behind a record that decides something about runs.
+pub(super) fn command(record: &Record<'_>) -> Result<Command, Invalid> {
+    let at = record.at;
+    Ok(match &record.event {
+        Event::TaskCompleted(item) => Command::CompleteTask(complete(item)?),
+        Event::TaskFailed(item) => Command::FailTask(fail(item, at)?),
+        Event::LeaseReleased(item) => Command::ReleaseTask(release(item)),
+        Event::ReportsApplied(event) => Command::ReportTasks(reports(&event.reports, at)?),
+        Event::CancelRequested(item) => Command::CancelTask(cancel(item, at)?),
+        Event::LeaseExpired(event) => expiry(&event.leases),
+        Event::TimerFired(_) => Command::FireDeadlines,
+        Event::RunStarted(event) => Command::StartRun(start(&event.run)?),
+        Event::SignalReceived(item) => Command::SignalRun(signal(item)?),
+        Event::RunCancelRequested(event) => Command::CancelRun(event.run_id),
+        Event::DispatchContinued(_) => Command::ContinueDispatch,
+        Event::TaskCreated(_)
+        | Event::LeaseGranted(_)
+        | Event::LeaseExtended(_)
+        | Event::TaskCancelled(_)
+        | Event::TaskRetried(_)
+        | Event::QueueConfigured(_)
+        | Event::TasksPurged(_)
+        | Event::IdsSkipped(_)
+        | Event::WorkflowRegistered(_) => {
+            let event = record.event.name();
+            return Err(Invalid::new(format!("a {event} decides nothing about a run")));
+        }
+    })
+}
+
+fn lease(task_id: TaskId, lease_id: LeaseId) -> LeaseRef {
+    LeaseRef { task_id, lease_id }
+}
+
+fn complete(item: &TaskCompleted<'_>) -> Result<CompleteTask, Invalid> {
+    let output = Payload::parse("output", item.output.to_vec())?;
+    Ok(CompleteTask { lease: lease(item.about.task_id, item.lease_id), output })
+}
+
+fn fail(item: &TaskFailed<'_>, at: Timestamp) -> Result<FailTask, Invalid> {
+    let retry = match item.to {
+        StateName::Waiting => Retry::After(span("retry_after_ms", at, item.not_before)?),
+        // Its budget was used up, or another attempt made no sense: the end is the same.
+        StateName::Failed => Retry::Never,
+        StateName::Leased | StateName::Completed | StateName::Dead | StateName::Canceled => {
+            Retry::WithBackoff
+        }
+    };
+    Ok(FailTask {
+        lease: lease(item.about.task_id, item.lease_id),
+        reason: Reason::keep_end(item.reason.as_str()),
+        code: Some(FailureCode::parse(item.code.as_str())?),
+        retry,
+    })
+}
+
+fn release(item: &LeaseReleased<'_>) -> LeaseRef {
+    lease(item.about.task_id, item.lease_id)
+}
+
+/// Those that came too late are left out: they changed nothing.
+fn reports(reports: &[Report<'_>], at: Timestamp) -> Result<ReportTasks, Invalid> {
+    let mut command = ReportTasks::default();
+    for report in reports {
+        match report {
+            Report::LeaseExtended(item) => {
+                command.heartbeats.push(lease(item.task_id, item.lease_id));
+            }
+            Report::TaskCompleted(item) => command.completes.push(complete(item)?),
+            Report::TaskFailed(item) => command.fails.push(fail(item, at)?),
+            Report::LeaseReleased(item) => command.releases.push(release(item)),
+            Report::TaskCancelled(_) => {}
+        }
+    }
+    Ok(command)
+}
+
+fn cancel(item: &CancelRequested<'_>, at: Timestamp) -> Result<CancelTask, Invalid> {
+    let task_id = item.about.task_id;
+    let grace_ms = if item.from == StateName::Leased && item.to == StateName::Canceled {
+        Some(SpanMs::ZERO)
+    } else if item.revoke_at > Timestamp::ZERO {
+        Some(span("grace_ms", at, item.revoke_at)?)
+    } else {
+        None
+    };
+    Ok(CancelTask { task_id, grace_ms })
+}
+
+fn expiry(leases: &[Expired<'_>]) -> Command {
+    let dropped = leases.iter().filter(|item| item.cause == ExpiryCause::Disconnected);
+    let dropped: Vec<_> = dropped.map(|item| lease(item.about.task_id, item.lease_id)).collect();
+    match dropped.is_empty() {
+        true => Command::ExpireLeases,
+        false => Command::DropLeases(dropped),
+    }
+}
+
+fn start(run: &RunBegun<'_>) -> Result<StartRun, Invalid> {
+    let tag = |tag: &Tag<'_>| {
+        Ok((TagKey::parse(tag.key.as_str())?, TagValue::parse(tag.value.as_str())?))
+    };
+    Ok(StartRun {
+        workflow: Arc::from(run.workflow.as_str()),
+        version: Some(run.version),
+        input: run.input.0.clone(),
+        key: run.key.as_ref().map(|key| TaskKey::parse(key.as_str())).transpose()?,
+        tags: Tags::parse(run.tags.iter().map(tag).collect::<Result<_, Invalid>>()?)?,
+    })
+}
+
+fn signal(item: &SignalReceived<'_>) -> Result<SignalRun, Invalid> {
+    Ok(SignalRun {
+        run_id: item.run_id,
+        name: Arc::from(item.name.as_str()),
+        payload: item.payload.0.clone(),
+        correlation: SignalText::parse(item.correlation.as_str())?,
+        signal_id: item.signal_id.as_ref().map(|id| SignalText::parse(id.as_str())).transpose()?,
+    })
+}
+
+fn span(field: &str, from: Timestamp, to: Timestamp) -> Result<SpanMs, Invalid> {
+    let ms = to.0.saturating_sub(from.0);
+    SpanMs::parse(field, i64::try_from(ms).unwrap_or(i64::MAX))
+}
