@@ -209,7 +209,9 @@ fn cascade<'r>(decisions: &'r [Decision<'r>], all: &mut Vec<Item<'r>>) {
             | Step::MergeBranches(_)
             | Step::DropBranches(_)
             | Step::SetTimer(_)
-            | Step::TakeSignal(_) => {}
+            | Step::TakeSignal(_)
+            | Step::StageArtifact(_)
+            | Step::PromoteArtifacts(_) => {}
         }
     }
 }

@@ -307,5 +307,6 @@ fn rejection_name(rejection: &Rejection) -> &'static str {
         Rejection::InputInvalid { .. } => "InputInvalid",
         Rejection::TooManyVersions { .. } => "TooManyVersions",
         Rejection::TooManyWorkflows => "TooManyWorkflows",
+        Rejection::NoRunForArtifacts { .. } => "NoRunForArtifacts",
     }
 }

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use crate::artifact::{Artifact, ArtifactName, MediaType};
 use crate::command::{
     CancelTask, Command, CompleteTask, FailTask, LeaseRef, ReportTasks, Retry, SignalRun, StartRun,
 };
 use crate::event::{
-    CancelRequested, Event, Expired, ExpiryCause, LeaseReleased, Record, Report, RunBegun,
-    SignalReceived, Tag, TaskCompleted, TaskFailed,
+    ArtifactItem, CancelRequested, Event, Expired, ExpiryCause, LeaseReleased, Record, Report,
+    RunBegun, SignalReceived, Step, Tag, TaskCompleted, TaskFailed,
 };
 use crate::id::{LeaseId, TaskId};
 use crate::name::{FailureCode, Invalid, Reason, SignalText, TagKey, TagValue, TaskKey};
@@ -52,7 +53,22 @@ fn lease(task_id: TaskId, lease_id: LeaseId) -> LeaseRef {
 
 fn complete(item: &TaskCompleted<'_>) -> Result<CompleteTask, Invalid> {
     let output = Payload::parse("output", item.output.to_vec())?;
-    Ok(CompleteTask { lease: lease(item.about.task_id, item.lease_id), output })
+    let staged = item.cascade.iter().filter_map(|decision| {
+        let Step::StageArtifact(step) = &decision.step else { return None };
+        Some(artifact(&step.artifact))
+    });
+    let artifacts = staged.collect::<Result<_, _>>()?;
+    Ok(CompleteTask { lease: lease(item.about.task_id, item.lease_id), output, artifacts })
+}
+
+/// What was staged is what was handed in.
+fn artifact(item: &ArtifactItem<'_>) -> Result<Artifact, Invalid> {
+    Ok(Artifact {
+        name: ArtifactName::parse(item.name.as_str())?,
+        media_type: MediaType::parse(item.media_type.as_str())?,
+        bytes: item.bytes,
+        sha256: item.sha256,
+    })
 }
 
 fn fail(item: &TaskFailed<'_>, at: Timestamp) -> Result<FailTask, Invalid> {

@@ -203,6 +203,7 @@ pub(super) fn told(
         | Answer::Run(_)
         | Answer::Runs(_)
         | Answer::Tokens(_)
+        | Answer::Artifacts(_)
         | Answer::Workflow(_)
         | Answer::Workflows(_)
         | Answer::RunState(..)

@@ -54,6 +54,7 @@ pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
         | Answer::Run(_)
         | Answer::Runs(_)
         | Answer::Tokens(_)
+        | Answer::Artifacts(_)
         | Answer::Workflow(_)
         | Answer::Workflows(_)
         | Answer::RunState(..)
@@ -113,6 +114,7 @@ pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
         | Rejection::SignalsFull { .. }
         | Rejection::InputInvalid { .. }
         | Rejection::TooManyVersions { .. }
-        | Rejection::TooManyWorkflows => Ok(()),
+        | Rejection::TooManyWorkflows
+        | Rejection::NoRunForArtifacts { .. } => Ok(()),
     }
 }
