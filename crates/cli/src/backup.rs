@@ -10,6 +10,7 @@ use serde_json::json;
 use tenure_sdk::wire::backup_part::Part;
 use tenure_sdk::wire::{BackupContents, BackupFile, BackupRequest};
 use tenure_sdk::{Client, Error};
+use tenure_server::look_at_blobs;
 use tenure_wal::Fault;
 
 use crate::Format;
@@ -58,26 +59,26 @@ pub(crate) fn run(backup: &Backup, server: &Server, format: Format) -> Result<()
     let request = BackupRequest { whole: backup.whole };
     let contents = server.with(|client| fetch(client, request, part.clone()))?;
     let state_hash = wal::proof(&part)?.hash();
+    check_blobs(&part)?;
     sync(&part)?;
     fs::rename(&part, &backup.folder).map_err(|cause| failed(&backup.folder, cause))?;
     let parent = backup.folder.parent().filter(|parent| !parent.as_os_str().is_empty());
     sync(parent.unwrap_or(Path::new(".")))?;
-    let bytes: u64 = contents.files.iter().map(|file| file.bytes).sum();
     let mut lines = Lines::new();
     match format {
         Format::Json => lines.print(json!({
             "folder": backup.folder.display().to_string(),
             "lsn": contents.lsn,
             "since_lsn": contents.since_lsn,
-            "files": contents.files.len(),
-            "bytes": bytes,
+            "files": contents.files,
+            "bytes": contents.bytes,
             "state_hash": state_hash.to_string(),
         })),
         Format::Table => {
             let since = contents.since_lsn;
             lines.print(format_args!("folder    {}", backup.folder.display()));
             lines.print(format_args!("lsn       {} (restorable from {since} on)", contents.lsn));
-            lines.print(format_args!("bytes     {bytes} in {} files", contents.files.len()));
+            lines.print(format_args!("bytes     {} in {} files", contents.bytes, contents.files));
             lines.print(format_args!("state     {state_hash}"));
             lines.print("The backup is whole and sound.");
         }
@@ -93,24 +94,23 @@ async fn fetch(
     part: PathBuf,
 ) -> Result<BackupContents, Failure> {
     let mut parts = client.back_up(request).await?;
-    let first = parts.message().await.map_err(Error::from)?;
-    let Some(Part::Contents(contents)) = first.and_then(|first| first.part) else {
-        return Err(cut());
+    let mut next = async || -> Result<Part, Failure> {
+        let part = parts.message().await.map_err(Error::from)?;
+        part.and_then(|part| part.part).ok_or_else(cut)
     };
-    let progress = Copying::new(contents.files.iter().map(|file| file.bytes).sum());
+    let Part::Contents(contents) = next().await? else { return Err(cut()) };
+    let progress = Copying::new(contents.bytes);
     let mut done = 0;
-    for file in &contents.files {
-        let mut target = Target::create(&part, file)?;
+    for _ in 0..contents.files {
+        let Part::File(file) = next().await? else { return Err(cut()) };
+        let mut target = Target::create(&part, &file)?;
         while target.offset < file.bytes {
-            let piece = parts.message().await.map_err(Error::from)?;
-            let Some(Part::Bytes(bytes)) = piece.and_then(|piece| piece.part) else {
-                return Err(cut());
-            };
+            let Part::Bytes(bytes) = next().await? else { return Err(cut()) };
             target.write(&bytes)?;
             done += bytes.len() as u64;
             progress.tell(done);
         }
-        target.finish(file)?;
+        target.finish(&file)?;
     }
     Ok(contents)
 }
@@ -124,14 +124,14 @@ struct Target {
 
 impl Target {
     fn create(folder: &Path, file: &BackupFile) -> Result<Self, Failure> {
-        // A server is a stranger, too: only names in this folder will do.
-        let is_plain = !file.name.is_empty() && !file.name.contains(['/', '\0']);
-        if !is_plain || file.name.starts_with('.') {
+        if !is_ours(&file.name) {
             let said = format!("the server sends a file with the name {:?}", file.name);
             return Err(Error::unavailable(said).into());
         }
         let path = folder.join(&file.name);
-        let file = File::create_new(&path).map_err(|cause| failed(&path, cause))?;
+        let parent = path.parent().unwrap_or(folder);
+        let made = fs::create_dir_all(parent).and_then(|()| File::create_new(&path));
+        let file = made.map_err(|cause| failed(&path, cause))?;
         Ok(Self { path, file, offset: 0 })
     }
 
@@ -144,12 +144,40 @@ impl Target {
 
     fn finish(self, file: &BackupFile) -> Result<(), Failure> {
         let finished = self.file.set_len(file.size).and_then(|()| self.file.sync_all());
-        finished.map_err(|cause| failed(&self.path, cause))
+        finished.map_err(|cause| failed(&self.path, cause))?;
+        sync(self.path.parent().unwrap_or(Path::new(".")))
+    }
+}
+
+/// A server is a stranger, too: only names that a data folder has will do.
+fn is_ours(name: &str) -> bool {
+    let is_plain = |text: &str| {
+        let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
+        !text.is_empty() && !text.starts_with('.') && text.bytes().all(is_fit)
+    };
+    let parts: Vec<_> = name.split('/').collect();
+    match parts.as_slice() {
+        [file] => is_plain(file),
+        ["blobs", folder, blob] => is_plain(folder) && is_plain(blob),
+        _ => false,
     }
 }
 
 fn cut() -> Failure {
     Error::unavailable("the server ended the backup before it was whole; run it again").into()
+}
+
+/// What was copied must be what its name says.
+fn check_blobs(folder: &Path) -> Result<(), Failure> {
+    let seen = look_at_blobs(folder).map_err(|cause| failed(folder, cause))?;
+    match seen.damaged.first() {
+        None => Ok(()),
+        Some(blob) => {
+            let found =
+                "its bytes are not what its name says; the server's own may be damaged, too";
+            Err(Fault::Foreign { file: blob.clone(), found: found.to_owned() }.into())
+        }
+    }
 }
 
 fn check_free(folder: &Path) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use serde_json::json;
+use tenure_server::{BlobsSeen, look_at_blobs};
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::read_only::ReadOnlyDisk;
 use tenure_wal::{Fault, Options, snapshot};
@@ -74,6 +75,10 @@ struct Finding {
 struct Findings(Vec<Finding>);
 
 impl Findings {
+    fn is_well(&self) -> bool {
+        self.0.iter().all(|finding| finding.look != Look::Bad)
+    }
+
     fn add(&mut self, check: &'static str, look: Look, message: impl Into<String>) {
         self.0.push(Finding { check, look, message: message.into() });
     }
@@ -87,11 +92,13 @@ pub(crate) fn run(doctor: &Doctor, format: Format) -> Result<(), Failure> {
     look_at_room(&disk, &mut findings);
     look_at_files(&disk, &mut findings)?;
     look_at_snapshots(&disk, &mut findings)?;
+    look_at_artifacts(folder, &mut findings);
     let failure = look_at_log(folder, &mut findings);
     print(folder, &findings, format);
     match failure {
         Some(failure) => Err(failure),
-        None => Ok(()),
+        None if findings.is_well() => Ok(()),
+        None => Err(Failure::Ill { folder: folder.to_owned() }),
     }
 }
 
@@ -166,6 +173,23 @@ fn look_at_snapshots(disk: &ReadOnlyDisk, findings: &mut Findings) -> Result<(),
     Ok(())
 }
 
+/// The files that artifacts are made of.
+fn look_at_artifacts(folder: &Path, findings: &mut Findings) {
+    match look_at_blobs(folder) {
+        Ok(BlobsSeen { whole, damaged }) if damaged.is_empty() => {
+            findings.add("blobs", Look::Ok, format!("{whole} are there, and all are whole"));
+        }
+        Ok(BlobsSeen { damaged, .. }) => {
+            for blob in damaged {
+                let message =
+                    format!("{blob} is not what its name says: bring it back from a backup");
+                findings.add("blobs", Look::Bad, message);
+            }
+        }
+        Err(error) => findings.add("blobs", Look::Bad, format!("they cannot be read: {error}")),
+    }
+}
+
 /// The long part: every byte that counts is read, and every law is checked.
 fn look_at_log(folder: &Path, findings: &mut Findings) -> Option<Failure> {
     match wal::proof(folder) {
@@ -186,7 +210,7 @@ fn look_at_log(folder: &Path, findings: &mut Findings) -> Option<Failure> {
 }
 
 fn print(folder: &Path, findings: &Findings, format: Format) {
-    let is_well = findings.0.iter().all(|finding| finding.look != Look::Bad);
+    let is_well = findings.is_well();
     let mut lines = Lines::new();
     match format {
         Format::Json => {

@@ -55,6 +55,8 @@ pub(crate) enum Failure {
     NoGuard(std::io::Error),
     /// A file that was named on the command line cannot be read.
     Unreadable { file: PathBuf, cause: io::Error },
+    /// A data folder is not well; what is wrong was printed.
+    Ill { folder: PathBuf },
     /// A definition has faults; they were printed.
     Faulty { faults: usize },
 }
@@ -72,7 +74,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::Log(fault) => fault.exit_code(),
-            Failure::Record { .. } | Failure::Unsound { .. } => EXIT_DATA,
+            Failure::Record { .. } | Failure::Unsound { .. } | Failure::Ill { .. } => EXIT_DATA,
             Failure::InMotion
             | Failure::Refused(_)
             | Failure::Ended { .. }
@@ -163,6 +165,9 @@ impl fmt::Display for Failure {
             ),
             Failure::Unreadable { file, cause } => {
                 write!(f, "cannot read {}: {cause}; name a file with a definition", file.display())
+            }
+            Failure::Ill { folder } => {
+                write!(f, "{} is not well; what is bad is above", folder.display())
             }
             Failure::Faulty { faults: 1 } => write!(f, "the definition has a fault"),
             Failure::Faulty { faults } => write!(f, "the definition has {faults} faults"),

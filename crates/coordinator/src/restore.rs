@@ -22,6 +22,9 @@ use crate::recover::{Recovery, recover};
 /// What follows the name of a folder that is being put back.
 const PART: &str = ".restoring";
 
+/// The folder of the files that artifacts are made of.
+const BLOBS: &str = "blobs";
+
 /// A folder that was put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restoration {
@@ -57,6 +60,7 @@ pub fn restore(
     let entropy = u128::from(fresh_seed()) << 64 | u128::from(fresh_seed());
     let until = until.map(|lsn| tenure_wal::Lsn(lsn.0));
     let copied = tenure_wal::restore(&source, &disk, Options::new(entropy), until, progress)?;
+    let blobs = copy_blobs(from, &part, &mut |bytes| progress(copied.bytes + bytes))?;
     let claim = Claim::new(&disk, Options::new(entropy))?;
     let mut recovery = recover(claim, fresh_seed(), |_| {})?;
     let facts = recovery.state.facts();
@@ -64,16 +68,49 @@ pub fn restore(
         lsn: Lsn(copied.lsn.0),
         state_hash: facts.hash(),
         tasks: facts.task_count(),
-        bytes: copied.bytes,
+        bytes: copied.bytes + blobs,
     };
     jump(&mut recovery)?;
     drop(recovery);
     fs::rename(&part, to).map_err(|cause| no_folder(to, cause))?;
     let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
-    let synced = fs::File::open(parent).and_then(|folder| folder.sync_all());
-    synced.map_err(|cause| no_folder(parent, cause))?;
+    sync(parent)?;
     Ok(restoration)
+}
+
+fn sync(folder: &Path) -> Result<(), Error> {
+    let synced = fs::File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|cause| no_folder(folder, cause))
+}
+
+/// Copies the files that artifacts are made of, and says how many bytes that were.
+fn copy_blobs(from: &Path, to: &Path, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
+    let (from, to) = (from.join(BLOBS), to.join(BLOBS));
+    if !from.is_dir() {
+        return Ok(0);
+    }
+    let failed = |cause| no_folder(&to, cause);
+    let mut bytes = 0;
+    for folder in fs::read_dir(&from).map_err(failed)? {
+        let folder = folder.map_err(failed)?;
+        // The others hold what is half-written.
+        if folder.file_name().len() != 2 {
+            continue;
+        }
+        let target = to.join(folder.file_name());
+        fs::create_dir_all(&target).map_err(failed)?;
+        for blob in fs::read_dir(folder.path()).map_err(failed)? {
+            let blob = blob.map_err(failed)?;
+            let target = target.join(blob.file_name());
+            bytes += fs::copy(blob.path(), &target).map_err(failed)?;
+            fs::File::open(&target).and_then(|file| file.sync_all()).map_err(failed)?;
+            progress(bytes);
+        }
+        sync(&target)?;
+    }
+    sync(&to)?;
+    Ok(bytes)
 }
 
 /// Makes the next ids others than those that may have been given since the copy was taken.

@@ -335,8 +335,8 @@ impl Client {
         Ok(again(Twice::IsTheSame, take).await?.into_inner())
     }
 
-    /// Begins a copy of all that was acknowledged before: first its contents, then the bytes of its
-    /// files, one after the other.
+    /// Begins a copy of all that was acknowledged before: first its contents, then its files, one
+    /// after the other, each with its bytes.
     pub async fn back_up(
         &self,
         request: v1::BackupRequest,

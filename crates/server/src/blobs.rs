@@ -78,19 +78,49 @@ impl Drop for Place<'_> {
     }
 }
 
+/// How the blobs of a data folder are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlobsSeen {
+    /// How many are whole.
+    pub whole: u64,
+    /// Those whose bytes are not what their names say.
+    pub damaged: Vec<String>,
+}
+
+/// Reads every blob of a data folder, which nobody need be serving from, and changes nothing.
+pub fn look_at_blobs(data: &Path) -> io::Result<BlobsSeen> {
+    let blobs = Blobs::new(data);
+    let mut seen = BlobsSeen::default();
+    for (sha256, bytes) in blobs.list()? {
+        match blobs.check(sha256, bytes) {
+            Ok(()) => seen.whole += 1,
+            Err(Lost::Damaged) => seen.damaged.push(blobs.path(sha256).display().to_string()),
+            // It was swept since it was listed.
+            Err(Lost::Missing) => {}
+            Err(Lost::Disk(error)) => return Err(error),
+        }
+    }
+    Ok(seen)
+}
+
 impl Blobs {
+    fn new(data: &Path) -> Self {
+        let folder = data.join("blobs");
+        let is_used = AtomicBool::new(folder.is_dir());
+        let (next, uploads) = (AtomicU64::new(0), AtomicUsize::new(0));
+        Self { folder, next, uploads, is_used, door: Mutex::new(()) }
+    }
+
     /// The blobs of a data folder. What a crash left half-written goes.
     pub(crate) fn open(data: &Path) -> io::Result<Self> {
-        let folder = data.join("blobs");
-        let unfinished = folder.join(UNFINISHED);
+        let blobs = Self::new(data);
+        let unfinished = blobs.folder.join(UNFINISHED);
         if unfinished.is_dir() {
             for entry in fs::read_dir(&unfinished)? {
                 fs::remove_file(entry?.path())?;
             }
         }
-        let is_used = AtomicBool::new(folder.is_dir());
-        let (next, uploads) = (AtomicU64::new(0), AtomicUsize::new(0));
-        Ok(Self { folder, next, uploads, is_used, door: Mutex::new(()) })
+        Ok(blobs)
     }
 
     /// Whether there ever was one.
@@ -203,6 +233,20 @@ impl Blobs {
             true => Ok(()),
             false => Err(Lost::Damaged),
         }
+    }
+
+    /// Every blob, with how long it is.
+    pub(crate) fn list(&self) -> io::Result<Vec<(Sha256, u64)>> {
+        let mut all = Vec::new();
+        for folder in folders(&self.folder)? {
+            for entry in fs::read_dir(&folder)? {
+                let entry = entry?;
+                if let Some(sha256) = hash_of(&entry.path()) {
+                    all.push((sha256, entry.metadata()?.len()));
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// Removes blobs that nobody names and that nobody touched lately, and says how many.

@@ -26,6 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 
+pub use crate::blobs::{BlobsSeen, look_at_blobs};
 pub use crate::lines::Lines;
 pub use tenure_coordinator::{
     Durability, Error as EngineError, Keep, Restoration, Upkeep, limits as engine_limits, restore,

@@ -1,14 +1,18 @@
 //! A copy of a server that goes on: read beside everything else, and sent as fast as it is taken.
 
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use tenure_coordinator::{Backup, RealDisk, Since};
+use tenure_core::artifact::Sha256;
 use tenure_proto::v1;
+use tenure_proto::v1::backup_part::Part;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use crate::app::App;
+use crate::blobs::Blobs;
 use crate::limits::{BACKUP_PIECE_BYTES, BACKUPS_MAX};
 use crate::problem::Problem;
 
@@ -24,52 +28,100 @@ pub(super) async fn begin(app: &Arc<App>, since: Since) -> Result<Parts, Problem
         let detail = format!("{BACKUPS_MAX} backup is being taken already; wait until it is done");
         return Err(Problem::new("overloaded", detail));
     };
-    let tenure = app.tenure.clone();
-    let begun = tokio::task::spawn_blocking(move || tenure.back_up(since)).await;
-    let backup = begun.map_err(|_| Problem::new("unavailable", "the server is stopping"))?;
-    let backup = backup.map_err(|error| Problem::new("unavailable", error.to_string()))?;
+    let (tenure, blobs) = (app.tenure.clone(), Arc::clone(&app.blobs));
+    let begun = tokio::task::spawn_blocking(move || -> Result<Copy, String> {
+        let log = tenure.back_up(since).map_err(|error| error.to_string())?;
+        // A record never names a blob that is not there, so those of the copy's records are.
+        let named = blobs.list().map_err(|error| format!("the blobs cannot be listed: {error}"))?;
+        Ok(Copy { log, blobs, named, _place: place })
+    });
+    let begun = begun.await.map_err(|_| Problem::new("unavailable", "the server is stopping"))?;
+    let copy = begun.map_err(|error| Problem::new("unavailable", error))?;
     let (pieces, parts) = mpsc::channel(PIECES_AHEAD);
-    tracing::info!(lsn = backup.lsn.0, bytes = backup.bytes(), "a backup begins");
+    tracing::info!(lsn = copy.log.lsn.0, bytes = copy.bytes(), "a backup begins");
     std::thread::Builder::new()
         .name("backup".to_owned())
-        .spawn(move || send(&backup, &pieces, place))
+        .spawn(move || {
+            if let Err(Stopped::Failed(why)) = copy.send(&pieces) {
+                let problem = Problem::new("unavailable", format!("{why}; run the backup again"));
+                let _ = pieces.blocking_send(Err(problem.into()));
+            }
+        })
         .map_err(|error| Problem::new("unavailable", format!("no thread for it: {error}")))?;
     Ok(ReceiverStream::new(parts))
 }
 
-/// Sends all of it, or as much as is wanted.
-fn send(
-    backup: &Backup<RealDisk>,
-    pieces: &mpsc::Sender<Result<v1::BackupPart, Status>>,
+/// All that belongs to a copy.
+struct Copy {
+    log: Backup<RealDisk>,
+    blobs: Arc<Blobs>,
+    named: Vec<(Sha256, u64)>,
     _place: OwnedSemaphorePermit,
-) {
-    let give = |part| pieces.blocking_send(Ok(v1::BackupPart { part: Some(part) })).is_ok();
-    if !give(v1::backup_part::Part::Contents(contents(backup))) {
-        return;
+}
+
+/// Why a copy was not sent to its end.
+enum Stopped {
+    /// Nobody wants it any more.
+    Unwanted,
+    /// It cannot be read.
+    Failed(String),
+}
+
+type Pieces = mpsc::Sender<Result<v1::BackupPart, Status>>;
+
+impl Copy {
+    fn bytes(&self) -> u64 {
+        self.log.bytes() + self.named.iter().map(|(_, bytes)| bytes).sum::<u64>()
     }
-    for file in &backup.files {
-        let mut offset = 0;
-        while offset < file.bytes {
-            let left = file.bytes - offset;
-            let mut piece = vec![0; left.min(BACKUP_PIECE_BYTES as u64) as usize];
-            if let Err(fault) = file.read(&mut piece, offset) {
-                let problem = Problem::new("unavailable", format!("the backup ends: {fault}"));
-                let _ = pieces.blocking_send(Err(problem.into()));
-                return;
-            }
-            offset += piece.len() as u64;
-            if !give(v1::backup_part::Part::Bytes(piece.into())) {
-                return;
-            }
+
+    fn send(&self, pieces: &Pieces) -> Result<(), Stopped> {
+        let contents = v1::BackupContents {
+            lsn: self.log.lsn.0,
+            since_lsn: self.log.since.0,
+            files: (self.log.files.len() + self.named.len()) as u64,
+            bytes: self.bytes(),
+        };
+        give(pieces, Part::Contents(contents))?;
+        for file in &self.log.files {
+            let head =
+                v1::BackupFile { name: file.name.clone(), bytes: file.bytes, size: file.size };
+            send_file(pieces, head, |piece, offset| {
+                file.read(piece, offset).map(drop).map_err(|fault| fault.to_string())
+            })?;
         }
+        for (sha256, bytes) in &self.named {
+            let path = self.blobs.path(*sha256);
+            let failed = |error: std::io::Error| format!("blob {sha256} cannot be read: {error}");
+            let text = sha256.to_string();
+            let name = format!("blobs/{}/{}", &text[..2], &text[2..]);
+            let head = v1::BackupFile { name, bytes: *bytes, size: *bytes };
+            let file = std::fs::File::open(path).map_err(|error| Stopped::Failed(failed(error)))?;
+            send_file(pieces, head, |piece, offset| {
+                file.read_exact_at(piece, offset).map_err(failed)
+            })?;
+        }
+        Ok(())
     }
 }
 
-fn contents(backup: &Backup<RealDisk>) -> v1::BackupContents {
-    let files = backup.files.iter().map(|file| v1::BackupFile {
-        name: file.name.clone(),
-        bytes: file.bytes,
-        size: file.size,
-    });
-    v1::BackupContents { lsn: backup.lsn.0, since_lsn: backup.since.0, files: files.collect() }
+fn send_file(
+    pieces: &Pieces,
+    head: v1::BackupFile,
+    read: impl Fn(&mut [u8], u64) -> Result<(), String>,
+) -> Result<(), Stopped> {
+    let bytes = head.bytes;
+    give(pieces, Part::File(head))?;
+    let mut offset = 0;
+    while offset < bytes {
+        let mut piece = vec![0; (bytes - offset).min(BACKUP_PIECE_BYTES as u64) as usize];
+        read(&mut piece, offset).map_err(Stopped::Failed)?;
+        offset += piece.len() as u64;
+        give(pieces, Part::Bytes(piece.into()))?;
+    }
+    Ok(())
+}
+
+fn give(pieces: &Pieces, part: Part) -> Result<(), Stopped> {
+    let part = Ok(v1::BackupPart { part: Some(part) });
+    pieces.blocking_send(part).map_err(|_| Stopped::Unwanted)
 }
