@@ -78,6 +78,7 @@ fn ask_for(tool: &Path, seconds: u64) -> Result<(), String> {
         .args(["--workers", "1", "--request-timeout", "30", "--continue-on-failure"])
         .args(["--max-time", &seconds.to_string()])
         .env("SCHEMATHESIS_HOOKS", "hooks")
+        .env("TENURE_ADDRESS", &server.address)
         .env("PYTHONPATH", root().join("xtask/schemathesis"))
         .env("NO_COLOR", "1");
     command::run(&mut asking)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_core::codec;
-use tenure_core::history::{RunRecord, run_record};
+use tenure_core::history::{RunRecord, cascades, run_record, shown};
 use tenure_core::id::{Lsn, RunId};
 use tenure_core::time::Timestamp;
 use tenure_flow::{Definition, Value};
@@ -12,10 +12,10 @@ use tenure_wal::{Read, ReadLog};
 use crate::limits::{HISTORY_BYTES, HISTORY_ITEMS_MAX};
 use crate::recover::Failure;
 
-/// What one record did to a run.
+/// What one cause did to a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunStep {
-    /// The record.
+    /// Its record.
     pub lsn: Lsn,
     /// Log time.
     pub at: Timestamp,
@@ -52,15 +52,12 @@ pub fn run_history<R: ReadLog>(
     let mut history = RunHistory::default();
     let (mut next, mut bytes) = (last, 0);
     while next > Lsn::NONE {
-        let Some(Found { at, record }) = read_step(log, run_id, next)? else {
+        let Some(Found { steps, previous }) = read_steps(log, run_id, next, definition)? else {
             history.truncated_before = Some(Lsn(next.0 + 1));
             break;
         };
-        let RunRecord { cause, decisions, previous } = record;
-        let decisions = decisions.into_iter().map(|it| with_names(it, definition)).collect();
-        let step = RunStep { lsn: next, at, cause, decisions };
-        bytes += step.bytes();
-        history.steps.push(step);
+        bytes += steps.iter().map(RunStep::bytes).sum::<usize>();
+        history.steps.extend(steps.into_iter().rev());
         // A chain that does not go back is not ours to follow.
         let before = Some(previous).filter(|previous| *previous < next).unwrap_or(Lsn::NONE);
         let is_full = history.steps.len() >= HISTORY_ITEMS_MAX || bytes >= HISTORY_BYTES;
@@ -75,18 +72,38 @@ pub fn run_history<R: ReadLog>(
 }
 
 struct Found {
-    at: Timestamp,
-    record: RunRecord,
+    steps: Vec<RunStep>,
+    previous: Lsn,
 }
 
-/// Reads one record; nothing if it was trimmed.
-fn read_step<R: ReadLog>(log: &mut R, run_id: RunId, lsn: Lsn) -> Result<Option<Found>, Failure> {
+/// Reads one record; nothing if it was trimmed. Several reports may have come in it, and each was a
+/// cause of its own.
+fn read_steps<R: ReadLog>(
+    log: &mut R,
+    run_id: RunId,
+    lsn: Lsn,
+    definition: &Definition,
+) -> Result<Option<Found>, Failure> {
     log.seek(tenure_wal::Lsn(lsn.0));
     let Read::Frame(frame) = log.read()? else { return Ok(None) };
     let found = frame.records().find(|(at, _)| at.0 == lsn.0);
     let Some((_, bytes)) = found else { return Ok(None) };
     let record = codec::decode(bytes).map_err(|malformed| Failure::Record { lsn, malformed })?;
-    Ok(run_record(&record, run_id).map(|found| Found { at: record.at, record: found }))
+    let Some(RunRecord { cause, previous, .. }) = run_record(&record, run_id) else {
+        return Ok(None);
+    };
+    let step = |cause, decisions| RunStep { lsn, at: record.at, cause, decisions };
+    let ours = cascades(&record.event).into_iter().filter_map(|(cause, cascade)| {
+        let ours = cascade.iter().filter(|decision| decision.run_id == run_id);
+        let decisions: Vec<_> = ours.map(|it| with_names(shown(it), definition)).collect();
+        (!decisions.is_empty()).then(|| step(cause, decisions))
+    });
+    let mut steps: Vec<_> = ours.collect();
+    if steps.is_empty() {
+        // A signal that is kept: nothing was decided.
+        steps.push(step(cause, Vec::new()));
+    }
+    Ok(Some(Found { steps, previous }))
 }
 
 /// A decision with the names of nodes and transitions in the place of their numbers.

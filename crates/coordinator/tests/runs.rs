@@ -66,10 +66,10 @@ fn wait(run: u64, wait_ms: u64) -> Ask {
 }
 
 fn run_in(probe: &Probe) -> Box<RunInfo> {
-    match probe.answer() {
-        Answer::Run(run) | Answer::Began(_, run) => run,
-        other => panic!("it asked for a run, and was told {other:?}"),
-    }
+    let (Answer::Run(run) | Answer::Began(_, run)) = probe.answer() else {
+        panic!("it asked for a run")
+    };
+    run
 }
 
 /// A house with both workflows.
@@ -135,7 +135,7 @@ fn what_is_counted_is_what_is_there_also_after_a_restart() {
         house.tell(start(workflow));
     }
     house.tell(cancel(1));
-    let mut check = |house: &mut House| {
+    let check = |house: &mut House| {
         let probe = house.tell(Ask::Query(Query::Status));
         let Answer::Status(status) = probe.answer() else { panic!("it asked for the status") };
         assert_eq!((status.runs, status.workflows), ([1, 2, 0, 0, 1, 0], 2));

@@ -14,7 +14,7 @@ use tenure_coordinator::{Answer, Ask, Followed, Follower, Outcome, ReadLog, Refu
 use tenure_core::Rejection;
 use tenure_core::command::Command;
 use tenure_core::event::{Record, RunState};
-use tenure_core::id::Lsn;
+use tenure_core::id::{Lsn, TaskId};
 use tenure_core::state::StateName;
 use tenure_core::transition::{RunTransition, Told, Transition};
 
@@ -157,10 +157,11 @@ fn beginning(text: &str) -> String {
     text.chars().take(TEXT_CHARS_MAX).collect()
 }
 
-/// A step that a task in its state cannot take.
+/// A step that a task or a run in its state cannot take.
 #[derive(Clone, Copy, Debug)]
 struct Illegal {
-    task: u64,
+    task: Option<u64>,
+    run: Option<u64>,
     lease: Option<u64>,
     from: Option<&'static str>,
 }
@@ -168,19 +169,22 @@ struct Illegal {
 fn illegal_step(rejection: &Rejection) -> Option<Illegal> {
     match rejection {
         Rejection::LeaseLost { task_id, lease_id } => {
-            Some(Illegal { task: task_id.0, lease: Some(lease_id.0), from: None })
+            Some(Illegal { lease: Some(lease_id.0), ..of_task(*task_id, None) })
         }
         Rejection::TaskTerminal { task_id, state } | Rejection::NotRetryable { task_id, state } => {
-            Some(Illegal { task: task_id.0, lease: None, from: Some(state.as_str()) })
+            Some(of_task(*task_id, Some(state.as_str())))
         }
-        Rejection::TaskOfRun { task_id, .. } => {
-            Some(Illegal { task: task_id.0, lease: None, from: None })
+        Rejection::TaskOfRun { task_id, run_id } => {
+            Some(Illegal { run: Some(run_id.0), ..of_task(*task_id, None) })
+        }
+        Rejection::RunOver { run_id, state } => {
+            let (run, from) = (Some(run_id.0), Some(state.as_str()));
+            Some(Illegal { task: None, run, lease: None, from })
         }
         Rejection::TaskNotFound { .. }
         | Rejection::RunNotFound { .. }
         | Rejection::WorkflowNotFound { .. }
         | Rejection::SignalUnknown { .. }
-        | Rejection::RunOver { .. }
         | Rejection::SignalsFull { .. }
         | Rejection::InputInvalid { .. }
         | Rejection::TooManyVersions { .. }
@@ -192,6 +196,10 @@ fn illegal_step(rejection: &Rejection) -> Option<Illegal> {
         | Rejection::IdsExhausted { .. }
         | Rejection::RecordTooLarge { .. } => None,
     }
+}
+
+fn of_task(task: TaskId, from: Option<&'static str>) -> Illegal {
+    Illegal { task: Some(task.0), run: None, lease: None, from }
 }
 
 /// What an ask is called in a line.
@@ -470,6 +478,7 @@ fn write_said(said: &Said) {
     match said {
         Said::Refused { asked, step, code, reason } => tracing::warn!(
             task = step.task,
+            run = step.run,
             event = asked,
             from = step.from,
             lease = step.lease,

@@ -61,6 +61,30 @@ fn a_follower_of_a_run_misses_nothing_and_sees_nothing_twice_over_kills() {
 }
 
 #[test]
+fn a_follower_that_comes_back_while_the_run_goes_on_sees_what_one_sees_from_the_start() {
+    let mut server = Server::start("flow-events-live");
+    put_yaml(&server, "fan", FAN);
+    let parts = 4;
+    let run = start(&server, "fan", &json!({"parts": [0, 1, 2, 3]}));
+    let mut seen = events(&server, &format!("?run={run}&after=0"), 1 + parts);
+    let follow = |server: &Server, seen: &mut Vec<(String, Value)>, count| {
+        let (last, _) = seen.last().unwrap();
+        let more = events(server, &format!("?run={run}&after={last}"), count);
+        seen.extend(more);
+    };
+    for _ in 0..parts {
+        let held = lease(&server, 1).remove(0);
+        server.crash_and_come_back();
+        assert_eq!(complete(&server, &held, &json!(1)).0, 200, "a lease outlives the server");
+        server.crash_and_come_back();
+        follow(&server, &mut seen, 2);
+    }
+    follow(&server, &mut seen, 1);
+    assert_eq!(seen.last().unwrap().1["event"], "RunFinished");
+    assert_eq!(events(&server, &format!("?run={run}&after=0"), seen.len()), seen);
+}
+
+#[test]
 fn a_follower_of_everything_hears_of_tasks_and_runs_in_order() {
     let server = Server::start("flow-events-all");
     put_yaml(&server, "fan", FAN);

@@ -7,6 +7,7 @@ mod server;
 
 mod definitions;
 mod events;
+mod lines;
 mod reads;
 mod refusals;
 mod signals;

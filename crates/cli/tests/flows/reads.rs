@@ -134,3 +134,32 @@ fn the_history_of_a_run_has_each_decision_with_its_cause_and_what_a_condition_re
     server.crash_and_come_back();
     assert_eq!(server.get(&path).1, history, "the log has it");
 }
+
+#[test]
+fn all_tasks_of_a_wide_run_are_listed_between_those_of_others() {
+    // More tokens than one page looks at.
+    const WIDE: u64 = 10_100;
+    let server = Server::start("flow-wide");
+    put_yaml(&server, "fan", FAN);
+    let other = start(&server, "fan", &json!({"parts": [1, 2]}));
+    let wide = start(&server, "fan", &json!({"parts": (0..WIDE).collect::<Vec<_>>()}));
+    // Branches begin a chunk at a time.
+    while server.get("/v1/status").1["tasks"]["WAITING"] != WIDE + 2 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    server.post("/v1/tasks", &json!({"queue": "elsewhere"}));
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let (status, page) = server.get(&format!("/v1/tasks?run={wide}&limit=1000{cursor}"));
+        assert_eq!(status, 200, "{page}");
+        found.extend(ids(&page));
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(found, (3..=WIDE + 2).rev().collect::<Vec<_>>(), "newest first, each once");
+    assert_eq!(ids(&server.get(&format!("/v1/tasks?run={other}")).1), [2, 1]);
+    let (_, last) = server.get(&format!("/v1/runs/{wide}/tokens?cursor={WIDE}&limit=1000"));
+    assert_eq!((ids(&last), &last["next_cursor"]), (vec![WIDE + 1], &Value::Null));
+}

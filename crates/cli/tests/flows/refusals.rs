@@ -142,3 +142,32 @@ fn a_signal_that_nobody_can_want_is_refused() {
     let (_, run) = server.get(&format!("/v1/runs/{run}"));
     assert_eq!((&run["state"], &run["kept_signals"]), (&json!("WAITING"), &json!(0)));
 }
+
+#[test]
+fn a_definition_that_would_hurt_is_refused_before_it_does() {
+    let server = Server::start("flow-bombs");
+    let levels =
+        (1..12).map(|n| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 9].join(",")));
+    let bomb = format!("a0: &a0 [x,x,x,x,x,x,x,x,x]\n{}", levels.collect::<String>());
+    assert_refused(put_yaml(&server, "x", &bomb), INVALID, "alias");
+    let deep = format!("workflow: {}{}", "[".repeat(5_000), "]".repeat(5_000));
+    assert_refused(put_yaml(&server, "x", &deep), INVALID, "");
+    let deep = format!("{{\"workflow\": {}{}}}", "[".repeat(5_000), "]".repeat(5_000));
+    assert_refused(server.put_as("/v1/workflows/x", "application/json", &deep), INVALID, "");
+    let nested = format!("{}true{}", "(".repeat(2_000), ")".repeat(2_000));
+    let mut bad = line();
+    bad["transitions"][0]["condition"] = json!(nested);
+    assert_refused(server.put("/v1/workflows/line", &bad), INVALID, "/transitions/0/condition");
+    let twice = r#"{"workflow": "x", "workflow": "y"}"#;
+    assert_refused(
+        server.put_as("/v1/workflows/x", "application/json", twice),
+        INVALID,
+        "workflow",
+    );
+    let large = format!("# {}\n{ASK}", "x".repeat(2 << 20));
+    assert_refused(put_yaml(&server, "ask", &large), (413, "payload_too_large"), "bytes");
+    let text = format!("{ASK}# {}", "x".repeat(1 << 20));
+    assert_refused(put_yaml(&server, "ask", &text), INVALID, "at most 1048576");
+    assert_eq!(put_yaml(&server, "ask", ASK).0, 201, "it is well");
+    server.assert_well("after all that", 400);
+}

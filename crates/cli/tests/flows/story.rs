@@ -59,6 +59,13 @@ fn two_siblings_may_be_completed_in_one_report() {
     assert_eq!(status, 200);
     let oks: Vec<_> = results["results"].as_array().unwrap().iter().map(|it| &it["ok"]).collect();
     assert_eq!(oks, [&json!(true), &json!(true)]);
+    let (_, history) = server.get(&format!("/v1/runs/{run}/history"));
+    let items = history["items"].as_array().unwrap();
+    let [begun, first, second] = &items[..] else { panic!("all that happened is in {history}") };
+    assert_eq!(begun["cause"]["event"], "RunStarted");
+    assert_eq!(first["lsn"], second["lsn"], "one record");
+    let causes = [&first["cause"]["task_id"], &second["cause"]["task_id"]];
+    assert_eq!(causes, [&leases[1]["task_id"], &leases[0]["task_id"]], "each its own cause");
     let (_, run) = server.get(&format!("/v1/runs/{run}?wait_ms=20000"));
     assert_eq!((&run["state"], &run["output"]), (&json!("COMPLETED"), &json!({"all": ["a", "b"]})));
 }

@@ -31,26 +31,42 @@ pub(super) async fn put(
     headers: HeaderMap,
     Whole(body): Whole,
 ) -> Outcome {
-    let register = Command::RegisterWorkflow(compile(name, is_yaml(&headers), body).await?);
+    let register = Command::RegisterWorkflow(compile(name, Written::of(&headers), body).await?);
     let Answer::WorkflowVersion(registered) = ask(&app, Ask::Command(register)).await? else {
         return unexpected();
     };
     Ok((status(registered.outcome), json(&ShownVersion::of(&registered))).into_response())
 }
 
+/// How a definition is written.
+#[derive(Clone, Copy, Debug)]
+enum Written {
+    Json,
+    Yaml,
+}
+
+impl Written {
+    /// As the headers say; JSON unless they do.
+    fn of(headers: &HeaderMap) -> Self {
+        let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let media_type = media_type.and_then(|value| value.split(';').next()).unwrap_or_default();
+        match YAML.iter().any(|yaml| media_type.trim().eq_ignore_ascii_case(yaml)) {
+            true => Written::Yaml,
+            false => Written::Json,
+        }
+    }
+}
+
 /// A large definition takes its time, so it is compiled beside the others.
-async fn compile(name: String, is_yaml: bool, body: Bytes) -> Result<RegisterWorkflow, Problem> {
+async fn compile(name: String, written: Written, body: Bytes) -> Result<RegisterWorkflow, Problem> {
     let compiled = tokio::task::spawn_blocking(move || {
-        let text = if is_yaml { Text::Yaml(&body) } else { Text::Json(&body) };
+        let text = match written {
+            Written::Json => Text::Json(&body),
+            Written::Yaml => Text::Yaml(&body),
+        };
         flow::definition(Some(&name), text)
     });
     compiled.await.map_err(|_| Problem::new("unavailable", "the server is stopping"))?
-}
-
-fn is_yaml(headers: &HeaderMap) -> bool {
-    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let media_type = media_type.and_then(|value| value.split(';').next()).unwrap_or_default();
-    YAML.iter().any(|yaml| media_type.trim().eq_ignore_ascii_case(yaml))
 }
 
 fn status(outcome: SubmitOutcome) -> StatusCode {

@@ -182,7 +182,7 @@ impl<'a> ShownToken<'a> {
     }
 }
 
-/// What one record did to a run.
+/// What one cause did to a run.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ShownRunStep<'a> {
     lsn: u64,

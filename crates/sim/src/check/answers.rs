@@ -27,12 +27,15 @@ pub(super) fn told(model: &mut Model, caller: CallerId) -> Result<Delivery, Brok
 
 pub(crate) fn wait_ms(ask: &Ask) -> u64 {
     match ask {
-        Ask::Lease { wait_ms, .. } | Ask::Query(Query::TaskEnd { wait_ms, .. }) => *wait_ms,
+        Ask::Lease { wait_ms, .. }
+        | Ask::Query(Query::TaskEnd { wait_ms, .. } | Query::RunEnd { wait_ms, .. }) => *wait_ms,
         // It is written while others are served; how long that takes is up to the disk.
         Ask::TakeSnapshot => SNAPSHOT_MS,
         Ask::Command(_)
         | Ask::Submit(_)
         | Ask::Change { .. }
+        | Ask::StartRun(_)
+        | Ask::ChangeRun { .. }
         | Ask::Query(_)
         | Ask::Register(_)
         | Ask::SignOff(_) => 0,
@@ -74,6 +77,10 @@ fn beside_work(life: &Life, caller: &CallerId, delivery: &Delivery) -> Held {
             let ended = state.task(*task_id).is_none_or(|task| task.state().is_terminal());
             hold(WORK, !ended, || format!("caller {caller} waits for task {task_id}, which ended"))
         }
+        Ask::Query(Query::RunEnd { run_id, .. }) => {
+            let over = state.run(*run_id).is_none_or(|run| run.finished_at().is_some());
+            hold(WORK, !over, || format!("caller {caller} waits for run {run_id}, which is over"))
+        }
         Ask::TakeSnapshot => {
             let is_begun = life.coordinator.log().snapshot_at().is_some();
             hold(WORK, is_begun, || format!("caller {caller} waits for no snapshot"))
@@ -81,6 +88,8 @@ fn beside_work(life: &Life, caller: &CallerId, delivery: &Delivery) -> Held {
         Ask::Command(_)
         | Ask::Submit(_)
         | Ask::Change { .. }
+        | Ask::StartRun(_)
+        | Ask::ChangeRun { .. }
         | Ask::Query(_)
         | Ask::Register(_)
         | Ask::SignOff(_) => {

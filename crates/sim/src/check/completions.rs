@@ -54,6 +54,8 @@ pub(super) fn rejected(book: &Book, ask: &Ask, rejection: &Rejection) -> Held {
         Ask::Command(_)
         | Ask::Submit(_)
         | Ask::Change { .. }
+        | Ask::StartRun(_)
+        | Ask::ChangeRun { .. }
         | Ask::Lease { .. }
         | Ask::Query(_)
         | Ask::Register(_)

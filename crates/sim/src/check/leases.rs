@@ -144,6 +144,8 @@ pub(super) fn told(
                 Ask::Command(_)
                 | Ask::Submit(_)
                 | Ask::Change { .. }
+                | Ask::StartRun(_)
+                | Ask::ChangeRun { .. }
                 | Ask::Query(_)
                 | Ask::Register(_)
                 | Ask::SignOff(_)
@@ -169,6 +171,8 @@ pub(super) fn told(
             Ask::Command(_)
             | Ask::Submit(_)
             | Ask::Change { .. }
+            | Ask::StartRun(_)
+            | Ask::ChangeRun { .. }
             | Ask::Lease { .. }
             | Ask::Query(_)
             | Ask::Register(_)
@@ -180,6 +184,12 @@ pub(super) fn told(
         | Answer::Skipped(_)
         | Answer::WorkflowVersion(_)
         | Answer::Started(_)
+        | Answer::Began(..)
+        | Answer::Run(_)
+        | Answer::Runs(_)
+        | Answer::Tokens(_)
+        | Answer::Workflow(_)
+        | Answer::Workflows(_)
         | Answer::RunState(..)
         | Answer::Signaled(_)
         | Answer::Taken(..)
