@@ -332,31 +332,37 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// One opening of a group: how many branches it has, and in which of those that began a token is
+/// live.
+#[derive(Clone, Debug, Default)]
+struct Opening {
+    total: u32,
+    is_live: BTreeMap<u32, bool>,
+}
+
 /// How far each group is, by its name: a branch has come to its end when no token in it is live.
 fn progress(tokens: &[Token]) -> BTreeMap<&str, Progress> {
-    // Per group, by the number of the opening and the path before it: total, and live by branch.
-    type Opening<'t> = (u64, &'t str);
-    let mut groups: BTreeMap<&str, BTreeMap<Opening<'_>, (u32, BTreeMap<u32, bool>)>> =
-        BTreeMap::new();
+    // Openings by their number and the path before them, so that the last one comes last.
+    let mut groups: BTreeMap<&str, BTreeMap<(u64, &str), Opening>> = BTreeMap::new();
     for token in tokens {
         let is_live = !Standing::of(&token.state).is_over();
         for (depth, frame) in frames(&token.path).into_iter().enumerate() {
-            let groups = groups.entry(frame.group).or_default();
-            let opening = groups.entry((frame.number, frame.before)).or_default();
+            let openings = groups.entry(frame.group).or_default();
+            let opening = openings.entry((frame.number, frame.before)).or_default();
             // Only the innermost frame is what the token's total is about.
             if depth == 0 {
-                opening.0 = opening.0.max(token.branch_total.unwrap_or(0));
+                opening.total = opening.total.max(token.branch_total.unwrap_or(0));
             }
-            *opening.1.entry(frame.index).or_default() |= is_live;
+            *opening.is_live.entry(frame.index).or_default() |= is_live;
         }
     }
-    let far = |openings: &BTreeMap<Opening<'_>, (u32, BTreeMap<u32, bool>)>| {
-        let (total, branches) = openings.values().next_back().cloned().unwrap_or_default();
-        let settled = branches.values().filter(|is_live| !**is_live).count();
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let far = |openings: &BTreeMap<(u64, &str), Opening>| {
+        let Opening { total, is_live } = openings.values().next_back().cloned().unwrap_or_default();
         Progress {
-            settled: u32::try_from(settled).unwrap_or(u32::MAX),
-            total: total.max(u32::try_from(branches.len()).unwrap_or(u32::MAX)),
-            opened: u32::try_from(openings.len()).unwrap_or(u32::MAX),
+            settled: count(is_live.values().filter(|is_live| !**is_live).count()),
+            total: total.max(count(is_live.len())),
+            opened: count(openings.len()),
         }
     };
     groups.iter().map(|(name, openings)| (*name, far(openings))).collect()
