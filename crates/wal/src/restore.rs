@@ -78,7 +78,7 @@ pub fn restore<S: Disk, D: Disk>(
         copy(from, to, &segment::file_name(number), most, &mut copied)?;
     }
     to.sync_folder().map_err(|e| Fault::io("sync", &to.name(), e))?;
-    let lsn = add_rest(to, options, snapshots.first().copied(), cut)?;
+    let lsn = add_rest(to, options, snapshots.first().copied(), &cut)?;
     Ok(Restored { lsn, bytes })
 }
 
@@ -155,7 +155,7 @@ fn add_rest<D: Disk>(
     to: &D,
     options: Options,
     newest: Option<Lsn>,
-    cut: Cut,
+    cut: &Cut,
 ) -> Result<Lsn, Fault> {
     let mut claim = Claim::new(to, options)?;
     let anchor: Option<Anchor> = match newest {
