@@ -56,6 +56,9 @@ pub struct Mix {
     pub rot_permille: u64,
 }
 
+/// Segments where there are runs.
+const SEGMENT_BYTES_FOR_RUNS: u64 = 512 << 10;
+
 impl Mix {
     pub(crate) fn draw(random: &mut Random) -> Self {
         let is_calm = random.chance(100);
@@ -69,6 +72,9 @@ impl Mix {
             true => 0,
             false => random.pick(&[0, 700, 2_000, 5_000]),
         };
+        let has_runs = random.chance(500);
+        // A frame must fit a segment, and a wide group takes a long one.
+        let least = if has_runs { SEGMENT_BYTES_FOR_RUNS } else { 0 };
         Self {
             trouble_for_ms: random.between(4, 20) * 1_000,
             submits_max: random.between(5, 60),
@@ -76,7 +82,7 @@ impl Mix {
             workers: random.between(1, 6),
             followers: random.between(1, 3),
             queues: random.between(1, 4),
-            has_runs: random.chance(500),
+            has_runs,
             think_ms: random.pick(&[80, 200, 500, 1_500]),
             latency_ms,
             lost_permille,
@@ -91,7 +97,7 @@ impl Mix {
             jump_ms: random.pick(&[0, 0, 3_000, 3_600_000]),
             silent_permille: random.pick(&[0, 50, 300]),
             fills: random.chance(500),
-            segment_bytes: random.pick(&[40 << 10, 64 << 10, 256 << 10]),
+            segment_bytes: random.pick(&[40 << 10, 64 << 10, 256 << 10]).max(least),
             upkeep: draw_upkeep(random),
             rot_permille: if is_calm { 0 } else { random.pick(&[0, 0, 300]) },
         }

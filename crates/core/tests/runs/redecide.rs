@@ -123,8 +123,7 @@ fn a_decision_that_is_missing_or_too_many_stands_alone() {
         let mut more = item.cascade.last().unwrap().clone();
         more.step = Step::FinishRun(tenure_core::event::FinishRun {
             state: RunState::Failed,
-            output: None,
-            error: None,
+            ..Default::default()
         });
         item.cascade.push(more);
     });

@@ -103,7 +103,7 @@ impl Actor {
     pub(crate) fn hear(&mut self, request: RequestId, outcome: &Outcome, scene: &mut Scene<'_>) {
         match self {
             Actor::Client(client) => client.hear(request, outcome, scene),
-            Actor::Worker(worker) => worker.hear(request, outcome),
+            Actor::Worker(worker) => worker.hear(request, outcome, scene),
         }
     }
 

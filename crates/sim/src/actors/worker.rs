@@ -91,7 +91,7 @@ impl Worker {
         }
     }
 
-    pub(crate) fn hear(&mut self, request: RequestId, outcome: &Outcome) {
+    pub(crate) fn hear(&mut self, request: RequestId, outcome: &Outcome, scene: &mut Scene<'_>) {
         let Some(about) = self.under_way.remove(&request) else {
             // An answer that nobody waits for any more: the lease is there, and is not known.
             return;
@@ -101,6 +101,8 @@ impl Worker {
         }
         if let Ok(Answer::Leased(grants)) = outcome {
             self.held.extend(grants.iter().map(|grant| grant.lease()));
+            // Tasks of runs are known only so; some will want to retry them.
+            scene.known.extend(grants.iter().map(|grant| grant.task_id));
         }
         if let Some(lease) = about
             && !matches!(outcome, Ok(Answer::Extended(_)))
