@@ -29,3 +29,29 @@ pub(crate) async fn redecide(app: &Arc<App>, run: RunId, lsn: Lsn) -> Result<Red
     let found = work.await.map_err(|_| Problem::new("unavailable", "the server is stopping"))?;
     found.map_err(|error| Problem::new(error.code(), error.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use tenure_coordinator::Tenure;
+
+    use super::*;
+    use crate::lines::Scribe;
+
+    #[tokio::test]
+    async fn one_record_is_decided_again_at_a_time() {
+        let folder = std::env::temp_dir().join(format!("tenure-redecide-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let tenure = Tenure::open(&folder).unwrap();
+        let app = Arc::new(App::new(tenure, Scribe::default()));
+        let held = Arc::clone(&app.redeciding).try_acquire_owned().unwrap();
+        let refused = redecide(&app, RunId(1), Lsn(1)).await.unwrap_err();
+        assert_eq!(refused.code, "overloaded");
+        drop(held);
+        // It is looked at now; there is no such record.
+        for _ in 0..2 {
+            let refused = redecide(&app, RunId(1), Lsn(1)).await.unwrap_err();
+            assert_eq!(refused.code, "not_found", "{}", refused.detail);
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
