@@ -14,6 +14,8 @@ mod fan_in;
 mod laws;
 #[path = "runs/random.rs"]
 mod random;
+#[path = "runs/retention.rs"]
+mod retention;
 #[path = "runs/rows.rs"]
 mod rows;
 #[path = "laws/snapshots.rs"]
