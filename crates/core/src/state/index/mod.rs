@@ -322,10 +322,15 @@ impl Indexes {
 
     /// When the next finished task is to be forgotten; long ago if there are too many.
     pub(crate) fn next_purge(&self, retention: &Retention) -> Option<Timestamp> {
-        match self.counts.terminal() > retention.tasks_max {
-            true => Some(Timestamp::ZERO),
-            false => self.finished.first(retention.age_ms.min(FOR_EVER_MS)),
+        let age_ms = retention.age_ms.min(FOR_EVER_MS);
+        // Tasks of runs are kept as long as their runs, and go with them.
+        let tasks = self.counts.terminal() - self.kept;
+        let runs = self.runs.finished.len() as u64;
+        if tasks.max(runs) > retention.tasks_max {
+            return Some(Timestamp::ZERO);
         }
+        let run = self.runs.finished.first().map(|(at, _)| at.plus_ms(age_ms));
+        self.finished.first(age_ms).into_iter().chain(run).min()
     }
 
     /// Finished tasks in the order in which they are to be forgotten, each with that moment.
