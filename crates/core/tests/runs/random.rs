@@ -81,7 +81,7 @@ fn play(seed: u64) -> (usize, &'static str) {
         }
         act(&mut world, &mut dice, run, &mut held);
         // What was read again goes on like what it was read from.
-        if seed % 3 == 0 {
+        if seed.is_multiple_of(3) {
             world.crash();
         }
     }
