@@ -188,6 +188,20 @@ impl Book {
                     }
                 }
             }
+            Item::Stopped(_)
+            | Item::Registered { .. }
+            | Item::Began(_)
+            | Item::Finished(..)
+            | Item::PurgedRun(_)
+            | Item::Decided(_)
+            | Item::Configured => self.note_run(record, item),
+        }
+    }
+
+    /// What an item says about a run.
+    fn note_run(&mut self, record: &Record<'_>, item: Item<'_>) {
+        let lsn = record.lsn;
+        match item {
             Item::Stopped(stopped) => {
                 if let Some(lease) = self.leases.get_mut(&stopped.lease_id) {
                     lease.ended = Some(lsn);
@@ -224,7 +238,17 @@ impl Book {
                     }
                 }
             }
-            Item::Decided(_) | Item::Configured => {}
+            Item::Created(_)
+            | Item::Granted { .. }
+            | Item::Extended(_)
+            | Item::Ended { .. }
+            | Item::Stale { .. }
+            | Item::AskedToStop { .. }
+            | Item::Canceled { .. }
+            | Item::Retried { .. }
+            | Item::Purged(_)
+            | Item::Decided(_)
+            | Item::Configured => {}
         }
     }
 

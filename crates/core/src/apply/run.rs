@@ -266,9 +266,9 @@ fn apply_output(to: &mut impl Runs, run: RunId, step: &ApplyNodeOutput, cause: C
         to.keep_output(run, key, output.clone());
     }
     to.change_scope(run, at, |scope| {
-        scope.outputs = match &scope.outputs {
-            Value::Map(outputs) => Value::Map(outputs.with_shared(&name, output.clone())),
-            _ => Value::map(vec![(Arc::clone(&name), output.clone())]),
+        scope.outputs = match scope.outputs.as_map() {
+            Some(outputs) => Value::Map(outputs.with_shared(&name, output.clone())),
+            None => Value::map(vec![(Arc::clone(&name), output.clone())]),
         };
         scope.last = Some(output);
         if !at.is_root() && !scope.nodes.contains(&node) {

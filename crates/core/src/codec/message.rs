@@ -40,6 +40,19 @@ pub(crate) trait Message<'a>: Default {
     }
 }
 
+/// A message that is seldom and long is kept elsewhere, so that the others are moved at little cost.
+impl<'a, M: Message<'a>> Message<'a> for Box<M> {
+    const NAME: &'static str = M::NAME;
+
+    fn put_fields(&self, out: &mut Vec<u8>) {
+        (**self).put_fields(out);
+    }
+
+    fn take_field(&mut self, tag: u32, wire: Wire, from: &mut Reader<'a>) -> Result<(), Malformed> {
+        (**self).take_field(tag, wire, from)
+    }
+}
+
 /// Declares a message: `number => field: Type`.
 macro_rules! message {
     ($(

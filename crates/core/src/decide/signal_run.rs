@@ -58,7 +58,7 @@ pub(super) fn decide(
         }
         None => Signaled::Kept,
     };
-    Ok(Verdict::Append(Event::SignalReceived(item), Reply::Signaled(signaled)))
+    Ok(Verdict::Append(Event::SignalReceived(Box::new(item)), Reply::Signaled(signaled)))
 }
 
 fn kept(run: &Run) -> usize {

@@ -37,7 +37,7 @@ pub(super) fn decide(
     cascade.begin_run(run_id);
     let event = RunStarted { run, cascade: cascade.finish() };
     let reply = Reply::Started(Started { run_id, outcome: SubmitOutcome::Created });
-    Ok(Verdict::Append(Event::RunStarted(event), reply))
+    Ok(Verdict::Append(Event::RunStarted(Box::new(event)), reply))
 }
 
 fn find(draft: &Draft<'_>, command: &StartRun) -> Result<Arc<Workflow>, Rejection> {

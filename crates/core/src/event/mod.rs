@@ -74,9 +74,9 @@ one_of! {
         /// A workflow's definition, in a new version.
         19 => WorkflowRegistered(WorkflowRegistered<'a>),
         /// A run began.
-        20 => RunStarted(RunStarted<'a>),
+        20 => RunStarted(Box<RunStarted<'a>>),
         /// News from outside for a run.
-        21 => SignalReceived(SignalReceived<'a>),
+        21 => SignalReceived(Box<SignalReceived<'a>>),
         /// A client wanted a run to stop.
         22 => RunCancelRequested(RunCancelRequested<'a>),
         /// More branches of wide groups began.

@@ -200,8 +200,7 @@ fn artifact() -> impl Strategy<Value = ArtifactItem> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let write =
-        (text(), json()).prop_map(|(path, value)| Write { path, value, ..Write::default() });
+    let write = (text(), json()).prop_map(|(path, value)| Write { path, value });
     let context = (small(), small(), vec(write, 0..3))
         .prop_map(|(group, index, writes)| SetContext { group, index, writes });
     let fan_in = (small(), small(), small(), option::of(small()))

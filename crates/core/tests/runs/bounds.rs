@@ -117,6 +117,7 @@ fn codes(text: &str) -> Vec<String> {
     text.split('"').filter(is_code).map(str::to_owned).collect()
 }
 
+#[allow(clippy::disallowed_methods, reason = "a test reads the sources")]
 fn sources(folder: &Path, all: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
