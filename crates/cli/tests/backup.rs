@@ -60,7 +60,7 @@ fn a_backup_gives_the_same_state_and_other_ids() {
     assert_eq!(restored["state_hash"], expected);
     // The old server gives ids that the copy does not know.
     let (_, old) = server.post("/v1/tasks", &json!({}));
-    let again = Server::start_on(&data);
+    let again = Server::start_on(data, &[]).unwrap();
     assert_eq!(hash(&again), expected);
     let (status, task) = again.post("/v1/tasks", &json!({}));
     assert_eq!(status, 201);

@@ -35,14 +35,18 @@ mod tests {
     use tenure_coordinator::Tenure;
 
     use super::*;
+    use crate::blobs::Blobs;
     use crate::lines::Scribe;
+    use crate::publish::Store;
 
     #[tokio::test]
     async fn one_record_is_decided_again_at_a_time() {
         let folder = std::env::temp_dir().join(format!("tenure-redecide-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         let tenure = Tenure::open(&folder).unwrap();
-        let app = Arc::new(App::new(tenure, Scribe::default()));
+        let blobs = Arc::new(Blobs::open(&folder).unwrap());
+        let store = Arc::new(Store::new(&folder));
+        let app = Arc::new(App::new(tenure, Scribe::default(), blobs, store));
         let held = Arc::clone(&app.redeciding).try_acquire_owned().unwrap();
         let refused = redecide(&app, RunId(1), Lsn(1)).await.unwrap_err();
         assert_eq!(refused.code, "overloaded");

@@ -31,12 +31,6 @@ impl Server {
         Self { folder, address, child }
     }
 
-    /// On a folder that is there.
-    pub(crate) fn start_on(folder: &Path) -> Self {
-        let (child, address) = spawn(folder, ANY_PORT, &[], &[]);
-        Self { folder: folder.to_owned(), address, child }
-    }
-
     /// Runs `tenure serve` where it is expected to end by itself.
     pub(crate) fn run(name: &str, args: &[&str], envs: &[(&str, &str)]) -> Output {
         let folder = folder_of(name);

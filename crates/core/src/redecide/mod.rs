@@ -14,7 +14,7 @@ use tenure_flow::Value;
 use tenure_flow::definition::{NodeKind, TimerNode};
 
 use crate::decide::{Verdict, decide};
-use crate::event::{Decision, Event, Record, RunStarted, Step, TimerKind};
+use crate::event::{Decision, Event, Record, Step, TimerKind};
 use crate::history::{cascades, run_record, shown};
 use crate::id::{Lsn, RunId};
 use crate::name::Invalid;
@@ -172,8 +172,8 @@ fn walls(before: &State, record: &Record<'_>) -> Vec<Timestamp> {
 /// The delays that the timers of a run's definition have.
 fn delays(before: &State, event: &Event<'_>, run: RunId) -> Vec<u64> {
     let mut definition = before.run(run).map(|run| run.definition());
-    if let Event::RunStarted(RunStarted { run, .. }) = event {
-        let begun = before.workflow(run.workflow.as_str(), Some(run.version));
+    if let Event::RunStarted(started) = event {
+        let begun = before.workflow(started.run.workflow.as_str(), Some(started.run.version));
         definition = definition.or(begun.map(|view| view.definition()));
     }
     let Some(definition) = definition else { return Vec::new() };

@@ -116,7 +116,7 @@ fn send_file(
         let mut piece = vec![0; (bytes - offset).min(BACKUP_PIECE_BYTES as u64) as usize];
         read(&mut piece, offset).map_err(Stopped::Failed)?;
         offset += piece.len() as u64;
-        give(pieces, Part::Bytes(piece.into()))?;
+        give(pieces, Part::Bytes(piece))?;
     }
     Ok(())
 }
