@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn what_is_shared_is_written_once_and_shared_again() {
         let large = Value::text(&"x".repeat(100_000));
-        let inner = Value::list(vec![large.clone(), Value::Int(1)]);
+        let inner = Value::list(vec![large, Value::Int(1)]);
         let branches = (0..1_000).map(|n| {
             Value::map(vec![("large".into(), inner.clone()), ("n".into(), Value::Int(n))])
         });
