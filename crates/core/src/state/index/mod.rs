@@ -320,13 +320,12 @@ impl Indexes {
         ready::merge(queues.map(|queue| queue.ready.iter(&self.links)))
     }
 
-    /// When the next finished task is to be forgotten; long ago if there are too many.
+    /// When the next finished task or run is to be forgotten; long ago if there are too many.
     pub(crate) fn next_purge(&self, retention: &Retention) -> Option<Timestamp> {
         let age_ms = retention.age_ms.min(FOR_EVER_MS);
         // Tasks of runs are kept as long as their runs, and go with them.
         let tasks = self.counts.terminal() - self.kept;
-        let runs = self.runs.finished.len() as u64;
-        if tasks.max(runs) > retention.tasks_max {
+        if tasks.max(self.runs.finished.len() as u64) > retention.tasks_max {
             return Some(Timestamp::ZERO);
         }
         let run = self.runs.finished.first().map(|(at, _)| at.plus_ms(age_ms));
