@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Disk, DiskFile};
+use super::{Disk, DiskFile, real};
 use crate::fault::Fault;
 
 /// A folder that exists, and stays as it is.
@@ -49,7 +49,7 @@ impl Disk for ReadOnlyDisk {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        super::real::file_names(&self.folder)
+        real::file_names(&self.folder)
     }
 
     fn open(&self, name: &str) -> io::Result<ReadOnlyFile> {
@@ -73,7 +73,7 @@ impl Disk for ReadOnlyDisk {
     }
 
     fn free_bytes(&self) -> io::Result<u64> {
-        Ok(0)
+        real::free_bytes(&self.folder)
     }
 }
 

@@ -52,6 +52,12 @@ pub(super) fn file_names(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
+/// Bytes that can still be written in a folder.
+pub(super) fn free_bytes(folder: &Path) -> io::Result<u64> {
+    let stat = rustix::fs::statvfs(folder)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
 /// A folder that is taken. A child process that is just being started has a copy of the open file
 /// for a moment, so closing ours would not free it at once: it is unlocked.
 #[derive(Debug)]
@@ -111,8 +117,7 @@ impl Disk for RealDisk {
     }
 
     fn free_bytes(&self) -> io::Result<u64> {
-        let stat = rustix::fs::statvfs(&*self.folder)?;
-        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+        free_bytes(&self.folder)
     }
 }
 
