@@ -167,14 +167,17 @@ impl<'a> Node<'a, Values> for Counted<'a> {
     }
 
     fn as_boolean(&self) -> Option<bool> {
+        self.meter.spend(1);
         if let Value::Bool(truth) = self.value { Some(*truth) } else { None }
     }
 
     fn is_null(&self) -> bool {
+        self.meter.spend(1);
         matches!(self.value, Value::Null)
     }
 
     fn is_number(&self) -> bool {
+        self.meter.spend(1);
         matches!(self.value, Value::Int(_) | Value::Uint(_) | Value::Float(_))
     }
 

@@ -42,6 +42,8 @@ pub(super) async fn run(
     command.args(&argv[1..]).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() });
     surround(&mut command, settings.environment, env, task);
+    let (name, mark) = guard.mark();
+    command.env(name, mark);
     let artifacts = Folder::of(task)?;
     if let Some(artifacts) = &artifacts {
         command.env("TENURE_ARTIFACTS", artifacts.path());
