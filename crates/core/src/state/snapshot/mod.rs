@@ -7,7 +7,7 @@
 //!
 //! A section is one kind of thing. Sections come in the order of their numbers, each in as many
 //! blocks as it needs, and the last one says how much there was. A reader refuses what it does not
-//! know: dropping it would drop facts. To add a section, add it to [`Section`], and the compiler
+//! know: dropping it would drop facts. To add a section, add it to `Section`, and the compiler
 //! says where else.
 
 mod items;
