@@ -29,7 +29,7 @@ use std::sync::mpsc::RecvTimeoutError;
 pub use crate::blobs::{BlobsSeen, look_at_blobs};
 pub use crate::lines::Lines;
 pub use tenure_coordinator::{
-    Durability, Error as EngineError, Keep, Restoration, Upkeep, limits as engine_limits, restore,
+    Durability, Keep, Restoration, Upkeep, limits as engine_limits, restore,
 };
 use tenure_coordinator::{Error, Note, Opening, Position, Progress, Start, Tenure};
 pub use tenure_core::command::Retention;
