@@ -6,10 +6,10 @@ use std::fmt;
 pub const ID_MAX: u64 = (1 << 53) - 1;
 
 macro_rules! id {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident($number:ty)) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u64);
+        pub struct $name(pub $number);
 
         impl $name {
             /// The one that was never given out.
@@ -44,63 +44,26 @@ macro_rules! id {
 
 id! {
     /// A task's number. Older tasks have smaller ones, which is what makes a queue first in, first out.
-    TaskId
+    TaskId(u64)
 }
 id! {
     /// A lease's number, and its fence: a later lease always has a larger one, over the whole log.
-    LeaseId
+    LeaseId(u64)
 }
 id! {
     /// A run's number.
-    RunId
+    RunId(u64)
 }
 id! {
     /// A record's number in the log. The first record is 1 and there are no gaps.
-    Lsn
+    Lsn(u64)
 }
 
-macro_rules! place {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            /// The one that was never given out.
-            pub const NONE: Self = Self(0);
-
-            /// The one after this.
-            #[must_use]
-            pub fn next(self) -> Self {
-                Self(self.0 + 1)
-            }
-
-            /// Whether this is a real one.
-            #[must_use]
-            pub fn is_some(self) -> bool {
-                self != Self::NONE
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}", self.0)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}", self.0)
-            }
-        }
-    };
-}
-
-place! {
+id! {
     /// A token's number in its run. The first is 1 and there are no gaps.
-    TokenId
+    TokenId(u32)
 }
-place! {
+id! {
     /// A group's number in its run: which instance it is. The first is 1 and there are no gaps.
-    GroupId
+    GroupId(u32)
 }
