@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
-use rustix::process::{Pid, Signal, getpgid, getsid, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long orphans may take to end, however long other children may. The next attempt may begin
@@ -168,15 +168,25 @@ fn marked(mark: &str) -> Vec<Pid> {
         environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
     };
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     // Those of others cannot be read, and are none of ours.
     let ours = pids.filter(|pid| {
         std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|found| has_mark(&found))
     });
     // Who has left our session with `setsid` is left alone, as one who has left a group is.
-    let session = getsid(None).ok();
-    let stayed = ours.filter_map(Pid::from_raw).filter(|pid| getsid(Some(*pid)).ok() == session);
-    stayed.filter_map(|pid| getpgid(Some(pid)).ok()).collect()
+    let session = place(std::process::id()).map(|(_, session)| session);
+    let stayed = ours.filter_map(place).filter(|(_, theirs)| Some(*theirs) == session);
+    stayed.filter_map(|(group, _)| Pid::from_raw(group)).collect()
+}
+
+/// The group and the session of a process. Read, not asked for: in a container the session may
+/// have begun outside of it, and is then number 0, which is no process.
+fn place(pid: u32) -> Option<(i32, i32)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before it may hold anything, spaces and brackets too.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace().skip(2).map(str::parse);
+    Some((fields.next()?.ok()?, fields.next()?.ok()?))
 }
 
 #[cfg(test)]
