@@ -2,13 +2,14 @@
 //! order, and the laws are checked before anybody is served.
 
 use std::fmt;
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use tenure_core::codec::{self, Malformed};
 use tenure_core::id::Lsn;
 use tenure_core::invariant::{self, Violation};
+use tenure_core::state::StateHash;
 use tenure_core::state::snapshot::Decoder;
-use tenure_core::state::{Facts, StateHash};
 use tenure_core::time::Timestamp;
 use tenure_core::{State, apply};
 use tenure_wal::snapshot::{Footer, file_name};
@@ -17,6 +18,8 @@ use tenure_wal::{Base, Fault, Frame, Note, OpenLog, Recovered};
 use crate::planted::{self, Bug};
 use crate::snapshot::{Kept, SnapshotInfo};
 
+/// So many blocks of a snapshot are read and checked before they are understood.
+const BLOCKS_AHEAD: usize = 4;
 /// Progress is told after about so many records.
 const PROGRESS_RECORDS: u64 = 1 << 20;
 
@@ -164,8 +167,9 @@ pub fn recover<O: OpenLog>(
     Ok(recovery)
 }
 
-/// The same while the snapshot's state hash is still being worked out, which takes as long as the
-/// rest of a start. Nobody may be served before the proof is there.
+/// The same while the snapshot's state hash is still being worked out and the laws are still being
+/// checked, which takes as long as the rest of a start. Nobody may be served before the proof is
+/// there.
 pub fn recover_beside<O: OpenLog>(
     mut log: O,
     table_seed: u64,
@@ -185,21 +189,37 @@ pub fn recover_beside<O: OpenLog>(
     let Some(Loaded { state, footer, bytes }) = loaded else {
         let kept = Kept { bad: bad.len() as u64, ..Kept::default() };
         let state = State::replaying(table_seed);
-        return Ok((replay(log, state, None, bad, kept, progress)?, Proof(None)));
+        let recovery = replay(log, state, None, bad, kept, progress)?;
+        let laws = Laws::begin(&recovery.state);
+        return Ok((recovery, Proof { claimed: None, laws }));
     };
     let newest = Some(SnapshotInfo::of(&footer, bytes, 0));
     let older = found.iter().find(|lsn| **lsn < footer.lsn).map(|lsn| Lsn(lsn.0));
     let kept = Kept { newest, older, bad: bad.len() as u64, ..Kept::default() };
-    let proof = Proof::begin(state.facts().clone(), &footer);
-    let recovery = replay(log, state, Some(footer), bad, kept, progress);
-    Ok((recovery?, proof))
+    let claimed = Some(Claimed::begin(&state, &footer));
+    let recovery = replay(log, state, Some(footer), bad, kept, progress)?;
+    let laws = Laws::begin(&recovery.state);
+    Ok((recovery, Proof { claimed, laws }))
 }
 
-/// That a snapshot gives the state that it was taken from; it is worked out on a thread of its own.
+/// That a snapshot gives the state that it was taken from, and that what follows from it keeps the
+/// laws. Both are worked out on threads of their own.
 #[derive(Debug)]
 #[must_use = "nobody may be served before it is checked"]
-pub struct Proof(Option<Claimed>);
+pub struct Proof {
+    claimed: Option<Claimed>,
+    laws: Laws,
+}
 
+impl Proof {
+    /// Waits for it.
+    pub fn check(self) -> Result<(), Failure> {
+        self.claimed.map_or(Ok(()), Claimed::check)?;
+        self.laws.check()
+    }
+}
+
+/// The hash that a snapshot says it has.
 #[derive(Debug)]
 struct Claimed {
     lsn: Lsn,
@@ -207,25 +227,41 @@ struct Claimed {
     hashing: JoinHandle<StateHash>,
 }
 
-impl Proof {
-    fn begin(view: Facts, footer: &Footer) -> Self {
+impl Claimed {
+    fn begin(state: &State, footer: &Footer) -> Self {
         let (lsn, expected) = (Lsn(footer.lsn.0), StateHash(footer.state_hash));
-        let hashing = std::thread::spawn(move || view.hash());
-        Self(Some(Claimed { lsn, expected, hashing }))
+        let view = state.facts().clone();
+        Self { lsn, expected, hashing: std::thread::spawn(move || view.hash()) }
     }
 
-    /// Waits for it.
-    pub fn check(self) -> Result<(), Failure> {
-        let Some(Claimed { lsn, expected, hashing }) = self.0 else { return Ok(()) };
-        let found = match hashing.join() {
-            Ok(found) => found,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
+    fn check(self) -> Result<(), Failure> {
+        let Self { lsn, expected, hashing } = self;
+        let found = joined(hashing.join());
         match found == expected || planted::has(Bug::SnapshotHashUnchecked) {
             true => Ok(()),
             false => Err(Failure::Hash { lsn, expected, found }),
         }
     }
+}
+
+/// Whether a state keeps the laws.
+#[derive(Debug)]
+struct Laws(JoinHandle<Result<(), Violation>>);
+
+impl Laws {
+    fn begin(state: &State) -> Self {
+        let view = state.facts().clone();
+        Self(std::thread::spawn(move || invariant::check_facts(&view)))
+    }
+
+    fn check(self) -> Result<(), Failure> {
+        joined(self.0.join()).map_err(Failure::Law)
+    }
+}
+
+/// What a thread found; its panic is ours.
+fn joined<T>(ended: std::thread::Result<T>) -> T {
+    ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// A snapshot that could be read.
@@ -242,13 +278,21 @@ fn load<O: OpenLog>(
     lsn: tenure_wal::Lsn,
     table_seed: u64,
 ) -> Result<Result<Loaded, Fault>, Failure> {
-    let mut decoder = Decoder::new(table_seed);
-    let (mut fed, mut bytes) = (Ok(()), 0);
-    let read = log.load(lsn, &mut |piece| {
-        bytes += piece.len() as u64;
-        if fed.is_ok() {
-            fed = decoder.feed(piece);
-        }
+    let mut bytes = 0;
+    let (read, state) = std::thread::scope(|scope| {
+        let (pieces, filled) = sync_channel(BLOCKS_AHEAD);
+        let (emptied, empty) = channel::<Vec<u8>>();
+        let decoding = scope.spawn(move || decode(Decoder::new(table_seed), &filled, &emptied));
+        let read = log.load(lsn, &mut |piece| {
+            bytes += piece.len() as u64;
+            let mut buffer = empty.try_recv().unwrap_or_default();
+            buffer.clear();
+            buffer.extend_from_slice(piece);
+            // If it has made no sense of an earlier one, it says so at the end.
+            let _ = pieces.send(buffer);
+        });
+        drop(pieces);
+        (read, joined(decoding.join()))
     });
     let footer = match read {
         Ok(footer) => footer,
@@ -256,7 +300,6 @@ fn load<O: OpenLog>(
         Err(fault) => return Err(fault.into()),
     };
     let at = Lsn(lsn.0);
-    let state = fed.and_then(|()| decoder.finish());
     let state = state.map_err(|malformed| Failure::Snapshot { lsn: at, malformed })?;
     let same = (state.last_lsn(), state.facts().task_count()) == (at, footer.items);
     if !same && !planted::has(Bug::SnapshotHashUnchecked) {
@@ -264,6 +307,20 @@ fn load<O: OpenLog>(
         return Err(Failure::Hash { lsn: at, expected, found });
     }
     Ok(Ok(Loaded { state, footer, bytes }))
+}
+
+/// Makes a state of blocks as they come, and gives their memory back.
+fn decode(
+    mut decoder: Decoder,
+    filled: &Receiver<Vec<u8>>,
+    emptied: &Sender<Vec<u8>>,
+) -> Result<State, Malformed> {
+    for piece in filled {
+        decoder.feed(&piece)?;
+        // At the end nobody needs it any more.
+        let _ = emptied.send(piece);
+    }
+    decoder.finish()
 }
 
 /// Opens the log, and applies what follows the snapshot.
@@ -309,7 +366,6 @@ fn replay<O: OpenLog>(
     if let Some((lsn, malformed)) = failed {
         return Err(Failure::Record { lsn, malformed });
     }
-    invariant::check_facts(state.facts()).map_err(Failure::Law)?;
     let Recovered { notes: more, at_ms, may_lack, .. } = recovered;
     notes.extend(more);
     let at = Timestamp(at_ms);

@@ -22,6 +22,9 @@ use crate::{FORMAT, Lsn};
 pub(crate) const TEMPORARY: &str = "snapshot.tmp";
 /// Bytes of a block; the last one may be shorter.
 const BLOCK_BYTES: usize = 1 << 20;
+/// So much is written before it is synced. All at once at the end, the disk would be busy with it
+/// for seconds, and every sync of the log would wait behind.
+const SYNC_BYTES: u64 = 4 << 20;
 /// How many good ones are kept.
 const KEPT: usize = 2;
 /// What follows the name of one that turned out to be bad.
@@ -64,6 +67,8 @@ pub struct SnapshotWriter<D: Disk> {
     block: Vec<u8>,
     blocks: u64,
     bytes: u64,
+    /// Up to here it is durable.
+    synced: u64,
 }
 
 impl<D: Disk> SnapshotWriter<D> {
@@ -87,6 +92,7 @@ impl<D: Disk> SnapshotWriter<D> {
             block: vec![0; BLOCK_HEADER_BYTES],
             blocks: 0,
             bytes: 0,
+            synced: 0,
         })
     }
 
@@ -121,7 +127,7 @@ impl<D: Disk> SnapshotWriter<D> {
         let mut end = vec![0; BLOCK_HEADER_BYTES];
         end.extend_from_slice(&encode_footer(footer, self.blocks, self.bytes));
         self.put(&end)?;
-        self.file.sync().map_err(|e| Fault::io("sync", TEMPORARY, e))?;
+        self.sync()?;
         // A disk can lose or change a write and not say so. Once the name is there, older snapshots
         // and the log before them go, so this is the last moment to notice.
         let read = match planted::has(Bug::SnapshotNotReadBack) {
@@ -164,6 +170,15 @@ impl<D: Disk> SnapshotWriter<D> {
         self.block.truncate(BLOCK_HEADER_BYTES);
         self.blocks += 1;
         self.bytes += size as u64;
+        if self.offset - self.synced >= SYNC_BYTES {
+            self.sync()?;
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), Fault> {
+        self.file.sync().map_err(|e| Fault::io("sync", TEMPORARY, e))?;
+        self.synced = self.offset;
         Ok(())
     }
 

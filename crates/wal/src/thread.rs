@@ -21,6 +21,10 @@ use crate::snapshot::TEMPORARY;
 use crate::spare::Room;
 use crate::writer::Wal;
 
+/// How far a snapshot steps back behind everything else where processors are scarce: it then gets
+/// about a tenth of one.
+const SNAPSHOT_NICE: i32 = 10;
+
 /// A log that can be synced here, without a hand-over, or over there, beside other work.
 #[derive(Debug)]
 pub struct LogThread<D: Disk> {
@@ -194,6 +198,8 @@ impl SnapshotThread {
         let give_up = Arc::new(AtomicBool::new(false));
         let (lsn, stop) = (job.lsn(), Arc::clone(&give_up));
         let run = move || {
+            // For this thread alone. Where it is not allowed, the snapshot is only less polite.
+            let _ = rustix::process::nice(SNAPSHOT_NICE);
             let end = loop {
                 if stop.load(Ordering::Relaxed) {
                     let stopped = io::ErrorKind::Interrupted.into();

@@ -5,20 +5,24 @@ mod callers;
 mod disk;
 mod idle;
 mod replay;
+mod start;
 mod steps;
+mod under_way;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Case = (&'static str, fn());
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 8] = [
     ("one", callers::one),
     ("threads", callers::threads),
     ("tasks", callers::tasks),
     ("steps", steps::expiry),
     ("replay", replay::replay),
     ("idle", idle::idle),
+    ("start", start::start),
+    ("snapshot", under_way::snapshot),
 ];
 
 fn main() {
@@ -26,6 +30,8 @@ fn main() {
         std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|a| a == name);
     match CASES.iter().filter(|(name, _)| wanted(name)).collect::<Vec<_>>().as_slice() {
+        // It looks at memory, and warms it in its own way.
+        [("start", case)] => case(),
         [(_, case)] => {
             warm_memory();
             case();
@@ -44,7 +50,7 @@ fn in_own_process(case: &str) {
 /// Touches as much memory as the largest case needs and gives it back. A virtual machine gets its
 /// memory from the host on first touch, which takes longer than much that is measured here.
 fn warm_memory() {
-    let mut memory: Vec<u8> = Vec::with_capacity(4 << 30);
+    let mut memory: Vec<u8> = Vec::with_capacity(6 << 30);
     memory.resize(memory.capacity(), 1);
     std::hint::black_box(&memory);
 }
