@@ -19,7 +19,7 @@ struct Part {
     variable: &'static str,
 }
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     Part {
         name: "crashes",
         help: "crash images of many scripts, and crashes inside their recovery",
@@ -67,6 +67,14 @@ const PARTS: [Part; 7] = [
         test: "--test kills -- no_kill_loses_or_undoes_anything --nocapture",
         usual: 5_000,
         variable: "TENURE_KILLS",
+    },
+    Part {
+        name: "histories",
+        help: "what clients saw over kills of the server, put in order for each task",
+        package: "tenure-cli",
+        test: "--test histories -- every_history --nocapture",
+        usual: 1_000,
+        variable: "TENURE_HISTORIES",
     },
     Part {
         name: "kill-points",
