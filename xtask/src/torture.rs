@@ -19,7 +19,7 @@ struct Part {
     variable: &'static str,
 }
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 8] = [
     Part {
         name: "crashes",
         help: "crash images of many scripts, and crashes inside their recovery",
@@ -53,12 +53,28 @@ const PARTS: [Part; 6] = [
         variable: "PROPTEST_CASES",
     },
     Part {
+        name: "power-cuts",
+        help: "the power of the server's disk cut again and again; needs root and loop mounts",
+        package: "tenure-cli",
+        test: "--test power_cuts -- no_power_cut --nocapture",
+        usual: 1_000,
+        variable: "TENURE_POWER_CUTS",
+    },
+    Part {
         name: "kills",
         help: "the server killed again and again, with an oracle that remembers what it promised",
         package: "tenure-cli",
         test: "--test kills -- no_kill_loses_or_undoes_anything --nocapture",
         usual: 5_000,
         variable: "TENURE_KILLS",
+    },
+    Part {
+        name: "histories",
+        help: "what clients saw over kills of the server, put in order for each task",
+        package: "tenure-cli",
+        test: "--test histories -- every_history --nocapture",
+        usual: 1_000,
+        variable: "TENURE_HISTORIES",
     },
     Part {
         name: "kill-points",
@@ -70,8 +86,8 @@ const PARTS: [Part; 6] = [
     },
 ];
 
-/// A test begins the line so that is to be repeated at the end.
-const TALLY: &str = "tally: ";
+/// A test begins the lines so that are to be repeated at the end.
+const TALLIES: [&str; 2] = ["tally: ", "evidence: "];
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let (parts, count) = plan(args)?;
@@ -103,7 +119,7 @@ fn torture(part: &Part, count: u64) -> Result<Vec<String>, String> {
     let mut tallies = Vec::new();
     for line in running.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
         let line = line.map_err(failed)?;
-        match line.strip_prefix(TALLY) {
+        match TALLIES.iter().find_map(|tally| line.strip_prefix(tally)) {
             Some(tally) => tallies.push(format!("{}: {tally}", part.name)),
             None => println!("{line}"),
         }

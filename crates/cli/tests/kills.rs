@@ -1,15 +1,18 @@
-//! SIGKILL at any moment, again and again, with an oracle in another process: nothing that was
-//! acknowledged is lost, nothing that was seen is undone.
+//! T6: SIGKILL at any moment, again and again, with an oracle in another process: P1, nothing that
+//! was acknowledged is lost; P2, nothing that was seen is undone; P3, what got no answer is wholly
+//! there or not at all; P4, lease ids only grow; P6, at most one completion counts.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
+mod evidence;
 mod oracle;
 mod server;
 
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use oracle::{Client, Oracle, Watcher};
+use oracle::{Client, Does, EXEC_QUEUE, EXEC_WORKER, Oracle, Tally, Watcher};
 use server::Server;
 
 const CLIENTS: usize = 4;
@@ -17,6 +20,8 @@ const OBSERVERS: usize = 2;
 /// How many kills there are, unless told.
 const KILLS: u64 = 20;
 const KILLS_VARIABLE: &str = "TENURE_KILLS";
+/// Kills of servers on one folder; then a new one is begun, with a new oracle.
+const KILLS_OF_A_LIFE: u64 = 50;
 
 /// Lets clients act and observers follow for a while, and kills the server under them.
 fn live_and_die(
@@ -40,8 +45,10 @@ fn live_and_die(
     });
 }
 
-fn crowd<'o>(oracle: &'o Oracle) -> (Vec<Client<'o>>, Vec<Watcher<'o>>) {
-    let client = |n: usize| Client::new(oracle, &format!("client-{n}"), n as u64 + 7);
+fn crowd<'o>(oracle: &'o Oracle, seed: u64, does: Does) -> (Vec<Client<'o>>, Vec<Watcher<'o>>) {
+    let client = |n: usize| {
+        Client::new(oracle, &format!("client-{n}"), seed * 31 + n as u64 + 7).who_does(does)
+    };
     let clients = (0..CLIENTS).map(client).collect();
     (clients, (0..OBSERVERS).map(|number| Watcher { oracle, number }).collect())
 }
@@ -52,29 +59,119 @@ fn verify(server: &Server) {
     assert!(verified.status.success(), "the log is unsound: {said}");
 }
 
-#[test]
-fn no_kill_loses_or_undoes_anything() {
-    let kills = std::env::var(KILLS_VARIABLE).ok().and_then(|count| count.parse().ok());
-    let kills = kills.unwrap_or(KILLS);
-    let mut server = Server::start("kills");
+/// A worker that runs programs, and comes back to a server that comes back.
+struct ExecWorker(Child);
+
+impl ExecWorker {
+    fn start(server: &Server) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+        command.args(["worker", "exec", "--quiet", "--slots", "2"]);
+        command.args(["--queue", EXEC_QUEUE, "--name", EXEC_WORKER]);
+        command.env("TENURE_SERVER", format!("http://{}", server.address));
+        let nothing = (Stdio::null(), Stdio::null(), Stdio::null());
+        Self(command.stdin(nothing.0).stdout(nothing.1).stderr(nothing.2).spawn().unwrap())
+    }
+}
+
+impl Drop for ExecWorker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Adds up what several oracles counted.
+fn add(sum: &mut Tally, more: Tally) {
+    let pairs = [
+        (&mut sum.ok, more.ok),
+        (&mut sum.refused, more.refused),
+        (&mut sum.unknown, more.unknown),
+        (&mut sum.reads, more.reads),
+        (&mut sum.events, more.events),
+        (&mut sum.runs_completed, more.runs_completed),
+        (&mut sum.programs_completed, more.programs_completed),
+        (&mut sum.lost, more.lost),
+        (&mut sum.undone, more.undone),
+        (&mut sum.other, more.other),
+    ];
+    for (sum, more) in pairs {
+        *sum += more;
+    }
+}
+
+fn print(kills: u64, tally: Tally) {
+    let counts = [
+        ("kills", kills),
+        ("ok", tally.ok as u64),
+        ("lost", tally.lost as u64),
+        ("undone", tally.undone as u64),
+        ("unknown", tally.unknown as u64),
+        ("other faults", tally.other as u64),
+        ("refused", tally.refused as u64),
+        ("reads", tally.reads as u64),
+        ("events", tally.events as u64),
+        ("runs completed", tally.runs_completed as u64),
+        ("programs completed", tally.programs_completed as u64),
+    ];
+    evidence::print("T6", &counts);
+}
+
+/// Kills servers on one folder, and lets the last one come to the end of all work.
+fn live(number: u64, kills: u64, done: u64, all: u64) -> (Tally, Result<(), String>) {
+    let mut server = Server::start(&format!("kills-{number}"));
     let oracle = Oracle::begin(&server.folder);
-    let (mut clients, watchers) = crowd(&oracle);
+    let (mut clients, watchers) = crowd(&oracle, number, Does::Everything);
+    let mut worker = ExecWorker::start(&server);
     for kill in 0..kills {
         // Some die young, some have time to write a lot.
-        let span = Duration::from_millis(20 + kill * 7_919 % 400);
+        let span = Duration::from_millis(20 + (done + kill) * 7_919 % 400);
         live_and_die(&mut server, &mut clients, &watchers, span);
         if kill % 5 == 0 {
             verify(&server);
         }
-        server.restart();
-        oracle.check(&server.address).unwrap_or_else(|faults| panic!("kill {kill}: {faults}"));
+        if kill % 3 == 2 {
+            // It takes its programs with it; what they were about is offered again.
+            drop(worker);
+            server.restart_where_it_was();
+            worker = ExecWorker::start(&server);
+        } else {
+            server.restart_where_it_was();
+        }
+        if let Err(faults) = oracle.check(&server.address) {
+            return (oracle.tally(), Err(format!("kill {}: {faults}", done + kill)));
+        }
+        evidence::progress("kills", done + kill + 1, all);
     }
-    oracle.check_all(&server.address).unwrap_or_else(|faults| panic!("at the end: {faults}"));
+    clients[0].drain(&server.address);
+    let verdict = oracle.check_all(&server.address).map_err(|faults| format!("drained: {faults}"));
+    assert!(verdict.is_err() || oracle.open_runs() == 0, "every run comes to its end");
+    drop(worker);
     server.kill();
     verify(&server);
-    let tally = oracle.tally();
-    println!("tally: {kills} kills, lost 0, undone 0, {tally:?}");
-    assert!(tally.ok > 20 && tally.reads > 0 && tally.events > 0, "{tally:?}");
+    (oracle.tally(), verdict)
+}
+
+/// T6; P1, P2, P3, P4, P6.
+#[test]
+fn no_kill_loses_or_undoes_anything() {
+    let kills = evidence::count(KILLS_VARIABLE, KILLS);
+    let (mut done, mut sum) = (0, Tally::default());
+    for number in 0.. {
+        let some = (kills - done).min(KILLS_OF_A_LIFE);
+        if some == 0 {
+            break;
+        }
+        let (tally, verdict) = live(number, some, done, kills);
+        done += some;
+        add(&mut sum, tally);
+        if let Err(faults) = verdict {
+            print(done, sum);
+            panic!("{faults}");
+        }
+    }
+    print(done, sum);
+    assert!(sum.ok > 20 && sum.reads > 0 && sum.events > 0, "{sum:?}");
+    assert!(sum.runs_completed > 0 && sum.programs_completed > 0, "{sum:?}");
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -91,7 +188,7 @@ fn copy(from: &Path, to: &Path) {
 fn a_server_that_forgets_is_found_out() {
     let mut server = Server::start("forgets");
     let oracle = Oracle::begin(&server.folder);
-    let (mut clients, watchers) = crowd(&oracle);
+    let (mut clients, watchers) = crowd(&oracle, 0, Does::Tasks);
     live_and_die(&mut server, &mut clients, &watchers, Duration::from_millis(500));
     let kept = server.folder.with_extension("kept");
     let _ = std::fs::remove_dir_all(&kept);

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json};
 
 use super::client::for_each_event;
+use super::programs::EXEC_WORKER;
 use super::{Act, Book, Oracle, Outcome, Position, Wish};
 use crate::server::{get_from, post_to};
 
@@ -14,7 +15,7 @@ const WHOLE_EVERY: usize = 10;
 const NAMED_MAX: usize = 20;
 
 impl Oracle {
-    /// Checks everything that is new; nobody may act meanwhile.
+    /// Checks everything that is new; no client may act meanwhile.
     pub(crate) fn check(&self, address: &str) -> Result<(), String> {
         let mut book = self.book();
         book.checks += 1;
@@ -26,6 +27,9 @@ impl Oracle {
         book.check_reads(&mut faults);
         book.check_told(&mut faults);
         book.check_completions(&mut faults);
+        book.check_runs(address, &mut faults);
+        book.check_programs(address, &self.ran, &mut faults);
+        book.count(&faults);
         match faults.len() {
             0 => Ok(()),
             count => {
@@ -40,6 +44,8 @@ impl Oracle {
     pub(crate) fn check_all(&self, address: &str) -> Result<(), String> {
         let mut book = self.book();
         (book.acts_checked, book.reads_checked) = (0, 0);
+        book.ended.clear();
+        book.ran.clear();
         book.checks = WHOLE_EVERY - 1;
         drop(book);
         self.check(address)
@@ -47,6 +53,16 @@ impl Oracle {
 }
 
 impl Book {
+    fn count(&mut self, faults: &[String]) {
+        for fault in faults {
+            match fault {
+                _ if fault.starts_with("lost") => self.lost += 1,
+                _ if fault.starts_with("undone") => self.undone += 1,
+                _ => self.other += 1,
+            }
+        }
+    }
+
     /// Asks the server for all that happened, up to a task that is submitted as a mark.
     fn learn_truth(&mut self, address: &str, whole: bool, faults: &mut Vec<String>) {
         let (_, status) = get_from(address, "/v1/status");
@@ -81,7 +97,12 @@ impl Book {
             if self.truth.contains_key(&position) {
                 continue;
             }
-            let task = event["task_id"].as_u64().unwrap();
+            let Some(task) = event["task_id"].as_u64() else {
+                let run = event["run_id"].as_u64().expect("an event is about a task or a run");
+                self.of_run.entry(run).or_default().push(position);
+                self.truth.insert(position, event);
+                continue;
+            };
             self.of_task.entry(task).or_default().push(position);
             if event["event"] == "TaskCreated" && event["queue"] != "mark" {
                 let (_, shown) = get_from(address, &format!("/v1/tasks/{task}"));
@@ -162,6 +183,8 @@ impl Book {
                 self.check_submitted(address, nonces, answer)
             }
             (Wish::Submit { nonces }, Outcome::Unknown) => self.check_unknown(nonces),
+            (Wish::Start { nonce }, Outcome::Ok(run)) => self.check_started(address, *nonce, run),
+            (Wish::Start { nonce }, Outcome::Unknown) => self.check_unknown(&[*nonce]),
             (Wish::Submit { nonces } | Wish::BadSubmit { nonces }, Outcome::Refused(_)) => {
                 match nonces.iter().any(|nonce| self.ids.contains_key(nonce)) {
                     true => Err("a refusal left a trace".to_owned()),
@@ -205,8 +228,8 @@ impl Book {
             (Wish::Cancel { task }, Outcome::Ok(_)) => {
                 needs(self.has(*task, "CancelRequested", None))
             }
-            // Retries are counted for each task.
-            (Wish::Retry { .. }, _)
+            // Retries are counted for each task, signals for each run.
+            (Wish::Retry { .. } | Wish::Signal { .. }, _)
             // Who was not answered or was refused is not owed anything; that nothing came of a
             // refused report is seen by where completions come from.
             | (_, Outcome::Unknown | Outcome::Refused(_)) => Ok(()),
@@ -283,10 +306,11 @@ impl Book {
         for event in self.truth.values().filter(|event| event["event"] == "TaskCompleted") {
             let task = event["task_id"].as_u64().unwrap();
             let lease = event["lease_id"].as_u64().unwrap();
+            let is_program = event["worker"] == EXEC_WORKER;
             if !completed.insert(task) {
                 faults.push(format!("task {task} was completed twice"));
             }
-            if !wished.contains(&(task, lease)) {
+            if !is_program && !wished.contains(&(task, lease)) {
                 faults.push(format!("nobody completed task {task} under lease {lease}"));
             }
         }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -14,34 +14,59 @@ use crate::server::{agent, url};
 const HELD_MAX: usize = 8;
 /// How many ids one client remembers.
 const KNOWN_MAX: usize = 64;
+/// Nothing that is due takes longer, leases and backoffs included.
+const DRAINED_WITHIN: Duration = Duration::from_secs(120);
 
 /// One client. It is a worker too.
 pub(crate) struct Client<'o> {
-    oracle: &'o Oracle,
+    pub(super) oracle: &'o Oracle,
     name: String,
     random: u64,
     held: Vec<(u64, u64)>,
     known: Vec<u64>,
-    /// Submits with a key that got no answer.
-    unsure: Vec<(u64, Value)>,
-    agent: ureq::Agent,
-    address: String,
+    pub(super) known_runs: Vec<u64>,
+    /// Submits and starts with a key that got no answer.
+    unsure: Vec<(Wish, String, Value)>,
+    does: Does,
+    pub(super) agent: ureq::Agent,
+    pub(super) address: String,
+}
+
+/// What a client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Does {
+    /// Tasks, and no more.
+    Tasks,
+    /// Runs too.
+    Runs,
+    /// And tasks for a worker that runs programs.
+    Everything,
 }
 
 /// The server is gone.
-struct Gone;
+pub(super) struct Gone;
 
 impl<'o> Client<'o> {
     pub(crate) fn new(oracle: &'o Oracle, name: &str, seed: u64) -> Self {
         let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let (held, known, unsure) = (Vec::new(), Vec::new(), Vec::new());
+        let (held, known, known_runs, unsure) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (name, agent, address) = (name.to_owned(), agent(), String::new());
-        Self { oracle, name, random, held, known, unsure, agent, address }
+        let does = Does::Tasks;
+        Self { oracle, name, random, held, known, known_runs, unsure, does, agent, address }
+    }
+
+    /// One that does more.
+    pub(crate) fn who_does(mut self, does: Does) -> Self {
+        self.does = does;
+        self
     }
 
     /// Acts until the server is gone, or so often.
     pub(crate) fn work(&mut self, address: &str, stop: &AtomicBool, acts_max: usize) {
         (self.address, self.agent) = (address.to_owned(), agent());
+        if self.does != Does::Tasks && self.put_workflow().is_err() {
+            return;
+        }
         for _ in 0..acts_max {
             if stop.load(Ordering::Relaxed) || self.act().is_err() {
                 return;
@@ -49,7 +74,7 @@ impl<'o> Client<'o> {
         }
     }
 
-    fn draw(&mut self, below: u64) -> u64 {
+    pub(super) fn draw(&mut self, below: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -57,9 +82,14 @@ impl<'o> Client<'o> {
     }
 
     fn act(&mut self) -> Result<(), Gone> {
-        if let Some((nonce, body)) = self.unsure.pop() {
+        if let Some((wish, path, body)) = self.unsure.pop() {
             // The same key gives the one true answer.
-            return self.submit(vec![nonce], "/v1/tasks", &body);
+            return self.submit(wish, &path, &body);
+        }
+        match (self.does, self.does != Does::Tasks && self.draw(5) == 0) {
+            (Does::Tasks, _) | (_, false) => {}
+            (Does::Everything, _) if self.draw(3) == 0 => return self.submit_program(),
+            _ => return self.act_on_runs(),
         }
         match self.draw(20) {
             0..4 => self.submit_one(),
@@ -73,7 +103,7 @@ impl<'o> Client<'o> {
         }
     }
 
-    fn task(&mut self, nonce: u64) -> Value {
+    pub(super) fn task(&mut self, nonce: u64) -> Value {
         let mut task = json!({
             "queue": format!("q{}", self.draw(3)),
             "payload": {"nonce": nonce, "fill": "x".repeat(self.draw(300) as usize)},
@@ -91,27 +121,32 @@ impl<'o> Client<'o> {
     fn submit_one(&mut self) -> Result<(), Gone> {
         let nonce = self.oracle.nonce();
         let body = self.task(nonce);
-        self.submit(vec![nonce], "/v1/tasks", &body)
+        self.submit(Wish::Submit { nonces: vec![nonce] }, "/v1/tasks", &body)
     }
 
     fn submit_batch(&mut self) -> Result<(), Gone> {
         let nonces: Vec<_> = (0..2 + self.draw(4)).map(|_| self.oracle.nonce()).collect();
         let tasks: Vec<_> = nonces.iter().map(|nonce| self.task(*nonce)).collect();
-        self.submit(nonces, "/v1/tasks/batch", &json!({"tasks": tasks}))
+        self.submit(Wish::Submit { nonces }, "/v1/tasks/batch", &json!({"tasks": tasks}))
     }
 
-    fn submit(&mut self, nonces: Vec<u64>, path: &str, body: &Value) -> Result<(), Gone> {
-        let nonce = nonces[0];
-        let outcome = self.send(Wish::Submit { nonces }, path, body);
+    pub(super) fn submit(&mut self, wish: Wish, path: &str, body: &Value) -> Result<(), Gone> {
+        let outcome = self.send(wish.clone(), path, body);
         match &outcome {
             Outcome::Ok(answer) => {
+                let known = match wish {
+                    Wish::Start { .. } => &mut self.known_runs,
+                    _ => &mut self.known,
+                };
                 let ids = answer["ids"].as_array().cloned().unwrap_or_default();
-                self.known.extend(answer["id"].as_u64());
-                self.known.extend(ids.iter().filter_map(Value::as_u64));
-                let more = self.known.len().saturating_sub(KNOWN_MAX);
-                self.known.drain(..more);
+                known.extend(answer["id"].as_u64());
+                known.extend(ids.iter().filter_map(Value::as_u64));
+                let more = known.len().saturating_sub(KNOWN_MAX);
+                known.drain(..more);
             }
-            Outcome::Unknown if body["key"].is_string() => self.unsure.push((nonce, body.clone())),
+            Outcome::Unknown if body["key"].is_string() => {
+                self.unsure.push((wish, path.to_owned(), body.clone()));
+            }
             Outcome::Unknown | Outcome::Refused(_) => {}
         }
         alive(&outcome)
@@ -132,6 +167,10 @@ impl<'o> Client<'o> {
             return self.report();
         }
         let (max, wait_ms) = (1 + self.draw(3), self.draw(50));
+        self.lease_up_to(max, wait_ms)
+    }
+
+    fn lease_up_to(&mut self, max: u64, wait_ms: u64) -> Result<(), Gone> {
         let body = json!({
             "worker": self.name, "queues": ["q0", "q1", "q2"], "max": max, "wait_ms": wait_ms,
         });
@@ -169,13 +208,44 @@ impl<'o> Client<'o> {
                 let body = json!({"lease_id": lease});
                 self.send(Wish::Release { task, lease }, &path("release"), &body)
             }
-            _ => {
-                let output = json!({"by": self.name, "lease": lease});
-                let body = json!({"lease_id": lease, "output": output});
-                self.send(Wish::Complete { task, lease, output }, &path("complete"), &body)
-            }
+            _ => self.complete(task, lease),
         };
         alive(&outcome)
+    }
+
+    fn complete(&mut self, task: u64, lease: u64) -> Outcome {
+        let output = json!({"by": self.name, "lease": lease});
+        let body = json!({"lease_id": lease, "output": output});
+        let path = format!("/v1/tasks/{task}/complete");
+        self.send(Wish::Complete { task, lease, output }, &path, &body)
+    }
+
+    /// Does all that is left to do, until nothing waits and nothing is leased.
+    pub(crate) fn drain(&mut self, address: &str) {
+        (self.address, self.agent) = (address.to_owned(), agent());
+        let begun = Instant::now();
+        loop {
+            assert!(begun.elapsed() < DRAINED_WITHIN, "what is due is done some day");
+            assert!(self.lease_up_to(HELD_MAX as u64, 50).is_ok(), "the server stays");
+            for (task, lease) in std::mem::take(&mut self.held) {
+                self.complete(task, lease);
+            }
+            let news = self.signal_all();
+            let marks = self.show("/v1/queues/mark")["depth"].as_u64().unwrap_or(0);
+            let tasks = &self.show("/v1/status")["tasks"];
+            let open = tasks["WAITING"].as_u64().unwrap() + tasks["LEASED"].as_u64().unwrap();
+            if open <= marks && news == 0 {
+                return;
+            }
+        }
+    }
+
+    /// What a path shows.
+    pub(super) fn show(&self, path: &str) -> Value {
+        let answer = self.agent.get(url(&self.address, path)).call();
+        let text = answer.and_then(|mut answer| answer.body_mut().read_to_string());
+        let shown = text.ok().and_then(|text| serde_json::from_str(&text).ok());
+        shown.unwrap_or(Value::Null)
     }
 
     fn change(&mut self, verb: &str, wish: impl Fn(u64) -> Wish) -> Result<(), Gone> {
@@ -194,11 +264,10 @@ impl<'o> Client<'o> {
     fn read(&mut self) -> Result<(), Gone> {
         let Some(task) = self.some_task() else { return Ok(()) };
         let wait_ms = self.draw(30);
-        let path = format!("/v1/tasks/{task}?wait_ms={wait_ms}");
-        let answer = self.agent.get(url(&self.address, &path)).call();
-        let text = answer.and_then(|mut answer| answer.body_mut().read_to_string());
-        let shown = text.ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
-        let Some(shown) = shown else { return Err(Gone) };
+        let shown = self.show(&format!("/v1/tasks/{task}?wait_ms={wait_ms}"));
+        if shown.is_null() {
+            return Err(Gone);
+        }
         if let (Some(state), Some(attempt)) = (shown["state"].as_str(), shown["attempt"].as_u64()) {
             self.oracle.saw(Read { task, state: state.to_owned(), attempt });
         }
@@ -206,7 +275,7 @@ impl<'o> Client<'o> {
     }
 
     /// Writes the intent down, sends it, and writes down what came of it.
-    fn send(&mut self, wish: Wish, path: &str, body: &Value) -> Outcome {
+    pub(super) fn send(&mut self, wish: Wish, path: &str, body: &Value) -> Outcome {
         let number = self.oracle.intend(wish);
         let answer = self.agent.post(url(&self.address, path)).send(body.to_string());
         let answer = answer.and_then(|mut answer| {
@@ -227,7 +296,7 @@ impl<'o> Client<'o> {
     }
 }
 
-fn alive(outcome: &Outcome) -> Result<(), Gone> {
+pub(super) fn alive(outcome: &Outcome) -> Result<(), Gone> {
     match outcome {
         Outcome::Unknown => Err(Gone),
         Outcome::Ok(_) | Outcome::Refused(_) => Ok(()),

@@ -5,8 +5,10 @@
 
 mod check;
 mod client;
+mod programs;
+mod runs;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use serde_json::Value;
 
-pub(crate) use client::{Client, Watcher};
+pub(crate) use client::{Client, Does, Watcher};
+pub(crate) use programs::{EXEC_QUEUE, EXEC_WORKER};
 
 /// What was wanted.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +57,15 @@ pub(crate) enum Wish {
     Retry {
         task: u64,
     },
+    /// A new run; its first task has the number.
+    Start {
+        nonce: u64,
+    },
+    /// News for a run, with a number that no other has.
+    Signal {
+        run: u64,
+        nonce: u64,
+    },
 }
 
 /// What became of it.
@@ -81,6 +93,13 @@ struct Read {
     attempt: u64,
 }
 
+/// A state of a run that somebody was shown.
+#[derive(Clone, Debug)]
+struct ReadRun {
+    run: u64,
+    state: String,
+}
+
 /// An event's id.
 type Position = (u64, u64);
 
@@ -91,23 +110,35 @@ struct Book {
     acts_checked: usize,
     reads: Vec<Read>,
     reads_checked: usize,
+    run_reads: Vec<ReadRun>,
     /// What each observer was told, in its order.
     told: BTreeMap<usize, Vec<(Position, Value)>>,
     /// Everything that happened, as the server told it after its last restart.
     truth: BTreeMap<Position, Value>,
     /// The truth by task.
     of_task: HashMap<u64, Vec<Position>>,
+    /// The truth by run, what is told of its tasks left out.
+    of_run: HashMap<u64, Vec<Position>>,
     /// Which task has which number.
     ids: HashMap<u64, Vec<u64>>,
     /// What a check found out about unknown submits; it must stay so.
     settled: HashMap<u64, bool>,
     checks: usize,
+    /// Runs whose end, and tasks whose program, was checked.
+    ended: HashSet<u64>,
+    ran: HashSet<u64>,
+    /// Faults that checks found.
+    lost: usize,
+    undone: usize,
+    other: usize,
 }
 
 /// The one who remembers.
 pub(crate) struct Oracle {
     journal: Mutex<File>,
     path: PathBuf,
+    /// Programs of tasks say here that they ran.
+    ran: PathBuf,
     book: Mutex<Book>,
     nonces: AtomicU64,
 }
@@ -120,15 +151,28 @@ pub(crate) struct Tally {
     pub(crate) unknown: usize,
     pub(crate) reads: usize,
     pub(crate) events: usize,
+    pub(crate) runs_completed: usize,
+    pub(crate) programs_completed: usize,
+    /// Faults, by what they say.
+    pub(crate) lost: usize,
+    pub(crate) undone: usize,
+    pub(crate) other: usize,
 }
 
 impl Oracle {
+    /// Whether every run that was begun has ended.
+    pub(crate) fn open_runs(&self) -> usize {
+        let book = self.book();
+        book.of_run.len() - book.ended.len()
+    }
+
     /// Begins with an empty book; its journal is beside the folder.
     pub(crate) fn begin(folder: &Path) -> Self {
-        let path = folder.with_extension("oracle");
+        let (path, ran) = (folder.with_extension("oracle"), folder.with_extension("ran"));
+        let _ = std::fs::remove_file(&ran);
         let journal = Mutex::new(File::create(&path).unwrap());
         let (book, nonces) = (Mutex::default(), AtomicU64::new(1));
-        Self { journal, path, book, nonces }
+        Self { journal, path, ran, book, nonces }
     }
 
     fn nonce(&self) -> u64 {
@@ -155,6 +199,11 @@ impl Oracle {
         self.book().reads.push(read);
     }
 
+    fn saw_run(&self, read: ReadRun) {
+        self.write(&format!("saw {read:?}\n"));
+        self.book().run_reads.push(read);
+    }
+
     fn was_told(&self, observer: usize, position: Position, event: Value) {
         self.book().told.entry(observer).or_default().push((position, event));
     }
@@ -178,6 +227,9 @@ impl Oracle {
         let book = self.book();
         let mut tally = Tally { reads: book.reads.len(), ..Tally::default() };
         tally.events = book.told.values().map(Vec::len).sum();
+        (tally.lost, tally.undone, tally.other) = (book.lost, book.undone, book.other);
+        tally.runs_completed = book.runs_completed();
+        tally.programs_completed = book.programs_completed().count();
         for act in &book.acts {
             match act.outcome {
                 Outcome::Ok(_) => tally.ok += 1,
@@ -194,6 +246,7 @@ impl Drop for Oracle {
         // Who fails wants to read it.
         if !std::thread::panicking() {
             let _ = std::fs::remove_file(&self.path);
+            let _ = std::fs::remove_file(&self.ran);
         }
     }
 }

@@ -101,6 +101,11 @@ impl Server {
         self.child.try_wait().unwrap().is_some()
     }
 
+    /// The exit code, if it has ended by itself.
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
+        self.child.try_wait().unwrap()?.code()
+    }
+
     /// Asserts that it answers, and that it does not hold more memory than so.
     pub(crate) fn assert_well(&self, what: &str, mib_max: u64) {
         assert_eq!(self.text("/healthz"), "ok\n", "{what}");
