@@ -5,8 +5,10 @@
 mod bench;
 mod command;
 mod dev;
+mod evidence;
 mod fuzz;
 mod laws;
+mod planted;
 mod proto;
 mod schemathesis;
 mod scripts;
@@ -74,6 +76,16 @@ const CHORES: &[Chore] = &[
         usage: "bench [core|wal|coordinator] [--instructions] [CASE…]",
         help: "Measure a crate, core unless told; --instructions counts them under valgrind instead of timing.",
         run: bench::run,
+    },
+    Chore {
+        usage: "planted",
+        help: "Put bugs in on purpose, one at a time, and see that the tests notice each.",
+        run: planted::run,
+    },
+    Chore {
+        usage: "evidence [all|PART…]",
+        help: "Run the long forms of tests for the ledger, which takes hours; with nothing, only draw its page.",
+        run: evidence::run,
     },
     Chore {
         usage: "proto [--check]",

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::command::{self, cargo};
-use crate::{schemathesis, tidy, tools};
+use crate::{planted, schemathesis, tidy, tools};
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     command::no_arguments("test", args)?;
@@ -48,6 +48,7 @@ impl Work {
 fn steps() -> Vec<Step> {
     let mut docs = cargo("doc --workspace --no-deps");
     docs.env("RUSTDOCFLAGS", "-D warnings");
+    let [planted, planted_elsewhere] = planted::tests();
     vec![
         Step { name: "format", work: Work::Cargo(cargo("fmt --all --check")) },
         Step {
@@ -59,21 +60,12 @@ fn steps() -> Vec<Step> {
         Step { name: "tools", work: Work::Tools },
         Step { name: "tests", work: Work::Cargo(cargo("test --workspace")) },
         // Bugs that are put in on purpose, each of which some test must catch.
-        Step { name: "planted bugs", work: Work::Cargo(planted("--test planted")) },
+        Step { name: "planted bugs", work: Work::Cargo(planted) },
         Step {
-            name: "planted bugs that tests of their own look for",
-            work: Work::Cargo(planted(
-                "--test snapshots --test kill_points -- without_the_check a_reply_before",
-            )),
+            name: "planted bugs that other tests look for",
+            work: Work::Cargo(planted_elsewhere),
         },
         Step { name: "generated requests", work: Work::Schemathesis },
         Step { name: "docs", work: Work::Cargo(docs) },
     ]
-}
-
-/// Tests with the bugs built in. The whole workspace each time, so that all of them share one build.
-fn planted(tests: &str) -> Command {
-    cargo(&format!(
-        "test --workspace --features tenure-cli/planted,tenure-fuzz/planted,tenure-sim/planted {tests}"
-    ))
 }

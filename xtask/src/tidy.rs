@@ -6,10 +6,12 @@ mod crate_graph;
 mod file_length;
 mod generated;
 mod golden;
+mod ledger;
 mod licenses;
 mod machine_paths;
 mod manifest;
 mod module_docs;
+mod promises;
 mod registries;
 mod tree;
 mod unfinished;
@@ -26,6 +28,8 @@ const RULES: &[(&str, Rule)] = &[
     ("crate graph", crate_graph::check),
     ("core dependencies", core_dependencies::check),
     ("rejection codes", codes::check),
+    ("promises", promises::check),
+    ("ledger", ledger::check),
     ("golden files", golden::check),
     ("generated code", generated::check),
     ("machine paths", machine_paths::check),

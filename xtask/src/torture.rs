@@ -99,7 +99,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
     println!();
     for tally in tallies {
-        println!("{tally}");
+        println!("evidence: {tally}");
     }
     let minutes = started_at.elapsed().as_secs_f64() / 60.0;
     println!("Nothing was lost and nothing went unnoticed in {minutes:.1} min.");

@@ -1,4 +1,6 @@
 //! Backup and restore as a user meets them: the real binary, a server that goes on, and folders.
+//!
+//! Proves P4.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod server;

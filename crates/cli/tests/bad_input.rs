@@ -1,4 +1,6 @@
 //! What strangers may send to the real binary: every refusal is told, and the server stays well.
+//!
+//! Proves P15 and P21.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod server;

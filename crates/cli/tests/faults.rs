@@ -1,4 +1,6 @@
 //! The server under load it cannot bear, with readers that do not read, and while it stops.
+//!
+//! Proves P15.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod server;

@@ -1,5 +1,7 @@
 //! The real server is killed inside the Nth call of a kind that its log makes: `strace` does it.
 //! After each, everything that was acknowledged is there, and the log is sound.
+//!
+//! Proves P1.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 mod oracle;

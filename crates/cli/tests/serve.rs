@@ -1,4 +1,6 @@
 //! The server as a user runs it: the real binary, real sockets, every endpoint, and the refusals.
+//!
+//! Proves P3, P8 and P21.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod server;

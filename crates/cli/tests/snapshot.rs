@@ -1,4 +1,6 @@
 //! Snapshots as a user meets them: taken by the real binary, started from, rotten, and refused.
+//!
+//! Proves P19.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod server;

@@ -1,4 +1,6 @@
 //! `tenure wal`, as a user runs it: the real binary on a real folder.
+//!
+//! Proves P12.
 #![allow(clippy::unwrap_used)]
 
 mod support;

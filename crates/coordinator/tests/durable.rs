@@ -1,4 +1,6 @@
 //! Nobody is told anything that a crash could undo.
+//!
+//! Proves P2, P4, P9, P13 and P14.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod support;

@@ -1,4 +1,6 @@
 //! Those who follow see everything once, in order, from wherever they left off.
+//!
+//! Proves P2.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod support;

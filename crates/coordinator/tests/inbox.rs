@@ -1,4 +1,6 @@
 //! When there is too much to do, those are refused first who are hurt least.
+//!
+//! Proves P15 and P16.
 #![allow(clippy::unwrap_used)]
 
 mod support;

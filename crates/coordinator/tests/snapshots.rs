@@ -1,5 +1,7 @@
 //! Snapshots and trimming: a crash at every call, a changed bit in every block, and what a start
 //! makes of it.
+//!
+//! Proves P10 and P11.
 #![allow(clippy::unwrap_used)]
 
 mod support;

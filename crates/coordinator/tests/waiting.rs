@@ -1,4 +1,6 @@
 //! Those who wait are served in order, in time, and only if they are still there.
+//!
+//! Proves P7 and P17.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod support;

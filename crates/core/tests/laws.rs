@@ -3,6 +3,8 @@
 //! law's witness.
 //!
 //! `PROPTEST_CASES=100000 cargo test --release -p tenure-core --test laws` tries harder.
+//!
+//! Proves P10.
 
 #[path = "laws/compare.rs"]
 mod compare;

@@ -1,5 +1,7 @@
 //! Damage: every bit flipped, every cut, sectors and segments lost, moved and mixed up. Whatever
 //! was durable is either there unchanged, or the log says so and touches nothing.
+//!
+//! Proves P11 and P20.
 #![allow(clippy::unwrap_used)]
 
 mod support;

@@ -1,5 +1,7 @@
 //! A crash after every single call to the disk, in every legal way, and then again inside the
 //! recovery from it.
+//!
+//! Proves P1, P2 and P12.
 #![allow(clippy::unwrap_used)]
 
 mod support;

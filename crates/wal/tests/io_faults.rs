@@ -1,4 +1,6 @@
 //! The Nth call to the disk fails, for every N: once and for ever, in every way a disk can fail.
+//!
+//! Proves P13.
 #![allow(clippy::unwrap_used)]
 
 mod support;

@@ -1,4 +1,6 @@
 //! Snapshots: whole or not there, on every crash and after every changed bit.
+//!
+//! Proves P11.
 #![allow(clippy::unwrap_used)]
 
 mod support;

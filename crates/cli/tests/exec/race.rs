@@ -1,4 +1,6 @@
 //! Races, many times each, judged by what the histories and the log say afterwards.
+//!
+//! Proves P5 and P6.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! The stream for workers: credit, pushes, cancels, cuts and goodbyes.
+//!
+//! Proves P7.
 
 use std::time::{Duration, Instant};
 

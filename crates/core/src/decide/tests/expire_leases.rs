@@ -1,4 +1,6 @@
 //! Time takes ownership back.
+//!
+//! Proves P18.
 
 use super::*;
 
