@@ -93,6 +93,8 @@ impl Shelf {
         if let Ok(data) = data.canonicalize()
             && (folder.starts_with(&data) || data.starts_with(&folder))
         {
+            // If it was made just now, it is empty, and goes.
+            let _ = fs::remove_dir(&folder);
             return Err(NoArchive::InData);
         }
         let mut options = OpenOptions::new();
