@@ -188,12 +188,14 @@ impl fmt::Display for Failure {
                  with --archive",
                 folder.display()
             ),
-            Failure::ArchiveDamaged { folder, places } => write!(
-                f,
-                "the archive {} is damaged in {places} places, which are above; all that can be \
-                 read was",
-                folder.display()
-            ),
+            Failure::ArchiveDamaged { folder, places } => {
+                let places = if *places == 1 { "a place" } else { "places" };
+                write!(
+                    f,
+                    "the archive {} is damaged in {places} named above; all else was read",
+                    folder.display()
+                )
+            }
             Failure::NotArchived { folder, what, id } => write!(
                 f,
                 "{what} {id} is not in the archive {}; one that is still kept is shown by `tenure \

@@ -141,7 +141,11 @@ fn one(scan: &mut Scan, id: u64, format: Format) -> Result<Found, Failure> {
         |item| item.id == id,
         |item, line| {
             match (format, kind) {
-                (Format::Json, _) => print_line(&mut Lines::new(), line),
+                (Format::Json, _) => {
+                    let mut out = Lines::new();
+                    out.print(plain::json(line));
+                    out.finish();
+                }
                 (Format::Table, Kind::Task) => shown::task(&item, line),
                 (Format::Table, Kind::Run) => shown::run(&item, line),
             }
@@ -166,7 +170,7 @@ fn list(history: &History, scan: &mut Scan, format: Format) -> Result<Found, Fai
             }
             left -= 1;
             match format {
-                Format::Json => print_line(&mut out, line),
+                Format::Json => out.print(plain::json(line)),
                 Format::Table => table.row(shown::row(&item)),
             }
             ControlFlow::Continue(())
@@ -180,9 +184,4 @@ fn list(history: &History, scan: &mut Scan, format: Format) -> Result<Found, Fai
         output::complain(&"there are more: --all lists them, --limit N so many");
     }
     Ok(Found::Shown)
-}
-
-fn print_line(out: &mut Lines, line: &str) {
-    out.print(plain::json(line));
-    out.flush();
 }
