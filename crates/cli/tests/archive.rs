@@ -2,6 +2,8 @@
 //! that is killed while it archives. What was forgotten is in the archive at least once.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "archive/points.rs"]
+mod points;
 mod server;
 
 use std::collections::BTreeMap;

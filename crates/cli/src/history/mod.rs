@@ -72,7 +72,7 @@ pub(crate) fn run(history: &History, server: &Server, format: Format) -> Result<
         None => ask_for_folder(server)?,
     };
     let kind = history.kind();
-    let mut scan = Scan::new(&folder, kind, history.wanted.since_day())?;
+    let mut scan = Scan::new(&folder, kind, history.wanted.since_day().as_deref())?;
     let found = match history.task.or(history.run) {
         Some(id) => one(&mut scan, id, format)?,
         None => list(history, &mut scan, format)?,

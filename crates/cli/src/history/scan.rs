@@ -33,11 +33,11 @@ struct Newest {
 }
 
 impl Scan {
-    pub(super) fn new(folder: &Path, kind: Kind, since: Option<String>) -> Result<Self, Failure> {
+    pub(super) fn new(folder: &Path, kind: Kind, since: Option<&str>) -> Result<Self, Failure> {
         let files = archive_files(folder)
             .map_err(|cause| Failure::NoArchive { folder: folder.to_owned(), cause })?;
         let is_wanted = |file: &ArchiveFile| {
-            file.kind == kind.of_files() && since.as_ref().is_none_or(|day| file.day >= *day)
+            file.kind == kind.of_files() && since.is_none_or(|day| file.day.as_str() >= day)
         };
         let files = files.into_iter().filter(is_wanted).collect();
         Ok(Self { kind, files, seen: Seen::default(), damage: 0 })
