@@ -287,7 +287,11 @@ fn begun(folder: &Path, kind: Kind, day: &str, frame: &[u8]) -> Result<OpenFile,
         sync_folder(folder)?;
         Ok(file)
     };
-    let file = write().map_err(at(&unfinished))?;
+    let file = write().map_err(|cause| {
+        // On a full disk it should not take room.
+        let _ = fs::remove_file(&unfinished);
+        ShelfError { path: unfinished.clone(), cause }
+    })?;
     let bytes = frame.len() as u64;
     Ok(OpenFile { file, named, synced: bytes, written: bytes })
 }
