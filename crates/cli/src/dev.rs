@@ -56,6 +56,7 @@ pub(crate) fn run(dev: &Dev, server: &Server) -> Result<(), Failure> {
         api_key: server.api_key.clone(),
         lines: Lines::Quiet,
         upkeep: Upkeep::default(),
+        archive: None,
     };
     serve(&options, |news| match news {
         News::Replaying(progress) => tracing::info!(records = progress.records, "replaying"),

@@ -10,6 +10,8 @@ use tenure_wal::{Fault, Lsn};
 const EXIT_DATA: u8 = 65;
 /// Come back, or ask for something else.
 const EXIT_REFUSED: u8 = 1;
+/// There is no such folder, as `Fault` has it.
+const EXIT_NO_INPUT: u8 = 66;
 /// The command line asks for something that cannot be.
 const EXIT_USAGE: u8 = 2;
 /// There is no server, or no way to it.
@@ -59,6 +61,12 @@ pub(crate) enum Failure {
     Ill { folder: PathBuf },
     /// A definition has faults; they were printed.
     Faulty { faults: usize },
+    /// There is no archive in that folder.
+    NoArchive { folder: PathBuf, cause: io::Error },
+    /// Some of an archive cannot be read; what was printed.
+    ArchiveDamaged { folder: PathBuf, places: usize },
+    /// An archive does not have it.
+    NotArchived { folder: PathBuf, what: &'static str, id: u64 },
 }
 
 /// A record and the frame that it is in.
@@ -74,12 +82,17 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::Log(fault) => fault.exit_code(),
-            Failure::Record { .. } | Failure::Unsound { .. } | Failure::Ill { .. } => EXIT_DATA,
+            Failure::Record { .. }
+            | Failure::Unsound { .. }
+            | Failure::Ill { .. }
+            | Failure::ArchiveDamaged { .. } => EXIT_DATA,
+            Failure::NoArchive { .. } => EXIT_NO_INPUT,
             Failure::InMotion
             | Failure::Refused(_)
             | Failure::Ended { .. }
             | Failure::RunEnded { .. }
             | Failure::Different { .. }
+            | Failure::NotArchived { .. }
             | Failure::Faulty { .. } => EXIT_REFUSED,
             Failure::Usage(_) | Failure::Unreadable { .. } => EXIT_USAGE,
             Failure::HalfDone { cause, .. } => cause.exit_code(),
@@ -169,6 +182,26 @@ impl fmt::Display for Failure {
             Failure::Ill { folder } => {
                 write!(f, "{} is not well; what is bad is above", folder.display())
             }
+            Failure::NoArchive { folder, cause } => write!(
+                f,
+                "there is no archive in {}: {cause}; name the folder that the server archives into \
+                 with --archive",
+                folder.display()
+            ),
+            Failure::ArchiveDamaged { folder, places } => {
+                let places = if *places == 1 { "a place" } else { "places" };
+                write!(
+                    f,
+                    "the archive {} is damaged in {places} named above; all else was read",
+                    folder.display()
+                )
+            }
+            Failure::NotArchived { folder, what, id } => write!(
+                f,
+                "{what} {id} is not in the archive {}; one that is still kept is shown by `tenure \
+                 {what} get {id}`",
+                folder.display()
+            ),
             Failure::Faulty { faults: 1 } => write!(f, "the definition has a fault"),
             Failure::Faulty { faults } => write!(f, "the definition has {faults} faults"),
             Failure::InMotion => write!(

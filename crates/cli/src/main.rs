@@ -11,6 +11,7 @@ mod dev;
 mod doctor;
 mod failure;
 mod given;
+mod history;
 mod moment;
 mod output;
 mod pages;
@@ -53,6 +54,7 @@ Examples:
   tenure wal dump --data ./data | head          its first records, one JSON object each
   tenure wal verify --data ./data               proof that it keeps every law
   tenure backup ./backup                        a copy of a running server
+  tenure history --archive ./archive            what became of tasks that are forgotten
   tenure doctor --data ./data                   what is wrong with a data folder
   tenure workflow check review.yaml             all that is wrong with a definition
   tenure workflow put review.yaml               a server learns it
@@ -64,8 +66,8 @@ Exit codes:
   1   it was refused, or the task or run did not come to a good end
   2   wrong usage
   3   the server cannot be reached
-  65  the log is corrupt or unsound, from a newer version or not this log's
-  66  there is no such data folder
+  65  the log or the archive is corrupt or unsound, from a newer version or not this log's
+  66  there is no such data folder or archive
   73  the folder is in use, or has something in it
   74  a read or a write failed";
 
@@ -114,6 +116,8 @@ enum Verb {
     Worker(worker::Worker),
     /// Show how the server stands.
     Status(status::Status),
+    /// Look at finished tasks and runs that the server has forgotten, in its archive.
+    History(history::History),
     /// Take a snapshot of a running server.
     #[command(after_help = snapshot::EXAMPLES)]
     Snapshot,
@@ -163,6 +167,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Verb::Queue(queue) => queue::run(queue, &cli.server, cli.output),
         Verb::Worker(worker) => worker::run(worker, &cli.server, cli.output),
         Verb::Status(status) => status::run(status, &cli.server, cli.output),
+        Verb::History(history) => history::run(history, &cli.server, cli.output),
         Verb::Snapshot => snapshot::run(&cli.server, cli.output),
         Verb::Backup(backup) => backup::run(backup, &cli.server, cli.output),
         Verb::Restore(restore) => restore::run(restore, cli.output),

@@ -18,6 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   tenure serve --data ./tenure-data
   tenure serve --data ./tenure-data --listen 127.0.0.1:0
+  tenure serve --data ./tenure-data --retention 12h --archive ./tenure-archive
   TENURE_API_KEY=… tenure serve --data ./tenure-data --listen 0.0.0.0:7070
 
 Durability:
@@ -48,6 +49,11 @@ pub(crate) struct Serve {
 
     #[command(flatten)]
     upkeep: upkeep::Args,
+
+    /// Write finished tasks and runs into this folder before they are forgotten; it is made if it is
+    /// missing. Nothing is archived unless this is given.
+    #[arg(long, value_name = "DIR")]
+    archive: Option<PathBuf>,
 
     /// Which lines go to stderr: one for each transition, late result and refusal, at most 1,000 a
     /// second; or only what the server says about itself.
@@ -123,6 +129,7 @@ pub(crate) fn run(args: &Serve, api_key: Option<&str>) -> Result<(), Failure> {
         listen: args.listen.clone(),
         durability: args.durability,
         upkeep: args.upkeep.parsed(),
+        archive: args.archive.clone(),
         api_key: api_key.map(str::to_owned),
         lines: match args.log {
             Log::Transitions => Lines::Transitions,

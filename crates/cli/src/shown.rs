@@ -398,7 +398,18 @@ pub(crate) struct ShownStatus<'a> {
     snapshot_lsn: Option<u64>,
     log_oldest_lsn: u64,
     log_bytes: u64,
+    archive: Option<ShownArchive<'a>>,
     uptime_ms: u64,
+}
+
+/// How the archive stands.
+#[derive(Debug, Serialize)]
+struct ShownArchive<'a> {
+    folder: &'a str,
+    archived: u64,
+    bytes: u64,
+    failing: Option<&'a str>,
+    failing_ms: u64,
 }
 
 impl<'a> ShownStatus<'a> {
@@ -418,6 +429,13 @@ impl<'a> ShownStatus<'a> {
             snapshot_lsn: status.snapshot_lsn,
             log_oldest_lsn: status.log_oldest_lsn,
             log_bytes: status.log_bytes,
+            archive: status.archive.as_ref().map(|archive| ShownArchive {
+                folder: &archive.folder,
+                archived: archive.archived,
+                bytes: archive.bytes,
+                failing: archive.failing.as_deref(),
+                failing_ms: archive.failing_ms,
+            }),
             uptime_ms: status.uptime_ms,
         }
     }

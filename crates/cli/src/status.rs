@@ -57,5 +57,13 @@ fn facts(status: &ServerStatus) -> Facts {
     facts.add("dead", tasks("DEAD"));
     facts.add("canceled", tasks("CANCELED"));
     facts.add("parked leases", status.parked_leases.to_string());
+    if let Some(archive) = &status.archive {
+        facts.add("archive", archive.folder.as_str());
+        facts.add("archived", format!("{} since the start", archive.archived));
+        let failing = archive.failing.as_ref();
+        let failing = failing
+            .map(|why| format!("for {}: {why}", span::exact(archive.failing_ms / 1_000 * 1_000)));
+        facts.add_some("not archived", failing);
+    }
     facts
 }

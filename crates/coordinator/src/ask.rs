@@ -14,6 +14,7 @@ use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::state::{Facts, QueueView, StateName};
 
 use crate::artifact_info::ArtifactInfo;
+use crate::due::{DueItems, RunTasks};
 use crate::info::{Explained, Grant, Status, TaskInfo, TaskPage};
 use crate::run_info::{RunInfo, RunPage, TokenPage, WorkflowInfo, WorkflowPage};
 use crate::snapshot::SnapshotInfo;
@@ -121,6 +122,17 @@ pub enum Query {
     Status,
     /// Everything, as it is now. It stays so while others go on writing.
     Facts,
+    /// What retention lets go, to be archived.
+    Due,
+    /// The tasks of a run, by their tokens.
+    RunTasks {
+        /// Of which run.
+        run_id: RunId,
+        /// After this token.
+        after: TokenId,
+        /// At most so many tokens.
+        limit: usize,
+    },
 }
 
 /// Which tasks to list.
@@ -222,6 +234,10 @@ pub enum Answer {
     Status(Box<Status>),
     /// Everything.
     Facts(Box<Facts>),
+    /// What is to be archived.
+    Due(Box<DueItems>),
+    /// Tasks of a run.
+    RunTasks(RunTasks),
 }
 
 /// Why nothing was done.
@@ -386,6 +402,10 @@ fn weight_of(command: &Command) -> usize {
         | Command::CancelRun(_)
         | Command::ContinueDispatch
         | Command::SkipIds => ITEM_BYTES,
+        // A number each.
+        Command::PurgeArchived(archived) => {
+            ITEM_BYTES + 8 * (archived.tasks.len() + archived.runs.len())
+        }
         Command::RegisterWorkflow(command) => ITEM_BYTES + command.definition.source.bytes(),
         Command::StartRun(command) => ITEM_BYTES + command.input.bytes(),
         Command::SignalRun(command) => ITEM_BYTES + command.payload.bytes(),
@@ -413,6 +433,7 @@ fn kind_of(command: &Command) -> Kind {
         | Command::ResumeQueue(_)
         | Command::ConfigureQueue(_)
         | Command::PurgeTasks(Retention { .. })
+        | Command::PurgeArchived(_)
         | Command::CancelRun(_)
         | Command::ContinueDispatch
         | Command::SkipIds => Kind::Other,

@@ -22,9 +22,10 @@ use tenure_wal::{Backup, Fault, Note, Reader, Since};
 
 use crate::ask::{Answer, Ask, Kind, Outcome, Query, Refusal, TaskFilter};
 use crate::feed::{Feed, Followed, Follower, Position};
-use crate::history::{History, Step, history};
+use crate::history::{History, Step, histories, history};
 use crate::inbox::{Inbox, Load};
 use crate::info::{Grant, Status, TaskInfo, TaskPage};
+use crate::limits::HISTORIES_BYTES_MAX;
 use crate::opening::Opening;
 use crate::recover::Failure;
 use crate::snapshot::SnapshotInfo;
@@ -279,6 +280,19 @@ impl Tenure {
     pub fn history(&self, task_id: TaskId) -> Result<History, Error> {
         let last = self.task(task_id)?.last_lsn;
         Ok(history(&mut self.reader(), task_id, last)?)
+    }
+
+    /// What happened to many tasks, each with its last record, from the log. None if it is more than
+    /// one caller should hold: then ask for fewer at a time.
+    pub fn histories(&self, tasks: &[(TaskId, Lsn)]) -> Result<Option<Vec<History>>, Error> {
+        // One alone has a bound of its own.
+        let bytes_max = if tasks.len() > 1 { HISTORIES_BYTES_MAX } else { usize::MAX };
+        Ok(histories(&mut self.reader(), tasks, bytes_max)?)
+    }
+
+    /// What tells this log from every other one; a copy has the same.
+    pub fn log_id(&self) -> Result<u128, Error> {
+        Ok(self.reader().log_id()?)
     }
 
     /// A copy of all that may be told now, to be read beside everything else.

@@ -33,6 +33,7 @@
 mod artifact_info;
 mod ask;
 mod clock;
+mod due;
 mod embedded;
 mod feed;
 mod history;
@@ -65,9 +66,10 @@ mod workflows;
 pub use artifact_info::ArtifactInfo;
 pub use ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request, RunFilter, TaskFilter};
 pub use clock::{ClockJump, LogClock, Reading};
+pub use due::{DueItems, RunTasks};
 pub use embedded::{Change, Error, Start, Tenure, Watch, new_task};
 pub use feed::{Feed, Followed, Follower, Position};
-pub use history::{History, Step, history};
+pub use history::{History, Step, histories, history};
 pub use inbox::{Inbox, Load, WakesFor};
 pub use info::{Explained, Grant, Status, TaskInfo, TaskOfRun, TaskPage, Work};
 pub use opening::Opening;
@@ -82,7 +84,7 @@ pub use snapshot::{Kept, SnapshotInfo};
 pub use step::{Coordinator, Next};
 pub use thread::{MachineClock, Trouble, run};
 pub use ticket::{Ticket, TicketCaller};
-pub use upkeep::Upkeep;
+pub use upkeep::{Purge, Upkeep};
 pub use workers::{Registration, WorkerInfo};
 
 pub use tenure_wal::disk::real::RealDisk;

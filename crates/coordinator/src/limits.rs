@@ -64,5 +64,11 @@ pub const LOG_KEEP_BYTES: u64 = 4 << 30;
 pub const PURGE_ITEMS_MAX: usize = 2_000;
 /// How long what is to be forgotten may wait for company: one record for many.
 pub const PURGE_EVERY_MS: u64 = 1_000;
+/// Finished tasks that are archived at a time, if there is an archive.
+pub const ARCHIVE_TASKS_MAX: usize = 2_000;
+/// Runs that are archived at a time, each with all its tasks.
+pub const ARCHIVE_RUNS_MAX: usize = 200;
+/// Bytes of histories that are held while they are read together; beyond that fewer are.
+pub const HISTORIES_BYTES_MAX: usize = 32 << 20;
 /// Records that are applied again to rebuild an old state, at the most: some ten seconds.
 pub const REDECIDE_RECORDS_MAX: u64 = 20_000_000;

@@ -80,6 +80,8 @@ fn weight(outcome: &Outcome) -> usize {
         Answer::Leased(grants) => grants.len(),
         Answer::Reported(items) => items.len() / 4,
         Answer::Tasks(page) => page.tasks.len(),
+        Answer::Due(due) => due.tasks.len() + due.runs.len(),
+        Answer::RunTasks(page) => page.tasks.len(),
         Answer::Runs(page) => page.runs.len(),
         Answer::Tokens(page) => page.tokens.len(),
         Answer::Artifacts(artifacts) => artifacts.len() / 4,

@@ -158,6 +158,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                     self.saw_holder(lease, now);
                 }
             }
+            Command::PurgeArchived(archived) => return self.purge_archived(archived, now),
             Command::SubmitTasks(_)
             | Command::LeaseTasks(_)
             | Command::CompleteTask(_)
@@ -298,6 +299,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 kept: self.snapshots.kept.clone(),
             })),
             Query::Facts => Answer::Facts(Box::new(self.state.facts().clone())),
+            Query::Due => Answer::Due(Box::new(self.due(now))),
+            Query::RunTasks { run_id, after, limit } => {
+                return self.run_tasks(*run_id, *after, *limit);
+            }
         })
     }
 

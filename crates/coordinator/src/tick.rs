@@ -9,6 +9,7 @@ use crate::ask::{Answer, Caller};
 use crate::limits::{PURGE_EVERY_MS, STEP_GRANTS_MAX, WALL_CHECK_MS};
 use crate::serve::{ParkedLease, ParkedReader};
 use crate::step::Coordinator;
+use crate::upkeep::Purge;
 
 impl<L: Log, C: Caller> Coordinator<L, C> {
     /// Lets time do its work, as far as one step goes.
@@ -86,9 +87,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// When something is to be forgotten. Not while the disk is nearly full: what is left of it is
     /// for those who wait.
     fn next_purge(&self) -> Option<Timestamp> {
-        match self.room {
-            Room::Low => None,
-            Room::Plenty => {
+        match (self.snapshots.upkeep.purge, self.room) {
+            // What is in no archive yet is not forgotten, whatever its age.
+            (Purge::AfterArchive, _) | (Purge::ByItself, Room::Low) => None,
+            (Purge::ByItself, Room::Plenty) => {
                 let due = self.state.next_purge(&self.snapshots.upkeep.retention)?;
                 Some(due.max(self.purge_from))
             }

@@ -17,6 +17,18 @@ pub struct Upkeep {
     pub log_keep: Keep,
     /// How long finished tasks are kept.
     pub retention: Retention,
+    /// Who forgets them then.
+    pub purge: Purge,
+}
+
+/// How what is finished is forgotten when its time is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purge {
+    /// The coordinator does it by itself.
+    #[default]
+    ByItself,
+    /// Somebody archives it first, and names what is in the archive (`Command::PurgeArchived`).
+    AfterArchive,
 }
 
 impl Default for Upkeep {
@@ -26,6 +38,7 @@ impl Default for Upkeep {
             snapshot_every_ms: SNAPSHOT_EVERY_MS,
             log_keep: Keep::Bytes(LOG_KEEP_BYTES),
             retention: Retention { items_max: PURGE_ITEMS_MAX, ..Retention::default() },
+            purge: Purge::ByItself,
         }
     }
 }

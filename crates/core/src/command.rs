@@ -7,7 +7,7 @@ use tenure_flow::{Definition, Value};
 
 use crate::artifact::Artifact;
 use crate::event::{IdsSkipped, QueueSettings, RunState};
-use crate::id::{LeaseId, RunId, TaskId, TokenId};
+use crate::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
 use crate::limits::{
     DUE_ITEMS_MAX, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT, RETENTION_MS_DEFAULT,
     RETENTION_TASKS_DEFAULT,
@@ -53,6 +53,8 @@ pub enum Command {
     ConfigureQueue(ConfigureQueue),
     /// Forget finished tasks and runs whose retention is over.
     PurgeTasks(Retention),
+    /// Forget these finished tasks and runs, which are in the archive.
+    PurgeArchived(Archived),
     /// Take a definition of a workflow.
     RegisterWorkflow(RegisterWorkflow),
     /// Begin a run of a workflow.
@@ -308,6 +310,18 @@ impl Default for Retention {
             items_max: DUE_ITEMS_MAX,
         }
     }
+}
+
+/// Finished tasks and runs that are in the archive.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Archived {
+    /// Tasks of no run.
+    pub tasks: Vec<TaskId>,
+    /// Runs, with their tasks.
+    pub runs: Vec<RunId>,
+    /// All that had happened to them by this record is in the archive. What something happened to
+    /// after it stays.
+    pub as_of: Lsn,
 }
 
 /// What became of a command.

@@ -8,6 +8,7 @@ use tenure_coordinator::{Answer, Ask, Tenure};
 use tokio::sync::{Semaphore, watch};
 
 use crate::admit::Bodies;
+use crate::archive::ArchiveNews;
 use crate::blobs::Blobs;
 use crate::grpc::Streams;
 use crate::limits::{BACKUPS_MAX, REDECIDES_MAX, SUBSCRIBERS_MAX};
@@ -31,6 +32,7 @@ pub(crate) struct App {
     pub(crate) backups: Arc<Semaphore>,
     pub(crate) blobs: Arc<Blobs>,
     pub(crate) store: Arc<Store>,
+    pub(crate) archive: Option<Arc<ArchiveNews>>,
     /// Who decides an old record again.
     pub(crate) redeciding: Arc<Semaphore>,
     subscribers: AtomicUsize,
@@ -61,6 +63,7 @@ impl App {
         scribe: Scribe,
         blobs: Arc<Blobs>,
         store: Arc<Store>,
+        archive: Option<Arc<ArchiveNews>>,
     ) -> Self {
         Self {
             tenure,
@@ -73,6 +76,7 @@ impl App {
             backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
             blobs,
             store,
+            archive,
             redeciding: Arc::new(Semaphore::new(REDECIDES_MAX)),
             subscribers: AtomicUsize::new(0),
             stop: watch::Sender::new(false),

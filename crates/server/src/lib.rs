@@ -3,6 +3,7 @@
 
 mod admit;
 mod app;
+pub mod archive;
 mod blobs;
 mod explain;
 mod follow;
@@ -31,12 +32,13 @@ pub use crate::lines::Lines;
 pub use tenure_coordinator::{
     Durability, Keep, Restoration, Upkeep, limits as engine_limits, restore,
 };
-use tenure_coordinator::{Error, Note, Opening, Position, Progress, Start, Tenure};
+use tenure_coordinator::{Error, Note, Opening, Position, Progress, Purge, Start, Tenure};
 pub use tenure_core::command::Retention;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::app::App;
+use crate::archive::{ArchiveNews, NoArchive, Shelf};
 use crate::blobs::Blobs;
 use crate::guard::{Guard, Guarded, guard};
 use crate::limits::{ENGINE_STOP_TIMEOUT, STOP_TIMEOUT};
@@ -54,6 +56,8 @@ pub struct Options {
     pub durability: Durability,
     /// When snapshots are taken, and what is kept.
     pub upkeep: Upkeep,
+    /// Where finished tasks and runs go before they are forgotten; nowhere if there is none.
+    pub archive: Option<PathBuf>,
     /// What clients have to show; none only on a loopback address.
     pub api_key: Option<String>,
     /// Which lines are written about what happens.
@@ -77,6 +81,13 @@ pub enum Failure {
         /// Which address.
         address: SocketAddr,
     },
+    /// The archive.
+    Archive {
+        /// Which folder.
+        folder: PathBuf,
+        /// What is wrong with it.
+        cause: NoArchive,
+    },
     /// It was told to stop, and the log did not come to its end in time.
     Stuck,
     /// No runtime could be made.
@@ -94,6 +105,9 @@ impl Failure {
             // As a failed write: what is durable is there, and the disk needs a look.
             Failure::Stuck => 74,
             Failure::Unguarded { .. } => 2,
+            Failure::Archive { cause: NoArchive::InUse | NoArchive::Foreign, .. } => 73,
+            Failure::Archive { cause: NoArchive::InData, .. } => 2,
+            Failure::Archive { cause: NoArchive::Disk(_), .. } => 74,
         }
     }
 }
@@ -110,6 +124,31 @@ impl fmt::Display for Failure {
                 "{address} can be reached by others, so an API key is needed: give one with \
                  --api-key or TENURE_API_KEY, or listen on 127.0.0.1"
             ),
+            Failure::Archive { folder, cause } => match cause {
+                NoArchive::InUse => write!(
+                    f,
+                    "another server archives into {}; each needs a folder of its own",
+                    folder.display()
+                ),
+                NoArchive::Foreign => write!(
+                    f,
+                    "{} is the archive of another log, whose tasks have the same numbers; name \
+                     another folder with --archive",
+                    folder.display()
+                ),
+                NoArchive::InData => write!(
+                    f,
+                    "the archive {} and the data folder must not be inside of one another; name \
+                     another folder with --archive",
+                    folder.display()
+                ),
+                NoArchive::Disk(cause) => write!(
+                    f,
+                    "nothing can be archived in {}: {cause}; name a folder that can be written with \
+                     --archive",
+                    folder.display()
+                ),
+            },
             Failure::Stuck => write!(
                 f,
                 "the log did not come to its end within {} s and was left as it is: nothing that \
@@ -154,9 +193,12 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
     if !is_loopback && options.api_key.is_none() {
         return Err(Failure::Unguarded { address });
     }
+    let shelf = open_shelf(options)?;
+    // With an archive, nothing is forgotten that is not in it.
+    let purge = if shelf.is_some() { Purge::AfterArchive } else { Purge::ByItself };
     let tenure = Opening::default()
         .durability(options.durability)
-        .upkeep(options.upkeep)
+        .upkeep(Upkeep { purge, ..options.upkeep })
         .on_trouble(|trouble| tracing::warn!("{trouble}"))
         .open(&options.data, |progress| news(News::Replaying(progress)))?;
     for note in tenure.notes() {
@@ -169,7 +211,8 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
     let store = Arc::new(Store::new(&options.data));
     publish::start(tenure.clone(), Arc::clone(&blobs), Arc::clone(&store))
         .map_err(Failure::Runtime)?;
-    let app = Arc::new(App::new(tenure.clone(), scribe, blobs, store));
+    let archive = shelf.map(|shelf| begin_archive(&tenure, shelf)).transpose()?;
+    let app = Arc::new(App::new(tenure.clone(), scribe, blobs, store, archive));
     let guarded = Guarded {
         app: Arc::clone(&app),
         guard: Guard { api_key: options.api_key.as_deref().map(Arc::from), is_loopback },
@@ -206,6 +249,19 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
             Err(panic) => std::panic::resume_unwind(panic),
         },
     }
+}
+
+/// The folder of the archive, if there is to be one. It is looked at before a long replay.
+fn open_shelf(options: &Options) -> Result<Option<Shelf>, Failure> {
+    let Some(folder) = &options.archive else { return Ok(None) };
+    let opened = Shelf::open(folder, &options.data);
+    opened.map(Some).map_err(|cause| Failure::Archive { folder: folder.clone(), cause })
+}
+
+fn begin_archive(tenure: &Tenure, shelf: Shelf) -> Result<Arc<ArchiveNews>, Failure> {
+    let folder = shelf.folder().to_owned();
+    shelf.claim(tenure.log_id()?).map_err(|cause| Failure::Archive { folder, cause })?;
+    archive::start(tenure.clone(), shelf).map_err(Failure::Runtime)
 }
 
 struct EngineEnd {

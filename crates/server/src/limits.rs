@@ -84,3 +84,19 @@ pub const BACKUPS_MAX: usize = 1;
 pub const BACKUP_PIECE_BYTES: usize = 1 << 20;
 /// Old records that are decided again at a time; each takes as much memory as the state.
 pub const REDECIDES_MAX: usize = 1;
+/// How long what is to be archived waits for company: one frame for many.
+pub const ARCHIVE_EVERY: Duration = Duration::from_secs(5);
+/// How long an archive that could not be written is left alone before the next try.
+pub const ARCHIVE_RETRY: Duration = Duration::from_secs(5);
+/// How often a line says so, as long as that goes on.
+pub const ARCHIVE_SAY_EVERY: Duration = Duration::from_secs(60);
+/// Bytes of an archive file after which another one is begun.
+pub const ARCHIVE_FILE_BYTES: u64 = 64 << 20;
+/// Bytes of lines after which a frame of an archive file is closed.
+pub const ARCHIVE_FRAME_BYTES: usize = 4 << 20;
+/// How hard zstd tries.
+pub const ARCHIVE_LEVEL: i32 = 3;
+/// Bytes of an archive file that is read.
+pub const ARCHIVE_FILE_READ_MAX: u64 = 1 << 30;
+/// Bytes of lines in one frame that is read.
+pub const ARCHIVE_FRAME_READ_MAX: u64 = 256 << 20;

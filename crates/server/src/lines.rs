@@ -237,6 +237,7 @@ fn name_of_command(command: &Command) -> &'static str {
         Command::ResumeQueue(_) => "ResumeQueue",
         Command::ConfigureQueue(_) => "ConfigureQueue",
         Command::PurgeTasks(_) => "PurgeTasks",
+        Command::PurgeArchived(_) => "PurgeArchived",
         Command::SkipIds => "SkipIds",
         Command::RegisterWorkflow(_) => "RegisterWorkflow",
         Command::StartRun(_) => "StartRun",

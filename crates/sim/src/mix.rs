@@ -1,6 +1,6 @@
 //! What a seed draws before anything happens: how many there are, how bad the weather is.
 
-use tenure_coordinator::{Keep, Upkeep};
+use tenure_coordinator::{Keep, Purge, Upkeep};
 use tenure_core::command::Retention;
 
 use crate::random::Random;
@@ -116,5 +116,6 @@ fn draw_upkeep(random: &mut Random) -> Upkeep {
             // A backlog of all tasks must go in fewer steps than one moment may have.
             items_max: random.pick(&[10, 50, 2_000]),
         },
+        purge: Purge::ByItself,
     }
 }

@@ -63,6 +63,11 @@ impl<D: Disk> Reader<D> {
         self.place.as_ref().map(|place| (place.next.segment.number, place.next.offset))
     }
 
+    /// What tells this log from every other one.
+    pub fn log_id(&self) -> Result<u128, Fault> {
+        Ok(recover::first_segment(&self.disk)?.map_or(0, |first| first.log_id))
+    }
+
     /// The snapshots that are there, newest first.
     pub fn snapshots(&self) -> Result<Vec<Lsn>, Fault> {
         snapshot::list(&self.disk)
@@ -71,8 +76,7 @@ impl<D: Disk> Reader<D> {
     /// Reads a snapshot. Each piece was checked; that the whole is there is known only when this
     /// returns well. One that is forgotten meanwhile cannot be opened.
     pub fn load_snapshot(&self, lsn: Lsn, visit: impl FnMut(&[u8])) -> Result<Footer, Fault> {
-        let log_id = recover::first_segment(&self.disk)?.map_or(0, |first| first.log_id);
-        snapshot::load(&self.disk, log_id, lsn, visit)
+        snapshot::load(&self.disk, self.log_id()?, lsn, visit)
     }
 
     /// Goes to a record.

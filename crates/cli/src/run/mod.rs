@@ -9,7 +9,7 @@ mod redecide;
 mod shown;
 mod signal;
 mod start;
-mod story;
+pub(crate) mod story;
 mod tokens;
 
 use clap::{Args, Subcommand};

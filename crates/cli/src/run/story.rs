@@ -16,7 +16,7 @@ const VALUE_COLUMNS: usize = 60;
 const TOLD_MAX: usize = 5;
 
 /// Knows the names, and remembers what it told.
-pub(super) struct Story<'d> {
+pub(crate) struct Story<'d> {
     definition: Option<&'d Definition>,
     /// The nodes of tokens that were told of.
     nodes: BTreeMap<u64, String>,
@@ -25,12 +25,12 @@ pub(super) struct Story<'d> {
 }
 
 impl<'d> Story<'d> {
-    pub(super) fn new(definition: Option<&'d Definition>) -> Self {
+    pub(crate) fn new(definition: Option<&'d Definition>) -> Self {
         Self { definition, nodes: BTreeMap::new(), groups: BTreeMap::new() }
     }
 
     /// What happened, to begin with.
-    pub(super) fn cause(&self, cause: &[u8]) -> String {
+    pub(crate) fn cause(&self, cause: &[u8]) -> String {
         let cause: Value = serde_json::from_slice(cause).unwrap_or_default();
         let task = || format!("task {}", number(&cause, "task_id"));
         match text(&cause, "event") {
@@ -58,7 +58,7 @@ impl<'d> Story<'d> {
     }
 
     /// One decision; several sentences if it is about several things.
-    pub(super) fn decision(&mut self, decision: &[u8]) -> Vec<String> {
+    pub(crate) fn decision(&mut self, decision: &[u8]) -> Vec<String> {
         let decision: Value = serde_json::from_slice(decision).unwrap_or_default();
         self.remember(&decision);
         let token = self.token(number(&decision, "token"));

@@ -43,6 +43,7 @@ impl Args {
                 tasks_max: self.retention_tasks,
                 ..usual.retention
             },
+            ..usual
         }
     }
 }

@@ -25,6 +25,7 @@ const VERBS: &[&[&str]] = &[
     &["worker", "http"],
     &["worker", "list"],
     &["bench"],
+    &["history"],
     &["snapshot"],
     &["backup"],
     &["restore"],

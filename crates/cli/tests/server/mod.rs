@@ -137,6 +137,11 @@ impl Server {
         (self.child, self.address) = spawn(&self.folder, ANY_PORT, &[], &[]);
     }
 
+    /// The same with other flags.
+    pub(crate) fn restart_with(&mut self, args: &[&str]) {
+        (self.child, self.address) = spawn(&self.folder, ANY_PORT, args, &[]);
+    }
+
     /// The same at the address that it had, for those who come back to it.
     pub(crate) fn restart_where_it_was(&mut self) {
         (self.child, self.address) = spawn(&self.folder, &self.address, &[], &[]);

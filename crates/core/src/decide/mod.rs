@@ -13,6 +13,7 @@ mod fire_deadlines;
 mod heartbeat;
 mod lease_tasks;
 mod pause_queue;
+mod purge_archived;
 mod purge_tasks;
 mod register_workflow;
 mod release_task;
@@ -73,6 +74,7 @@ pub fn decide<'c>(
         Command::ResumeQueue(queue) => resume_queue::decide(draft, queue),
         Command::ConfigureQueue(command) => configure_queue::decide(draft, command),
         Command::PurgeTasks(retention) => Ok(purge_tasks::decide(draft, *retention, now)),
+        Command::PurgeArchived(archived) => Ok(purge_archived::decide(draft, archived)),
         Command::SkipIds => skip_ids::decide(draft),
         Command::RegisterWorkflow(command) => register_workflow::decide(draft, command, now),
         Command::StartRun(command) => start_run::decide(draft, command, now),

@@ -3,6 +3,7 @@
 mod blobs;
 mod dense;
 mod draft;
+mod due;
 mod facts;
 mod hash;
 mod index;
@@ -19,6 +20,7 @@ mod view;
 
 pub use self::blobs::SharedBytes;
 pub use self::draft::Draft;
+pub use self::due::Due;
 pub use self::facts::Facts;
 pub use self::hash::StateHash;
 pub use self::index::StateCounts;

@@ -174,6 +174,7 @@ impl Model {
             Command::ResumeQueue(name) => Ok(self.resume(name.as_str())),
             Command::ConfigureQueue(command) => Ok(self.configure(command)),
             Command::PurgeTasks(retention) => Ok(self.purge(*retention, now)),
+            Command::PurgeArchived(archived) => Ok(self.purge_archived(archived)),
             Command::SkipIds => Ok(self.skip_ids()),
             Command::RegisterWorkflow(_)
             | Command::StartRun(_)

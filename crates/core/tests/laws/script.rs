@@ -66,6 +66,7 @@ fn said(command: &Command) -> String {
         | Command::ResumeQueue(_)
         | Command::ConfigureQueue(_)
         | Command::PurgeTasks(_)
+        | Command::PurgeArchived(_)
         | Command::SkipIds
         | Command::RegisterWorkflow(_)
         | Command::StartRun(_)

@@ -1,7 +1,7 @@
 //! What time, clients and operators do, in the model: expiry, deadlines, cancel, retry, purge.
 
 use tenure_core::Rejection;
-use tenure_core::command::{CancelTask, LeaseRef, Reply, Rest, Retention, Swept};
+use tenure_core::command::{Archived, CancelTask, LeaseRef, Reply, Rest, Retention, Swept};
 use tenure_core::id::TaskId;
 use tenure_core::limits::DUE_ITEMS_MAX;
 use tenure_core::state::StateName;
@@ -182,6 +182,23 @@ impl Model {
             self.write_quietly();
         }
         Reply::Swept(Swept { items: finished.len(), rest })
+    }
+
+    /// Forgets those of the named that have ended, if nothing happened to them after the record.
+    pub(crate) fn purge_archived(&mut self, archived: &Archived) -> Reply {
+        let mut named: Vec<u64> = archived.tasks.iter().map(|id| id.0).collect();
+        named.sort_unstable();
+        named.dedup();
+        let before = self.tasks.len();
+        for id in named {
+            let task = self.tasks.get(&id);
+            if task.is_some_and(|it| it.finished_at.is_some() && it.last_lsn <= archived.as_of.0) {
+                self.tasks.remove(&id);
+                self.purged.push(id);
+                self.write_quietly();
+            }
+        }
+        Reply::Swept(Swept { items: before - self.tasks.len(), rest: Rest::Nothing })
     }
 
     /// Moments at which something is due by log time, the nearest first.

@@ -12,10 +12,10 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use tenure_core::command::{
-    CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
-    ReportTasks, Retention, Retry, Setting, Start, SubmitTasks,
+    Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks,
+    NewTask, ReportTasks, Retention, Retry, Setting, Start, SubmitTasks,
 };
-use tenure_core::id::{LeaseId, TaskId};
+use tenure_core::id::{LeaseId, Lsn, TaskId};
 use tenure_core::name::{FailureCode, QueueName, Reason, TagKey, TagValue, TaskKey, WorkerName};
 use tenure_core::state::StateName;
 use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
@@ -197,6 +197,12 @@ fn act() -> impl Strategy<Value = Act> {
     let purge = retention.prop_map(|(age_ms, tasks_max)| {
         Command::PurgeTasks(Retention { age_ms, tasks_max, ..Retention::default() })
     });
+    // Any tasks, also such as nobody would archive; by their last record, or by all records.
+    let archived = (vec(0..40_u64, 0..6), prop_oneof![Just(u64::MAX), 0..100_u64]);
+    let purge_archived = archived.prop_map(|(ids, lsn)| {
+        let tasks = ids.into_iter().map(TaskId).collect();
+        Command::PurgeArchived(Archived { tasks, runs: Vec::new(), as_of: Lsn(lsn) })
+    });
     let grace_ms = option::of(span(&[0, 0, 1, 30, 80, 1_000]));
     prop_oneof![
         6 => submit.prop_map(Act::Plain),
@@ -211,6 +217,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => vec(which(), 0..4).prop_map(Act::Drop),
         1 => queue_command().prop_map(Act::Plain),
         1 => purge.prop_map(Act::Plain),
+        1 => purge_archived.prop_map(Act::Plain),
         1 => Just(Act::Plain(Command::SkipIds)),
     ]
 }

@@ -10,6 +10,7 @@
 //! report heartbeat …; complete …; fail …; release …
 //! cancel TASK [grace=]            retry TASK
 //! expire        deadlines         drop TASK/LEASE …                  purge [age= max=]
+//! purge_archived TASK … [as_of=LSN]
 //! pause QUEUE   resume QUEUE      configure QUEUE [retention=SPAN|clear]
 //! skip_ids
 //! workflow                        the definition in YAML on the lines after it, each after a `|`
@@ -21,11 +22,11 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use tenure_core::command::{
-    CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
-    RegisterWorkflow, ReportTasks, Retention, Retry, Setting, SignalRun, Start, StartRun,
+    Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks,
+    NewTask, RegisterWorkflow, ReportTasks, Retention, Retry, Setting, SignalRun, Start, StartRun,
     SubmitTasks,
 };
-use tenure_core::id::{LeaseId, RunId, TaskId};
+use tenure_core::id::{LeaseId, Lsn, RunId, TaskId};
 use tenure_core::limits::{RETENTION_MS_DEFAULT, RETENTION_TASKS_DEFAULT};
 use tenure_core::name::{
     FailureCode, QueueName, Reason, SignalText, TagKey, TagValue, TaskKey, WorkerName,
@@ -96,6 +97,13 @@ pub(crate) fn parse(verb: &str, mut parts: Vec<Words>) -> Result<Option<Command>
                 tasks_max: tasks_max.unwrap_or(RETENTION_TASKS_DEFAULT),
                 ..Retention::default()
             })
+        }
+        "purge_archived" => {
+            let as_of = at_the_door(words.number("as_of")?.map(u64::try_from).transpose())?;
+            let tasks = std::iter::from_fn(|| words.next_if_any());
+            let tasks = tasks.map(|text| task_id(&text)).collect::<Result<_, _>>()?;
+            let as_of = Lsn(as_of.unwrap_or(u64::MAX));
+            Command::PurgeArchived(Archived { tasks, runs: Vec::new(), as_of })
         }
         _ => return Ok(None),
     };

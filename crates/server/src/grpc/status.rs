@@ -1,5 +1,7 @@
 //! How things stand; and refusals as gRPC has them, which are statuses too.
 
+use std::sync::atomic::Ordering;
+
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use prost::Message;
@@ -11,6 +13,7 @@ use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Request, Status};
 
 use super::{Door, Outcome, backup, show_run, unexpected};
+use crate::archive::ArchiveNews;
 use crate::limits::FAULTS_BYTES_MAX;
 use crate::problem::{Problem, RETRY_AFTER_MS};
 
@@ -132,6 +135,7 @@ impl v1::status_server::Status for Door {
             log_bytes: status.kept.extent.bytes,
             runs: RUN_STATES.into_iter().map(str::to_owned).zip(status.runs).collect(),
             workflows: status.workflows as u64,
+            archive: self.app.archive.as_deref().map(archive_status),
         }))
     }
 
@@ -146,6 +150,17 @@ impl v1::status_server::Status for Door {
             bytes: taken.bytes,
             took_ms: taken.took_ms,
         }))
+    }
+}
+
+fn archive_status(archive: &ArchiveNews) -> v1::ArchiveStatus {
+    let failing = archive.failing();
+    v1::ArchiveStatus {
+        folder: archive.folder.clone(),
+        archived: archive.archived.load(Ordering::Relaxed),
+        bytes: archive.bytes.load(Ordering::Relaxed),
+        failing_ms: failing.as_ref().map_or(0, |it| it.since.elapsed().as_millis() as u64),
+        failing: failing.map(|it| it.why),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::extract::{RawQuery, State};
 use axum::http::header;
@@ -12,6 +13,7 @@ use tenure_core::state::StateName;
 
 use super::{ask, json, unexpected};
 use crate::app::App;
+use crate::archive::ArchiveNews;
 use crate::json as parse;
 use crate::problem::Problem;
 
@@ -67,7 +69,33 @@ struct ShownStatus {
     snapshot_lsn: Option<u64>,
     log_oldest_lsn: u64,
     log_bytes: u64,
+    archive: Option<ShownArchive>,
     uptime_ms: u64,
+}
+
+/// Where finished tasks and runs go before they are forgotten.
+#[derive(Serialize, utoipa::ToSchema)]
+struct ShownArchive {
+    folder: String,
+    /// Tasks and runs since the start.
+    archived: u64,
+    bytes: u64,
+    /// Why nothing can be archived just now. Until it can, nothing is forgotten.
+    failing: Option<String>,
+    failing_ms: u64,
+}
+
+impl ShownArchive {
+    fn of(archive: &ArchiveNews) -> Self {
+        let failing = archive.failing();
+        Self {
+            folder: archive.folder.clone(),
+            archived: archive.archived.load(Ordering::Relaxed),
+            bytes: archive.bytes.load(Ordering::Relaxed),
+            failing_ms: failing.as_ref().map_or(0, |it| it.since.elapsed().as_millis() as u64),
+            failing: failing.map(|it| it.why),
+        }
+    }
 }
 
 #[utoipa::path(get, path = "/v1/status", tag = "operate", summary = "How things stand", params(StatusQuery), responses((status = 200, description = "So", body = ShownStatus), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
@@ -94,6 +122,7 @@ pub(super) async fn status(State(app): State<Arc<App>>, RawQuery(query): RawQuer
         snapshot_lsn: status.kept.newest.map(|newest| newest.lsn.0),
         log_oldest_lsn: status.kept.extent.oldest.0,
         log_bytes: status.kept.extent.bytes,
+        archive: app.archive.as_deref().map(ShownArchive::of),
         uptime_ms: app.started.elapsed().as_millis() as u64,
     }))
 }

@@ -204,6 +204,8 @@ pub(super) fn told(
         | Answer::Runs(_)
         | Answer::Tokens(_)
         | Answer::Artifacts(_)
+        | Answer::Due(_)
+        | Answer::RunTasks(_)
         | Answer::Workflow(_)
         | Answer::Workflows(_)
         | Answer::RunState(..)

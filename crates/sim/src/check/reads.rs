@@ -55,6 +55,8 @@ pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
         | Answer::Runs(_)
         | Answer::Tokens(_)
         | Answer::Artifacts(_)
+        | Answer::Due(_)
+        | Answer::RunTasks(_)
         | Answer::Workflow(_)
         | Answer::Workflows(_)
         | Answer::RunState(..)

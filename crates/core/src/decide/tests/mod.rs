@@ -11,6 +11,7 @@ mod fail_task;
 mod fire_deadlines;
 mod heartbeat;
 mod lease_tasks;
+mod purge_archived;
 mod purge_tasks;
 mod queue_settings;
 mod release_task;

@@ -1,0 +1,67 @@
+//! What retention lets go next: finished tasks and runs, in the order in which they go. Nothing is
+//! forgotten here; whoever asks decides what becomes of them first.
+
+use super::{Runs, State};
+use crate::command::{Rest, Retention};
+use crate::id::{RunId, TaskId};
+use crate::limits::{DUE_ITEMS_MAX, FOR_EVER_MS};
+use crate::planted::{self, Bug};
+use crate::time::Now;
+
+/// What is to be forgotten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// Tasks of no run, those whose time was over first at the front.
+    pub tasks: Vec<TaskId>,
+    /// Runs, the oldest end first. Their tasks go with them.
+    pub runs: Vec<RunId>,
+    /// Whether there are more than fit into one record.
+    pub rest: Rest,
+}
+
+impl State {
+    /// Finished tasks and runs whose retention is over, as many as one record may forget.
+    #[must_use]
+    pub fn due(&self, retention: &Retention, now: Now) -> Due {
+        let indexes = self.live();
+        // Beyond the number that is kept, age does not matter: the next in line go.
+        let ended = indexes.counts().terminal() - indexes.kept;
+        let too_many = ended.saturating_sub(retention.tasks_max);
+        let items_max = retention.items_max.min(DUE_ITEMS_MAX);
+        let mut due = indexes
+            .finished(retention.age_ms.min(FOR_EVER_MS), items_max + 1)
+            .zip(0_u64..)
+            .take_while(|((over_at, _), nth)| {
+                *over_at <= now.log || *nth < too_many || planted::has(Bug::PurgedTooEarly)
+            })
+            .map(|((_, task_id), _)| task_id);
+        let tasks: Vec<_> = due.by_ref().take(items_max).collect();
+        let rest = if due.next().is_some() { Rest::More } else { Rest::Nothing };
+        let (runs, rest) = self.due_runs(retention, now, tasks.len(), rest);
+        Due { tasks, runs, rest }
+    }
+
+    /// Runs that are over long enough, or too many, as far as a record has room for their tokens.
+    fn due_runs(
+        &self,
+        retention: &Retention,
+        now: Now,
+        mut items: usize,
+        rest: Rest,
+    ) -> (Vec<RunId>, Rest) {
+        let finished = &self.live().runs.finished;
+        let too_many = (finished.len() as u64).saturating_sub(retention.tasks_max);
+        let mut runs = Vec::new();
+        for ((at, run_id), nth) in finished.iter().zip(0_u64..) {
+            if at.plus_ms(retention.age_ms.min(FOR_EVER_MS)) > now.log && nth >= too_many {
+                break;
+            }
+            if items >= DUE_ITEMS_MAX {
+                return (runs, Rest::More);
+            }
+            items += 1 + Runs::run(self, *run_id).map_or(0, |run| run.tokens as usize);
+            runs.push(*run_id);
+        }
+        (runs, rest)
+    }
+}
