@@ -7,6 +7,8 @@ mod app;
 mod blobs;
 mod explain;
 mod follow;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod grpc;
 mod guard;
 mod http;
