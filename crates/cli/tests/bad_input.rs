@@ -1,4 +1,4 @@
-//! What strangers may send to the real binary: every refusal is told, and the server stays well.
+//! What strangers may send to the real binary: every refusal is told, and the server stays well (P15, P21).
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod server;
