@@ -1,4 +1,5 @@
-//! `cargo xtask fuzz`: libFuzzer on the decoders of the log and the readers of workflows, for as long as there is patience.
+//! `cargo xtask fuzz`: libFuzzer on the decoders of the log and the readers of workflows
+//! and requests, for as long as there is patience.
 //!
 //! The flags below are those of cargo-fuzz without its sanitizer, which is the one thing that needs
 //! a nightly compiler. There is no unsafe code for it to look at.
@@ -10,8 +11,17 @@ use std::time::Instant;
 use crate::command::{self, cargo, program, root};
 
 const MINUTES_DEFAULT: u64 = 5;
-const TARGETS: [&str; 8] =
-    ["record", "header", "log", "forged", "snapshot", "state", "definition", "expression"];
+const TARGETS: [&str; 9] = [
+    "record",
+    "header",
+    "log",
+    "forged",
+    "snapshot",
+    "state",
+    "definition",
+    "expression",
+    "request",
+];
 
 /// Counters on every edge, and a look at both sides of every comparison.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -19,7 +19,7 @@ struct Part {
     variable: &'static str,
 }
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     Part {
         name: "crashes",
         help: "crash images of many scripts, and crashes inside their recovery",
@@ -77,8 +77,17 @@ const PARTS: [Part; 8] = [
         variable: "TENURE_HISTORIES",
     },
     Part {
+        name: "herds",
+        help: "leases that expire in one second, a tenth as many workers that reconnect, overload",
+        package: "tenure-cli",
+        test: "--test herds -- --nocapture",
+        usual: 100_000,
+        variable: "TENURE_HERDS",
+    },
+    Part {
         name: "kill-points",
-        help: "the server killed inside the first calls of each kind to the disk; needs strace",
+        help: "the server killed inside every call to the disk, up to so many of each kind, and each \
+               failing; needs strace",
         package: "tenure-cli",
         test: "--test kill_points -- --nocapture",
         usual: 150,

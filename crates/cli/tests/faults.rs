@@ -1,8 +1,9 @@
-//! The server under load it cannot bear, with readers that do not read, and while it stops.
+//! The server under load it cannot bear (T13), with readers that do not read, and while it stops.
 //!
 //! Proves P15.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod evidence;
 mod server;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -68,6 +69,7 @@ fn lines_can_be_json_and_those_beyond_the_budget_are_counted() {
     assert_eq!(left_out, ["left out 2,000 lines in the last second"], "{said:.2000}");
 }
 
+/// T13; P15, P16.
 #[test]
 fn a_server_that_cannot_keep_up_refuses_new_work_unread_and_hears_its_workers() {
     if lacks_strace() {
@@ -114,7 +116,9 @@ fn a_server_that_cannot_keep_up_refuses_new_work_unread_and_hears_its_workers() 
         assert_eq!(status, 200, "a worker is heard: {beat}");
     });
     let (taken, refused) = (taken.into_inner(), refused.into_inner());
-    println!("{taken} were taken, {refused} refused");
+    let counts =
+        [("overloads of a slow disk", 1), ("taken", taken as u64), ("refused", refused as u64)];
+    evidence::print("T13", &counts);
     assert!(taken > 0 && refused > 0);
     server.assert_well("overload", 700);
     let metrics = server.text("/metrics");
@@ -135,6 +139,7 @@ fn follow(server: &Server, after: &str) -> TcpStream {
     stream
 }
 
+/// P2.
 #[test]
 fn a_follower_misses_and_repeats_nothing_over_kills() {
     let mut server = Server::start("resume");
@@ -156,6 +161,7 @@ fn a_follower_misses_and_repeats_nothing_over_kills() {
     assert_eq!(seen, all);
 }
 
+/// P15.
 #[test]
 fn a_follower_that_never_reads_is_bounded_let_go_and_can_come_back() {
     let server = Server::start("deaf");
@@ -198,6 +204,7 @@ fn a_follower_that_never_reads_is_bounded_let_go_and_can_come_back() {
     assert!(read == all, "nothing is missing or twice");
 }
 
+/// P15.
 #[test]
 fn pages_and_grants_stay_below_what_an_answer_may_hold() {
     let server = Server::start("pages");

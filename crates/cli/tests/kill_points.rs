@@ -1,17 +1,18 @@
-//! The real server is killed inside the Nth call of a kind that its log makes: `strace` does it.
-//! After each, everything that was acknowledged is there, and the log is sound.
-//!
-//! Proves P1.
+//! T4: the real server is killed inside the Nth call of a kind that its log makes: `strace` does it.
+//! T8: that call fails instead, once or for ever. After each, everything that was acknowledged is
+//! there (P1), nothing is half there (P3), and the log is sound; a server whose write failed has ended
+//! and said so (P13).
 #![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
+mod evidence;
 mod oracle;
 mod server;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use oracle::{Client, Oracle};
 use server::{Server, folder_of, lacks_strace};
@@ -22,6 +23,8 @@ const ACTS: usize = 200;
 const ALL_VARIABLE: &str = "TENURE_KILL_POINTS";
 /// A call that is held up does not come to its end before the server is killed.
 const DELAY_US: u64 = 3_000_000;
+/// A server that cannot write ends within this.
+const ENDS_WITHIN: Duration = Duration::from_secs(20);
 /// So long clients have to come to it.
 const HANGS_FOR: Duration = Duration::from_millis(1_500);
 
@@ -77,13 +80,32 @@ const CALLS: [Calls; 11] = [
 
 /// So many kills there are at least in the short form.
 const KILLS_MIN: usize = 50;
+/// After so many numbers that no call has, there are no more.
+const MISSES_MAX: usize = 3;
+/// The exit code of a server whose log cannot be written.
+const WRITE_FAILED: i32 = 74;
+
+/// What is done to a call.
+const KILL: &str = "signal=KILL";
+/// How calls fail in the short form, and which: once, or from then on.
+const FAILURES: [(&str, &str, &[&str]); 8] = [
+    ("pwrite64", "error=EIO", &["2", "5"]),
+    ("pwrite64", "error=ENOSPC", &["2", "5"]),
+    ("pwrite64", "error=EINTR", &["3"]),
+    ("fdatasync", "error=EIO", &["2", "5"]),
+    ("fdatasync", "error=ENOSPC", &["4+"]),
+    ("fsync", "error=EIO", &["1"]),
+    ("openat", "error=EMFILE", &["2", "4+"]),
+    ("rename", "error=EIO", &["1"]),
+];
 
 /// What became of one point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Point {
-    Killed,
-    /// There are not so many calls.
-    NotReached,
+    /// The server is at its end.
+    Ended,
+    /// It lives: there are not so many calls, or it can bear that one fails.
+    Alive,
 }
 
 /// Has `strace` do something to one call.
@@ -102,13 +124,14 @@ fn inject(folder: &Path, calls: Calls, what: &str) -> Vec<String> {
     args
 }
 
-fn try_point(calls: Calls, when: u64) -> Point {
+fn try_point(calls: Calls, when: &str, how: &str) -> Point {
     let Calls { stage, call, files, .. } = calls;
-    let folder = folder_of(&format!("point-{stage:?}-{call}-{files:?}-{when}"));
+    let folder = folder_of(&format!("point-{stage:?}-{call}-{files:?}-{when}-{how}"));
     let _ = std::fs::remove_dir_all(&folder);
     let oracle = Oracle::begin(&folder);
-    let what = format!("{stage:?}: killed in {call} number {when}");
-    let mut client = Client::new(&oracle, "client", when);
+    let what = format!("{stage:?}: {how} in {call} number {when}");
+    let seed = when.trim_end_matches('+').parse().unwrap();
+    let mut client = Client::new(&oracle, "client", seed);
     let on = AtomicBool::new(false);
     if stage == Stage::Again {
         let mut server = Server::start_on(folder.clone(), &[]).unwrap();
@@ -116,12 +139,14 @@ fn try_point(calls: Calls, when: u64) -> Point {
         server.kill();
         server.keep_folder();
     }
-    let mut point = Point::Killed;
-    let kill = inject(&folder, calls, &format!("signal=KILL:when={when}"));
-    if let Some(mut server) = Server::start_on(folder.clone(), &kill) {
+    let mut point = Point::Ended;
+    let disturbed = inject(&folder, calls, &format!("{how}:when={when}"));
+    if let Some(mut server) = Server::start_on(folder.clone(), &disturbed) {
         client.work(&server.address.clone(), &on, ACTS);
-        if !server.has_ended() {
-            point = Point::NotReached;
+        if !ends(&mut server, &client) {
+            point = Point::Alive;
+        } else if how != KILL {
+            assert_eq!(server.exit_code(), Some(WRITE_FAILED), "{what}: it says why it ended");
         }
         server.kill();
         server.keep_folder();
@@ -139,6 +164,15 @@ fn try_point(calls: Calls, when: u64) -> Point {
     }
     restart(folder, &oracle, &mut client, &what);
     point
+}
+
+/// Whether it has ended or is about to: who was let down by it need not wait for long.
+fn ends(server: &mut Server, client: &Client<'_>) -> bool {
+    let begun = Instant::now();
+    while client.was_let_down() && begun.elapsed() < ENDS_WITHIN && !server.has_ended() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    server.has_ended()
 }
 
 /// The server hangs in a write of records and is killed there. Nobody may have been told what it
@@ -193,18 +227,33 @@ fn restart(folder: PathBuf, oracle: &Oracle, client: &mut Client<'_>, what: &str
     oracle.check_all(&server.address).unwrap_or_else(|faults| panic!("{what}: {faults}"));
 }
 
-/// Tries points on two threads, as one alone mostly waits.
-fn try_all(points: Vec<(Calls, u64)>) -> Vec<(Calls, Point)> {
-    let points = Mutex::new(points.into_iter());
+/// Points of one kind of call, one after the other.
+type Series = (Calls, Vec<u64>);
+
+/// Kills on two threads, as one alone mostly waits. Gives how often it was killed and how often not.
+fn kill_all(series: Vec<Series>) -> Vec<(Calls, usize, usize)> {
+    let all: usize = series.iter().map(|(_, numbers)| numbers.len()).sum();
+    let (series, done) = (Mutex::new(series.into_iter()), AtomicUsize::new(0));
     let tried = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 loop {
-                    let next = points.lock().unwrap().next();
-                    let Some((calls, when)) = next else { return };
-                    let point = try_point(calls, when);
-                    tried.lock().unwrap().push((calls, point));
+                    let next = series.lock().unwrap().next();
+                    let Some((calls, numbers)) = next else { return };
+                    let (mut killed, mut missed) = (0, 0);
+                    for when in numbers {
+                        match try_point(calls, &when.to_string(), KILL) {
+                            Point::Ended => killed += 1,
+                            Point::Alive => missed += 1,
+                        }
+                        let done = done.fetch_add(1, Ordering::Relaxed) as u64 + 1;
+                        evidence::progress("points", done, all as u64);
+                        if missed == MISSES_MAX {
+                            break;
+                        }
+                    }
+                    tried.lock().unwrap().push((calls, killed, missed));
                 }
             });
         }
@@ -212,29 +261,74 @@ fn try_all(points: Vec<(Calls, u64)>) -> Vec<(Calls, Point)> {
     tried.into_inner().unwrap()
 }
 
+/// T4; P1, P3.
 #[test]
 fn no_call_is_deadly_for_what_was_acknowledged() {
     if lacks_strace() {
         return;
     }
     let all = std::env::var(ALL_VARIABLE).ok().and_then(|count| count.parse::<u64>().ok());
-    let points = CALLS.iter().flat_map(|calls| {
-        let numbers = match all {
-            Some(count) => (1..=count).collect(),
-            None => calls.short.to_vec(),
-        };
-        numbers.into_iter().map(|when| (*calls, when))
-    });
-    let tried = try_all(points.collect());
-    let mut sum = 0;
+    let series: Vec<Series> = match all {
+        Some(count) => CALLS.iter().map(|calls| (*calls, (1..=count).collect())).collect(),
+        None => CALLS
+            .iter()
+            .flat_map(|calls| calls.short.iter().map(|when| (*calls, vec![*when])))
+            .collect(),
+    };
+    let tried = kill_all(series);
+    let (mut sum, mut points) = (0, 0);
     for Calls { stage, call, files, .. } in CALLS {
         let is_of = |of: &Calls| (of.stage, of.call, of.files) == (stage, call, files);
-        let of_call: Vec<_> = tried.iter().filter(|(of, _)| is_of(of)).collect();
-        let killed = of_call.iter().filter(|(_, point)| *point == Point::Killed).count();
-        println!("{stage:?}, {call}, {files:?}: killed at {killed} of {} points", of_call.len());
+        let of_call = tried.iter().filter(|(of, ..)| is_of(of));
+        let add = |(a, b): (usize, usize), (_, killed, missed): &(Calls, usize, usize)| {
+            (a + killed, b + killed + missed)
+        };
+        let (killed, of) = of_call.fold((0, 0), add);
+        println!("{stage:?}, {call}, {files:?}: killed at {killed} of {of} points");
         assert!(killed > 0, "{call} is never called");
-        sum += killed;
+        (sum, points) = (sum + killed, points + of);
     }
-    println!("tally: killed at {sum} points of {}", tried.len());
+    let counts = [
+        ("kills inside calls", sum as u64),
+        ("lost", 0),
+        ("undone", 0),
+        ("points tried", points as u64),
+    ];
+    evidence::print("T4", &counts);
     assert!(sum >= KILLS_MIN, "only {sum} kills");
+}
+
+/// T8; P1, P3, P13.
+#[test]
+fn no_failing_call_loses_what_was_acknowledged() {
+    if lacks_strace() {
+        return;
+    }
+    let all = std::env::var(ALL_VARIABLE).ok().and_then(|count| count.parse::<u64>().ok());
+    let (mut failed, mut ended) = (0, 0);
+    for (call, how, short) in FAILURES {
+        let calls = CALLS.iter().find(|calls| calls.call == call).unwrap();
+        let numbers: Vec<String> = match all {
+            Some(count) => (1..=count).map(|when| when.to_string()).collect(),
+            None => short.iter().map(|when| (*when).to_owned()).collect(),
+        };
+        let mut missed = 0;
+        for when in numbers {
+            failed += 1;
+            match try_point(*calls, &when, how) {
+                Point::Ended => ended += 1,
+                Point::Alive => missed += 1,
+            }
+            if missed == MISSES_MAX {
+                break;
+            }
+            evidence::progress(
+                &format!("{call}, {how}"),
+                failed,
+                all.unwrap_or(0) * FAILURES.len() as u64,
+            );
+        }
+    }
+    assert!(ended > 0, "a failed write is the end");
+    evidence::print("T8", &[("failing calls", failed), ("lost", 0), ("ended", ended)]);
 }

@@ -1,5 +1,5 @@
-//! The fuzz targets: every decoder that reads what a disk gives back, and the readers of workflows,
-//! each with what must hold of any bytes at all. A target is one function from bytes to an end without a panic; the short form
+//! The fuzz targets (T16): every decoder that reads what a disk gives back, the readers of workflows
+//! and those of requests, each with what must hold of any bytes at all. A target is one function from bytes to an end without a panic; the short form
 //! (a test, with seeds of its own) and the long form (under libFuzzer) call the same one.
 
 mod damage;
@@ -12,6 +12,7 @@ mod log;
 mod opened;
 mod record;
 mod reference;
+mod request;
 mod snapshot;
 mod state;
 
@@ -44,7 +45,7 @@ fn from_hex(line: &str) -> Vec<u8> {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target {
         name: "record",
         run: record::run,
@@ -92,6 +93,12 @@ pub const TARGETS: [Target; 8] = [
         run: expression::run,
         seeds: expression::seeds,
         corpus: include_str!("../corpus/expression.txt"),
+    },
+    Target {
+        name: "request",
+        run: request::run,
+        seeds: request::seeds,
+        corpus: include_str!("../corpus/request.txt"),
     },
 ];
 

@@ -2,11 +2,14 @@
 //! coordinator, which is asked and answers. Nothing is decided in this crate.
 
 mod admit;
+mod allowance;
 mod app;
 pub mod archive;
 mod blobs;
 mod explain;
 mod follow;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod grpc;
 mod guard;
 mod http;
@@ -185,6 +188,8 @@ pub enum News<'a> {
 pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::Runtime)?;
+    runtime.block_on(async { allowance::let_large_writes_fail() });
+    let connections_max = allowance::connections_max();
     let listen = |cause| Failure::Listen { address: options.listen.clone(), cause };
     // The address first: a wrong one should not wait for a long replay.
     let listener = runtime.block_on(TcpListener::bind(&options.listen)).map_err(listen)?;
@@ -234,7 +239,7 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
             // Those who are parked are answered, so that their connections can end.
             tenure.close_door("the server is stopping; try again when it is back");
         };
-        listen::serve(listener, routes, Arc::clone(&app), stop).await;
+        listen::serve(listener, connections_max, routes, Arc::clone(&app), stop).await;
     });
     // What reads files need not come to its end.
     runtime.shutdown_timeout(STOP_TIMEOUT);

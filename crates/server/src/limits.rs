@@ -30,7 +30,7 @@ pub const READER_TIMEOUT: Duration = Duration::from_secs(60);
 pub const PAGE_BYTES: usize = 1 << 20;
 /// Bytes of a request's headers.
 pub const HEADER_BYTES_MAX: usize = 32 << 10;
-/// Connections at a time.
+/// Connections at a time, and never more than half of the files that may be open.
 pub const CONNECTIONS_MAX: usize = 10_000;
 /// Those who follow live updates at a time.
 pub const SUBSCRIBERS_MAX: usize = 1_000;

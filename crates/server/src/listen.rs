@@ -16,9 +16,7 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt;
 
 use crate::app::App;
-use crate::limits::{
-    CONNECTIONS_MAX, HEADER_BYTES_MAX, HEADER_TIMEOUT, READER_TIMEOUT, STOP_TIMEOUT,
-};
+use crate::limits::{HEADER_BYTES_MAX, HEADER_TIMEOUT, READER_TIMEOUT, STOP_TIMEOUT};
 
 /// After a failed accept, so long nothing is accepted: there are no descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -30,11 +28,12 @@ const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 /// Serves until `stop` is done, and then ends what is under way in good order.
 pub(crate) async fn serve(
     listener: TcpListener,
+    connections_max: usize,
     routes: Router,
     app: Arc<App>,
     stop: impl Future<Output = ()>,
 ) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Arc::new(Semaphore::new(connections_max));
     let graceful = GracefulShutdown::new();
     let mut stop = std::pin::pin!(stop);
     loop {

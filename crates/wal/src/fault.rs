@@ -135,7 +135,7 @@ impl fmt::Display for Fault {
             Fault::Io { doing, file, cause } => write!(
                 f,
                 "cannot {doing} {file}: {cause}; mend the disk and start again, nothing that was \
-                 acknowledged is lost"
+                 durable is lost"
             ),
             Fault::Deposed { lsn, epoch } => write!(
                 f,

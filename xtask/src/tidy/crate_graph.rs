@@ -27,7 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("tenure-sim", &["tenure-core", "tenure-flow", "tenure-wal", "tenure-coordinator"]),
-    ("tenure-fuzz", &["tenure-core", "tenure-flow", "tenure-wal"]),
+    ("tenure-fuzz", &["tenure-core", "tenure-flow", "tenure-wal", "tenure-server"]),
     ("fuzz-guided", &["tenure-fuzz"]),
     ("xtask", &[]),
     ("proto-gen", &[]),

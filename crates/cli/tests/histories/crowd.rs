@@ -151,7 +151,7 @@ impl<'b> Client<'b> {
     pub(crate) fn act(&mut self, line: &Line) -> Result<(), Gone> {
         let queue = self.book.queue.clone();
         if let Some(nonce) = self.unsure.take() {
-            return self.call(line, Ask::Submit { queue, nonce });
+            return self.call(line, &Ask::Submit { queue, nonce });
         }
         let ask = match self.draw(20) {
             0 | 1 => {
@@ -164,7 +164,7 @@ impl<'b> Client<'b> {
             13 | 14 => self.some_task().map(|task| Ask::Retry { task }),
             _ => self.some_task().map(|task| Ask::Read { task }),
         };
-        ask.map_or(Ok(()), |ask| self.call(line, ask))
+        ask.map_or(Ok(()), |ask| self.call(line, &ask))
     }
 
     fn some_task(&mut self) -> Option<u64> {
@@ -184,8 +184,8 @@ impl<'b> Client<'b> {
         })
     }
 
-    pub(crate) fn call(&mut self, line: &Line, ask: Ask) -> Result<(), Gone> {
-        let (about, deed) = match ask {
+    pub(crate) fn call(&mut self, line: &Line, ask: &Ask) -> Result<(), Gone> {
+        let (about, deed) = match *ask {
             Ask::Submit { nonce, .. } => (About::Nonce(nonce), Deed::Submit),
             Ask::Lease { .. } => (About::Any, Deed::GrantUnheard),
             Ask::Heartbeat { task, lease } => (About::Task(task), Deed::Heartbeat { lease }),
@@ -197,7 +197,7 @@ impl<'b> Client<'b> {
             Ask::Read { task } => (About::Task(task), Deed::Read),
         };
         let from_us = self.book.now_us();
-        let heard = line.ask(&ask);
+        let heard = line.ask(ask);
         let until_us = self.book.now_us();
         let call = |deed, answer| Call { from_us, until_us, deed, answer };
         match heard {
@@ -221,7 +221,7 @@ impl<'b> Client<'b> {
             Heard::Refused(code) => self.book.add(about, call(deed, Answer::Refused(code))),
             Heard::Nothing => {
                 if let Ask::Submit { nonce, .. } = ask {
-                    self.unsure = Some(nonce);
+                    self.unsure = Some(*nonce);
                 }
                 let unknown = Call { until_us: u64::MAX, ..call(deed, Answer::Nothing) };
                 self.book.add(about, unknown);

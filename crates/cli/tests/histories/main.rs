@@ -1,7 +1,7 @@
 //! T9: what several clients and workers saw, over HTTP and gRPC and over kills of the server, is put
 //! in order. For each task there must be one in which every answer is right: P1, P2, P3, P9. Lease ids
 //! only grow (P4), zombies change nothing (P5), no lease ends early or late (P7).
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 mod crowd;
 #[path = "../evidence/mod.rs"]
@@ -117,7 +117,7 @@ fn tell(server: &mut Server, number: u64, count: &mut Count) -> Result<(), Strin
     let ids = tasks_of(server, &queue)?;
     let line = Line::http(&server.address);
     for task in ids.values() {
-        let read = clients[0].call(&line, Ask::Read { task: *task });
+        let read = clients[0].call(&line, &Ask::Read { task: *task });
         assert!(read.is_ok(), "the server is there");
     }
     let (calls, unknown) = book.counts();

@@ -28,6 +28,7 @@ pub(crate) struct Client<'o> {
     /// Submits and starts with a key that got no answer.
     unsure: Vec<(Wish, String, Value)>,
     does: Does,
+    is_let_down: bool,
     pub(super) agent: ureq::Agent,
     pub(super) address: String,
 }
@@ -51,8 +52,25 @@ impl<'o> Client<'o> {
         let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let (held, known, known_runs, unsure) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (name, agent, address) = (name.to_owned(), agent(), String::new());
-        let does = Does::Tasks;
-        Self { oracle, name, random, held, known, known_runs, unsure, does, agent, address }
+        let (does, is_let_down) = (Does::Tasks, false);
+        Self {
+            oracle,
+            name,
+            random,
+            held,
+            known,
+            known_runs,
+            unsure,
+            does,
+            is_let_down,
+            agent,
+            address,
+        }
+    }
+
+    /// Whether its last act got no answer.
+    pub(crate) fn was_let_down(&self) -> bool {
+        self.is_let_down
     }
 
     /// One that does more.
@@ -68,7 +86,11 @@ impl<'o> Client<'o> {
             return;
         }
         for _ in 0..acts_max {
-            if stop.load(Ordering::Relaxed) || self.act().is_err() {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            self.is_let_down = self.act().is_err();
+            if self.is_let_down {
                 return;
             }
         }

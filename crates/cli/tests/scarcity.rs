@@ -1,0 +1,210 @@
+//! T8 on the real binary: the disk is full, files may not grow, descriptors are gone, lines cannot be
+//! written. P13: a write that fails ends the server with a sentence. P14: on a full disk new work is
+//! refused, and what was accepted goes on. P15: clients cannot take what the log needs.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod evidence;
+mod server;
+
+use std::fs::File;
+use std::io::Write;
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use server::{Server, folder_of};
+
+/// Nothing in these tests takes so long.
+const LONG: Duration = Duration::from_secs(60);
+const WRITE_FAILED: i32 = 74;
+/// Room for a segment, its spare, what is kept free, and a little more.
+const SMALL_DISK_BYTES: u64 = 320 << 20;
+
+/// A disk in memory that can be filled.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount() -> Result<Self, String> {
+        let disk = Self(folder_of("small-disk"));
+        std::fs::create_dir_all(&disk.0).unwrap();
+        let size = format!("size={SMALL_DISK_BYTES}");
+        let mut mount = Command::new("mount");
+        match mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&disk.0).output() {
+            Ok(output) if output.status.success() => Ok(disk),
+            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Takes all room that is left.
+    fn fill(&self) -> PathBuf {
+        let ballast = self.0.join("ballast");
+        let mut file = File::create(&ballast).unwrap();
+        for piece in [1 << 20, 1 << 12, 1] {
+            while file.write_all(&vec![1; piece]).is_ok() {}
+        }
+        ballast
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).output();
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// Runs the server through a shell that changes something first.
+fn through_shell(script: &str) -> Vec<String> {
+    ["sh", "-c", script].map(str::to_owned).to_vec()
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < LONG, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn submit(server: &Server) -> (u16, Value) {
+    server.post("/v1/tasks", &json!({"queue": "q", "lease_ms": 600_000}))
+}
+
+fn lease(server: &Server) -> Value {
+    let body = json!({"worker": "w", "queues": ["q"]});
+    server.post("/v1/leases", &body).1["leases"][0].clone()
+}
+
+fn report(server: &Server, lease: &Value, verb: &str) -> u16 {
+    let path = format!("/v1/tasks/{}/{verb}", lease["task_id"]);
+    server.post(&path, &json!({"lease_id": lease["lease_id"]})).0
+}
+
+/// T8; P14.
+#[test]
+fn on_a_full_disk_new_work_is_refused_and_workers_are_heard() {
+    let disk = match SmallDisk::mount() {
+        Ok(disk) => disk,
+        Err(why) => return evidence::skipped(&format!("a disk cannot be mounted: {why}")),
+    };
+    let mut server = Server::start_on(disk.0.join("data"), &[]).unwrap();
+    for _ in 0..20 {
+        assert_eq!(submit(&server).0, 201);
+    }
+    let held = lease(&server);
+    let ballast = disk.fill();
+    wait_for("new work is refused", || submit(&server).0 == 507);
+    let (_, refused) = submit(&server);
+    assert_eq!(refused["code"], "disk_full");
+    let mut done = 0;
+    assert_eq!(report(&server, &held, "complete"), 200, "what is accepted goes on");
+    for _ in 0..10 {
+        let held = lease(&server);
+        assert_eq!(report(&server, &held, "heartbeat"), 200);
+        assert_eq!(report(&server, &held, "complete"), 200);
+        done += 1;
+    }
+    assert_eq!(server.get("/v1/tasks/1").1["state"], "COMPLETED");
+    std::fs::remove_file(&ballast).unwrap();
+    wait_for("it recovers by itself", || submit(&server).0 == 201);
+    server.kill();
+    let folder = server.keep_folder();
+    let mut server = Server::start_on(folder, &[]).unwrap();
+    let tasks = server.get("/v1/status").1["tasks"].clone();
+    assert_eq!(tasks["COMPLETED"], 1 + done, "{tasks}");
+    server.kill();
+    assert!(server.tenure(&["wal", "verify"]).status.success());
+    evidence::print("T8", &[("full disks", 1), ("lost", 0), ("completed while full", 1 + done)]);
+}
+
+/// T8; P13. A limit from outside is an error like any other, and is told.
+#[test]
+fn files_that_may_not_grow_end_the_server_with_a_sentence() {
+    if evidence::lacks("prlimit") {
+        return;
+    }
+    let folder = folder_of("small-files");
+    let output = Command::new("prlimit")
+        .args(["--fsize=10000000", env!("CARGO_BIN_EXE_tenure"), "serve", "--log", "quiet"])
+        .args(["--listen", "127.0.0.1:0", "--data"])
+        .arg(&folder)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(WRITE_FAILED), "{said}");
+    assert!(said.contains("File too large"), "{said}");
+    let _ = std::fs::remove_dir_all(&folder);
+    // The same while it runs: the segment is there already, and the next one cannot be made.
+    let mut server = Server::start("small-files");
+    let mut limit = Command::new("prlimit");
+    let limited = limit.args(["--pid", &server.pid().to_string(), "--fsize=10000000:10000000"]);
+    assert!(limited.status().unwrap().success());
+    let large = json!({"payload": "x".repeat(1_000_000)}).to_string();
+    let mut taken = 0;
+    let code = loop {
+        match server::agent().post(server::url(&server.address, "/v1/tasks")).send(&large) {
+            Ok(answer) if answer.status().as_u16() == 201 => taken += 1,
+            Ok(_) | Err(_) => {}
+        }
+        if let Some(code) = server.exit_code() {
+            break code;
+        }
+        assert!(taken < 300, "a segment is larger than that");
+    };
+    assert_eq!(code, WRITE_FAILED);
+    server.restart();
+    let tasks = server.get("/v1/status").1["tasks"].clone();
+    assert!(tasks["WAITING"].as_u64().unwrap() >= taken, "{taken} were taken: {tasks}");
+    evidence::print("T8", &[("limits of files met", 2), ("lost", 0), ("acknowledged", taken)]);
+}
+
+/// T8; P15.
+#[test]
+fn clients_cannot_take_the_descriptors_that_the_log_needs() {
+    let few = through_shell("ulimit -n 128 && exec \"$0\" \"$@\"");
+    let mut server = Server::start_under("few-files", &few).unwrap();
+    let agent = server::agent();
+    let address = server.address.clone();
+    // A connection is used again when its answer was read.
+    let read = |answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>| {
+        let mut answer = answer.ok()?;
+        answer.body_mut().read_to_string().ok()?;
+        Some(answer.status().as_u16())
+    };
+    assert_eq!(read(agent.get(server::url(&address, "/readyz")).call()), Some(200));
+    let mut crowd = Vec::new();
+    // More than one segment, over the connection that was there first.
+    for n in 0..90 {
+        if n % 10 == 0 {
+            // Idle ones are let go after a while, so that there must be new ones.
+            crowd.extend((0..100).filter_map(|_| TcpStream::connect(&address).ok()));
+        }
+        let large = json!({"queue": "q", "payload": "x".repeat(1_000_000)}).to_string();
+        let status = read(agent.post(server::url(&address, "/v1/tasks")).send(&large));
+        assert_eq!(status, Some(201), "task {n}; the server ended: {:?}", server.exit_code());
+    }
+    let connections = crowd.len() as u64;
+    drop(crowd);
+    wait_for("it takes new connections again", || {
+        read(server::agent().get(server::url(&address, "/readyz")).call()) == Some(200)
+    });
+    server.kill();
+    server.restart();
+    assert_eq!(server.get("/v1/status").1["tasks"]["WAITING"], 90);
+    evidence::print("T8", &[("connections beyond descriptors", connections), ("lost", 0)]);
+}
+
+/// T8. Lines are for people; work goes on without them.
+#[test]
+fn lines_that_cannot_be_written_are_let_go() {
+    let unheard = through_shell("exec \"$0\" \"$@\" --log-format json 2> /dev/full");
+    let mut server = Server::start_under("unheard", &unheard).unwrap();
+    assert_eq!(submit(&server).0, 201);
+    let held = lease(&server);
+    assert_eq!(report(&server, &held, "complete"), 200);
+    assert_eq!(server.terminate(), Some(0));
+}
