@@ -2,6 +2,8 @@
 //! came too late and each refusal. One thread writes them, from what is durable and within a
 //! budget; what is beyond it is counted, not kept. So a busy server pays nothing for them.
 
+mod names;
+
 use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,14 +12,14 @@ use std::task::{Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use tenure_coordinator::{Answer, Ask, Followed, Follower, Outcome, ReadLog, Refusal};
+use tenure_coordinator::{Answer, Followed, Follower, Outcome, ReadLog, Refusal};
 use tenure_core::Rejection;
-use tenure_core::command::Command;
 use tenure_core::event::{Record, RunState};
 use tenure_core::id::{Lsn, TaskId};
 use tenure_core::state::StateName;
 use tenure_core::transition::{RunTransition, Told, Transition};
 
+pub(crate) use self::names::name_of;
 use crate::limits::{LOG_LINES_PER_S, LOG_LINES_WAITING_MAX};
 use crate::wire::shown::moment;
 
@@ -201,50 +203,6 @@ fn illegal_step(rejection: &Rejection) -> Option<Illegal> {
 
 fn of_task(task: TaskId, from: Option<&'static str>) -> Illegal {
     Illegal { task: Some(task.0), run: None, lease: None, from }
-}
-
-/// What an ask is called in a line.
-pub(crate) fn name_of(ask: &Ask) -> &'static str {
-    match ask {
-        Ask::Command(command) | Ask::Change { command, .. } | Ask::ChangeRun { command, .. } => {
-            name_of_command(command)
-        }
-        Ask::Submit(_) => "SubmitTasks",
-        Ask::StartRun(_) => "StartRun",
-        Ask::Lease { .. } => "LeaseTasks",
-        Ask::Query(_) => "Query",
-        Ask::Register(_) => "Register",
-        Ask::SignOff(_) => "SignOff",
-        Ask::TakeSnapshot => "TakeSnapshot",
-    }
-}
-
-fn name_of_command(command: &Command) -> &'static str {
-    match command {
-        Command::SubmitTasks(_) => "SubmitTasks",
-        Command::LeaseTasks(_) => "LeaseTasks",
-        Command::Heartbeat(_) => "Heartbeat",
-        Command::CompleteTask(_) => "CompleteTask",
-        Command::FailTask(_) => "FailTask",
-        Command::ReleaseTask(_) => "ReleaseTask",
-        Command::ReportTasks(_) => "ReportTasks",
-        Command::CancelTask(_) => "CancelTask",
-        Command::RetryTask(_) => "RetryTask",
-        Command::ExpireLeases => "ExpireLeases",
-        Command::DropLeases(_) => "DropLeases",
-        Command::FireDeadlines => "FireDeadlines",
-        Command::PauseQueue(_) => "PauseQueue",
-        Command::ResumeQueue(_) => "ResumeQueue",
-        Command::ConfigureQueue(_) => "ConfigureQueue",
-        Command::PurgeTasks(_) => "PurgeTasks",
-        Command::PurgeArchived(_) => "PurgeArchived",
-        Command::SkipIds => "SkipIds",
-        Command::RegisterWorkflow(_) => "RegisterWorkflow",
-        Command::StartRun(_) => "StartRun",
-        Command::CancelRun(_) => "CancelRun",
-        Command::SignalRun(_) => "SignalRun",
-        Command::ContinueDispatch => "ContinueDispatch",
-    }
 }
 
 /// One second's budget, and what was left out of it.

@@ -46,7 +46,7 @@ mod tests {
         let tenure = Tenure::open(&folder).unwrap();
         let blobs = Arc::new(Blobs::open(&folder).unwrap());
         let store = Arc::new(Store::new(&folder));
-        let app = Arc::new(App::new(tenure, Scribe::default(), blobs, store));
+        let app = Arc::new(App::new(tenure, Scribe::default(), blobs, store, None));
         let held = Arc::clone(&app.redeciding).try_acquire_owned().unwrap();
         let refused = redecide(&app, RunId(1), Lsn(1)).await.unwrap_err();
         assert_eq!(refused.code, "overloaded");

@@ -21,9 +21,10 @@ use crate::output::{self, Lines};
 use crate::plain;
 
 const EXAMPLES: &str = "\
-A server that was started with --archive writes finished tasks and runs there before it forgets them.
-This reads those files, newest first, each task or run once. Without --archive the running server is
-asked where its archive is. With -o json each line is one task or run, with its history in it.
+A server that was started with --archive writes finished tasks and runs there before it
+forgets them. This reads those files, newest first, each task or run once. Without --archive the
+running server is asked where its archive is. With -o json each line is one task or run, with its
+history in it.
 
 Examples:
   tenure history --archive ./archive

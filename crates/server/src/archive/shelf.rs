@@ -169,7 +169,8 @@ impl Shelf {
 
     /// Puts a line, which may not be written yet.
     pub(crate) fn put(&mut self, kind: Kind, line: &[u8]) -> Result<u64, ShelfError> {
-        let Some(row) = self.rows.iter_mut().find(|row| row.kind == kind) else { return Ok(0) };
+        let row = self.rows.iter_mut().find(|row| row.kind == kind);
+        let row = row.expect("every kind has its row");
         row.lines.extend_from_slice(line);
         row.lines.push(b'\n');
         match row.lines.len() >= ARCHIVE_FRAME_BYTES {

@@ -1,3 +1,5 @@
+//! What is on the shelf after crashes, damage and failures.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
