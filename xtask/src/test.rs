@@ -78,7 +78,7 @@ fn steps() -> Vec<Step> {
         Step {
             name: "planted bugs in the server",
             work: Work::Cargo(cargo(
-                "test -p tenure-cli --features planted --test kill_points a_reply",
+                "test -p tenure-cli --features planted --test kill_points --test histories _is_noticed",
             )),
         },
         Step { name: "generated requests", work: Work::Schemathesis },
