@@ -15,7 +15,7 @@ pub(crate) fn tests() -> [Command; 2] {
     [
         "--test planted --",
         // Those that the tests of something else look for.
-        "--test snapshots --test kill_points -- without_the_check a_reply_before",
+        "--test snapshots --test kill_points --test histories -- without_the_check _is_noticed",
     ]
     .map(|tests| cargo(&format!("test --workspace --features {features} {tests}")))
 }

@@ -9,6 +9,7 @@ use tenure_wal::{Claim, Durability, Fault, Log, LogThread, Options};
 
 use crate::embedded::{Error, Running, Start, Tenure};
 use crate::inbox::Inbox;
+use crate::planted;
 use crate::recover::{Progress, recover_beside};
 use crate::step::Coordinator;
 use crate::thread::{MachineClock, Trouble, run};
@@ -74,6 +75,8 @@ impl Opening {
             records: recovery.records,
         };
         let clock = MachineClock::start();
+        // Some bugs are about the beginning, which is on this thread.
+        planted::plant_named();
         let coordinator =
             Coordinator::new(recovery, inbox.clone(), clock.read(), seed).with_upkeep(self.upkeep);
         // Indexes were built meanwhile.

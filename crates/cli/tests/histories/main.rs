@@ -154,3 +154,16 @@ fn every_history_has_an_order_that_explains_it() {
     count.print();
     assert!(count.calls > 20 * histories && count.unknown > 0, "too little was done");
 }
+
+/// The test of the test: a server that keeps keys in memory only makes two tasks of one submit when it
+/// is killed, and is found out.
+#[cfg(feature = "planted")]
+#[test]
+fn a_key_that_is_not_in_the_log_is_noticed() {
+    let planted = ["env", "TENURE_PLANTED=KeyOutsideTheRecord"].map(str::to_owned);
+    let found = (0..60).find_map(|number| {
+        let mut server = Server::start_under("histories-planted", &planted).unwrap();
+        tell(&mut server, number, &mut Count::default()).err()
+    });
+    assert!(found.as_ref().is_some_and(|why| why.starts_with("key ")), "{found:?}");
+}
