@@ -2,11 +2,13 @@
 //! order, and the laws are checked before anybody is served.
 
 use std::fmt;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use tenure_core::codec::{self, Malformed};
 use tenure_core::id::Lsn;
 use tenure_core::invariant::{self, Violation};
+use tenure_core::shelf::Shelf;
 use tenure_core::state::snapshot::Decoder;
 use tenure_core::state::{Facts, StateHash};
 use tenure_core::time::Timestamp;
@@ -153,28 +155,30 @@ impl From<Fault> for Failure {
 }
 
 /// Starts from a log: from its newest good snapshot, or from its first record. `table_seed` is any
-/// number that strangers cannot foretell.
+/// number that strangers cannot foretell. All of the state is in memory.
 pub fn recover<O: OpenLog>(
     log: O,
     table_seed: u64,
     progress: impl FnMut(Progress),
 ) -> Result<Recovery<O::Log>, Failure> {
-    let (recovery, proof) = recover_beside(log, table_seed, progress)?;
+    let (recovery, proof) = recover_beside(log, table_seed, None, progress)?;
     proof.check()?;
     Ok(recovery)
 }
 
 /// The same while the snapshot's state hash is still being worked out, which takes as long as the
-/// rest of a start. Nobody may be served before the proof is there.
+/// rest of a start. Nobody may be served before the proof is there. What is large lies on the shelf,
+/// if there is one.
 pub fn recover_beside<O: OpenLog>(
     mut log: O,
     table_seed: u64,
+    shelf: Option<Arc<dyn Shelf>>,
     progress: impl FnMut(Progress),
 ) -> Result<(Recovery<O::Log>, Proof), Failure> {
     let found = log.snapshots()?;
     let (mut bad, mut loaded) = (Vec::new(), None);
     for lsn in &found {
-        match load(&mut log, *lsn, table_seed)? {
+        match load(&mut log, *lsn, table_seed, shelf.clone())? {
             Ok(good) => {
                 loaded = Some(good);
                 break;
@@ -184,7 +188,7 @@ pub fn recover_beside<O: OpenLog>(
     }
     let Some(Loaded { state, footer, bytes }) = loaded else {
         let kept = Kept { bad: bad.len() as u64, ..Kept::default() };
-        let state = State::replaying(table_seed);
+        let state = State::replaying(table_seed).on_shelf(shelf);
         return Ok((replay(log, state, None, bad, kept, progress)?, Proof(None)));
     };
     let newest = Some(SnapshotInfo::of(&footer, bytes, 0));
@@ -241,8 +245,9 @@ fn load<O: OpenLog>(
     log: &mut O,
     lsn: tenure_wal::Lsn,
     table_seed: u64,
+    shelf: Option<Arc<dyn Shelf>>,
 ) -> Result<Result<Loaded, Fault>, Failure> {
-    let mut decoder = Decoder::new(table_seed);
+    let mut decoder = Decoder::new(table_seed).on_shelf(shelf);
     let (mut fed, mut bytes) = (Ok(()), 0);
     let read = log.load(lsn, &mut |piece| {
         bytes += piece.len() as u64;

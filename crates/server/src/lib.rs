@@ -5,6 +5,7 @@ mod admit;
 mod app;
 mod blobs;
 mod explain;
+mod fetch;
 mod follow;
 mod grpc;
 mod guard;
@@ -29,7 +30,7 @@ use std::sync::mpsc::RecvTimeoutError;
 pub use crate::blobs::{BlobsSeen, look_at_blobs};
 pub use crate::lines::Lines;
 pub use tenure_coordinator::{
-    Durability, Keep, Restoration, Upkeep, limits as engine_limits, restore,
+    Durability, FileShelf, Keep, Restoration, SHELF_FILE, Upkeep, limits as engine_limits, restore,
 };
 use tenure_coordinator::{Error, Note, Opening, Position, Progress, Start, Tenure};
 pub use tenure_core::command::Retention;
