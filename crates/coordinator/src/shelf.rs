@@ -7,7 +7,7 @@ mod plan;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -77,7 +77,10 @@ impl FileShelf {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+        let mut options = OpenOptions::new();
+        // Payloads are nobody else's business, least of all in a folder for temporary files.
+        options.read(true).write(true).create_new(true).mode(0o600);
+        let file = options.open(&path)?;
         Ok(Self(Arc::new(Inner {
             file,
             path,
@@ -194,14 +197,22 @@ impl Inner {
         }
     }
 
-    /// Gives the blocks of free chunks back to the disk.
-    fn empty(&self, idle: &[Stretch]) {
-        let punched = idle.iter().try_for_each(|stretch| punch(&self.file, *stretch));
-        if punched.is_err() {
-            self.keeps_holes.store(true, Ordering::Relaxed);
+    /// Gives the blocks of free chunks back to the disk, and those that became too many meanwhile.
+    fn empty(&self, first: &[Stretch]) {
+        let mut idle = first.to_vec();
+        loop {
+            let punched = idle.iter().try_for_each(|stretch| punch(&self.file, *stretch));
+            let mut plan = self.plan();
+            if punched.is_err() {
+                self.keeps_holes.store(true, Ordering::Relaxed);
+                return plan.emptied(&idle, Emptied::AsBefore);
+            }
+            plan.emptied(&idle, Emptied::Hollow);
+            match plan.take_idle() {
+                Some(more) => idle = more,
+                None => return,
+            }
         }
-        let now = if punched.is_ok() { Emptied::Hollow } else { Emptied::AsBefore };
-        self.plan().emptied(idle, now);
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub(super) const CHUNK_BYTES: u64 = 16 << 10;
 /// Free chunks that the disk has blocks for are given back to it once they are more than what is in
 /// use and this many: 64 MiB.
-const IDLE_CHUNKS: u32 = (64 << 20) / CHUNK_BYTES as u32;
+pub(super) const IDLE_CHUNKS: u32 = (64 << 20) / CHUNK_BYTES as u32;
 
 /// Chunks side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
