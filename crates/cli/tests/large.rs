@@ -243,7 +243,7 @@ fn a_disk_without_room_for_the_shelf_still_serves() {
         }
     };
     let data = disk.0.join("data");
-    let mut server = Server::start_on(data.clone(), &[]).unwrap();
+    let mut server = Server::start_on(data, &[]).unwrap();
     let ids = submit(&server, 24, BYTES);
     assert_eq!(metric(&server, "tenure_shelf_strings"), 0);
     assert_eq!(metric(&server, "tenure_shelf_refused_total"), 24);

@@ -50,7 +50,7 @@ async fn large_payloads_are_seen_leased_and_pushed_as_they_were_submitted() {
     let report = v1::CompleteReport {
         task_id: leased[0].task_id,
         lease_id: leased[0].lease_id,
-        output: bytes(99, BYTES).into(),
+        output: bytes(99, BYTES),
         ..Default::default()
     };
     let done = client.workers().complete(report).await.unwrap().into_inner();

@@ -93,7 +93,12 @@ pub(crate) fn enlarged(plan: &Plan) -> Plan {
                     enlarge(output, &mut seed);
                 }
             }),
-            _ => {}
+            Act::Plain(_)
+            | Act::Report(..)
+            | Act::Again
+            | Act::Cancel(..)
+            | Act::Retry(_)
+            | Act::Drop(_) => {}
         }
     }
     plan

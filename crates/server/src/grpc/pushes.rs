@@ -5,13 +5,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tenure_coordinator::Grant;
+use tenure_core::limits::PAYLOAD_BYTES_MAX;
 use tenure_proto::v1;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::show;
 use crate::fetch::fetched;
-use crate::limits::PUSH_SHELVED_BYTES;
+use crate::limits::{PUSH_BYTES, PUSH_SHELVED_BYTES};
 use crate::problem::Problem;
+
+// A message that is under way leaves room for the payload that ends it.
+const _: () = assert!(PUSH_BYTES + PAYLOAD_BYTES_MAX <= PUSH_SHELVED_BYTES);
 
 /// Room for one worker.
 pub(super) struct Pushes(Arc<Semaphore>);
@@ -28,9 +32,8 @@ impl Pushes {
         if !grant.payload.is_shelved() {
             return Ok(show::grant(grant));
         }
-        // The largest payload is less than all room, and one message is less than the rest of it: so
-        // whoever waits here waits only for messages that the worker can read.
-        let bytes = grant.payload.len().min(PUSH_SHELVED_BYTES / 2) as u32;
+        // Whoever waits here waits only for messages that are sent and that the worker can read.
+        let bytes = grant.payload.len() as u32;
         let room = Arc::clone(&self.0).acquire_many_owned(bytes).await;
         let room = room.map_err(|_| Problem::new("unavailable", "the server is stopping"))?;
         let mut lease = show::grant(fetched(grant).await?);
@@ -48,19 +51,5 @@ struct Held {
 impl AsRef<[u8]> for Held {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tenure_core::limits::PAYLOAD_BYTES_MAX;
-
-    use super::*;
-    use crate::limits::PUSH_BYTES;
-
-    #[test]
-    fn a_message_under_way_leaves_room_for_the_payload_that_ends_it() {
-        assert!(PUSH_BYTES + PAYLOAD_BYTES_MAX <= PUSH_SHELVED_BYTES);
-        assert!(PAYLOAD_BYTES_MAX <= PUSH_SHELVED_BYTES / 2);
     }
 }
