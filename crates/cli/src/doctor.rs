@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use serde_json::json;
-use tenure_server::{BlobsSeen, look_at_blobs};
+use tenure_server::{BlobsSeen, SHELF_FILE, look_at_blobs};
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::read_only::ReadOnlyDisk;
 use tenure_wal::{Fault, Options, snapshot};
@@ -137,6 +137,7 @@ fn look_at_files(disk: &ReadOnlyDisk, findings: &mut Findings) -> Result<(), Fai
         let ends = [".wal", ".snap", ".snap.bad", ".tmp"];
         let begins = ["segment-", "snapshot-", "snapshot.tmp", "spare.tmp", "used-"];
         name == "LOCK"
+            || name == SHELF_FILE
             || begins.iter().any(|it| name.starts_with(it))
                 && ends.iter().any(|it| name.ends_with(it))
     };

@@ -15,6 +15,7 @@ use tenure_core::command::{
 };
 use tenure_core::id::{Lsn, TaskId};
 use tenure_core::name::{Invalid, QueueName, Reason, WorkerName};
+use tenure_core::shelf::Shelf;
 use tenure_core::state::{QueueView, StateName};
 use tenure_core::terms::Payload;
 use tenure_wal::disk::real::RealDisk;
@@ -28,6 +29,7 @@ use crate::info::{Grant, Status, TaskInfo, TaskPage};
 use crate::limits::HISTORIES_BYTES_MAX;
 use crate::opening::Opening;
 use crate::recover::Failure;
+use crate::shelf::{FileShelf, ShelfUse};
 use crate::snapshot::SnapshotInfo;
 use crate::ticket::{Ticket, TicketCaller};
 
@@ -44,6 +46,7 @@ pub(crate) struct Running {
     pub(crate) reader: Mutex<Reader<RealDisk>>,
     pub(crate) notes: Vec<Note>,
     pub(crate) start: Start,
+    pub(crate) shelf: Option<FileShelf>,
     pub(crate) thread: Mutex<Option<JoinHandle<Result<(), Fault>>>>,
 }
 
@@ -149,6 +152,12 @@ impl Tenure {
     #[must_use]
     pub fn load(&self) -> Load {
         self.running.inbox.load()
+    }
+
+    /// How full the shelf is; nothing is on one that could not be made.
+    #[must_use]
+    pub fn shelf_use(&self) -> ShelfUse {
+        self.running.shelf.as_ref().map(FileShelf::in_use).unwrap_or_default()
     }
 
     /// Whether a request of this kind and of about so many bytes would be let in just now.
@@ -334,6 +343,11 @@ impl Tenure {
         Ok(self.running.stop()?)
     }
 
+    /// Where another state of this process may lay what is large.
+    pub(crate) fn shelf(&self) -> Option<Arc<dyn Shelf>> {
+        self.running.shelf.clone().map(FileShelf::shared)
+    }
+
     pub(crate) fn reader(&self) -> Reader<RealDisk> {
         self.running.reader.lock().unwrap_or_else(PoisonError::into_inner).fork()
     }
@@ -366,7 +380,10 @@ impl Running {
     fn join(&self) -> Result<(), Fault> {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         match thread.map(JoinHandle::join) {
-            Some(Ok(ended)) => ended,
+            Some(Ok(ended)) => {
+                self.shelf.iter().for_each(FileShelf::retire);
+                ended
+            }
             Some(Err(panic)) => std::panic::resume_unwind(panic),
             None => Ok(()),
         }

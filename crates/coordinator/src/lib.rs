@@ -17,10 +17,10 @@
 //!
 //! // Somewhere else: a worker takes it, does it, and says so.
 //! for grant in tenure.lease("worker-1", &["mail"], 1, Duration::from_secs(1))? {
-//!     assert_eq!(&grant.payload[..], br#"{"to":"ada@example.org"}"#);
+//!     assert_eq!(&*grant.payload.read(), br#"{"to":"ada@example.org"}"#);
 //!     tenure.complete(grant.lease(), r#""sent""#)?;
 //! }
-//! assert_eq!(&tenure.task(id)?.output[..], br#""sent""#);
+//! assert_eq!(&*tenure.task(id)?.output.read(), br#""sent""#);
 //! tenure.close()?;
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok(())
@@ -53,6 +53,7 @@ mod run_history;
 mod run_info;
 mod runs;
 mod serve;
+mod shelf;
 mod snapshot;
 mod step;
 mod thread;
@@ -80,6 +81,7 @@ pub use run_history::{RunHistory, RunStep, run_history};
 pub use run_info::{
     RUN_STATES, RunInfo, RunPage, TokenInfo, TokenPage, WorkflowInfo, WorkflowPage,
 };
+pub use shelf::{FileShelf, SHELF_FILE, ShelfUse};
 pub use snapshot::{Kept, SnapshotInfo};
 pub use step::{Coordinator, Next};
 pub use thread::{MachineClock, Trouble, run};

@@ -56,6 +56,9 @@ pub const SNAPSHOT_WORTH_BYTES: u64 = 16 << 20;
 pub const SNAPSHOT_STOP_BYTES: u64 = 64 << 20;
 /// How long a snapshot that could not be written is left alone before another one is tried.
 pub const SNAPSHOT_RETRY_MS: u64 = 60_000;
+/// Free bytes of the disk that the shelf leaves to the log: twice what makes it refuse new work. What
+/// would need them stays in memory.
+pub const SHELF_SPARES_BYTES: u64 = 256 << 20;
 /// Callers that wait for a snapshot.
 pub const SNAPSHOT_CALLERS_MAX: usize = 1_000;
 /// Log bytes that are kept beyond what the two snapshots need.

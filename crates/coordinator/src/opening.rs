@@ -11,6 +11,7 @@ use crate::embedded::{Error, Running, Start, Tenure};
 use crate::inbox::Inbox;
 use crate::planted;
 use crate::recover::{Progress, recover_beside};
+use crate::shelf::FileShelf;
 use crate::step::Coordinator;
 use crate::thread::{MachineClock, Trouble, run};
 use crate::upkeep::Upkeep;
@@ -62,7 +63,16 @@ impl Opening {
         let entropy = u128::from(seed) << 64 | u128::from(fresh_seed());
         let options = Options { durability: self.durability, ..Options::new(entropy) };
         let claim = Claim::new(&disk, options)?;
-        let (recovery, proof) = recover_beside(claim, seed, progress)?;
+        // Only now: another process may have had it until here.
+        let shelf = match FileShelf::open(folder, self.tell) {
+            Ok(shelf) => Some(shelf),
+            Err(cause) => {
+                (self.tell)(&Trouble::NoShelf(cause));
+                None
+            }
+        };
+        let (recovery, proof) =
+            recover_beside(claim, seed, shelf.clone().map(FileShelf::shared), progress)?;
         let inbox = Inbox::default();
         let bell = inbox.clone();
         let recovery = recovery
@@ -88,7 +98,7 @@ impl Opening {
             .spawn(move || run(coordinator, &door, clock, self.tell))
             .map_err(|cause| Fault::NoFolder { folder: name(), cause })?;
         let thread = Mutex::new(Some(thread));
-        Ok(Running { inbox, feed, reader, notes, start, thread }.into())
+        Ok(Running { inbox, feed, reader, notes, start, shelf, thread }.into())
     }
 }
 

@@ -2,12 +2,14 @@
 //! order, and the laws are checked before anybody is served.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use tenure_core::codec::{self, Malformed};
 use tenure_core::id::Lsn;
 use tenure_core::invariant::{self, Violation};
+use tenure_core::shelf::Shelf;
 use tenure_core::state::StateHash;
 use tenure_core::state::snapshot::Decoder;
 use tenure_core::time::Timestamp;
@@ -156,29 +158,30 @@ impl From<Fault> for Failure {
 }
 
 /// Starts from a log: from its newest good snapshot, or from its first record. `table_seed` is any
-/// number that strangers cannot foretell.
+/// number that strangers cannot foretell. All of the state is in memory.
 pub fn recover<O: OpenLog>(
     log: O,
     table_seed: u64,
     progress: impl FnMut(Progress),
 ) -> Result<Recovery<O::Log>, Failure> {
-    let (recovery, proof) = recover_beside(log, table_seed, progress)?;
+    let (recovery, proof) = recover_beside(log, table_seed, None, progress)?;
     proof.check()?;
     Ok(recovery)
 }
 
 /// The same while the snapshot's state hash is still being worked out and the laws are still being
 /// checked, which takes as long as the rest of a start. Nobody may be served before the proof is
-/// there.
+/// there. What is large lies on the shelf, if there is one.
 pub fn recover_beside<O: OpenLog>(
     mut log: O,
     table_seed: u64,
+    shelf: Option<Arc<dyn Shelf>>,
     progress: impl FnMut(Progress),
 ) -> Result<(Recovery<O::Log>, Proof), Failure> {
     let found = log.snapshots()?;
     let (mut bad, mut loaded) = (Vec::new(), None);
     for lsn in &found {
-        match load(&mut log, *lsn, table_seed)? {
+        match load(&mut log, *lsn, table_seed, shelf.clone())? {
             Ok(good) => {
                 loaded = Some(good);
                 break;
@@ -188,7 +191,7 @@ pub fn recover_beside<O: OpenLog>(
     }
     let Some(Loaded { state, footer, bytes }) = loaded else {
         let kept = Kept { bad: bad.len() as u64, ..Kept::default() };
-        let state = State::replaying(table_seed);
+        let state = State::replaying(table_seed).on_shelf(shelf);
         let recovery = replay(log, state, None, bad, kept, progress)?;
         let laws = Laws::begin(&recovery.state);
         return Ok((recovery, Proof { claimed: None, laws }));
@@ -277,12 +280,14 @@ fn load<O: OpenLog>(
     log: &mut O,
     lsn: tenure_wal::Lsn,
     table_seed: u64,
+    shelf: Option<Arc<dyn Shelf>>,
 ) -> Result<Result<Loaded, Fault>, Failure> {
     let mut bytes = 0;
     let (read, state) = std::thread::scope(|scope| {
         let (pieces, filled) = sync_channel(BLOCKS_AHEAD);
         let (emptied, empty) = channel::<Vec<u8>>();
-        let decoding = scope.spawn(move || decode(Decoder::new(table_seed), &filled, &emptied));
+        let decoder = Decoder::new(table_seed).on_shelf(shelf);
+        let decoding = scope.spawn(move || decode(decoder, &filled, &emptied));
         let read = log.load(lsn, &mut |piece| {
             bytes += piece.len() as u64;
             let mut buffer = empty.try_recv().unwrap_or_default();

@@ -9,6 +9,7 @@ use tenure_core::codec;
 use tenure_core::event::{Event, Record, RunBegun, Step as DecisionStep};
 use tenure_core::id::{Lsn, RunId};
 use tenure_core::redecide::{self as rules, Undecidable};
+use tenure_core::shelf::Shelf;
 use tenure_core::state::snapshot::Decoder;
 use tenure_core::{State, apply};
 use tenure_flow::Definition;
@@ -116,20 +117,22 @@ impl<F: Into<Failure>> From<F> for RedecideError {
 
 impl Tenure {
     /// What today's rules would decide about a run in a record, beside what was decided. Reads the
-    /// log and rebuilds a whole state, so it takes a while and as much memory again; let there be
-    /// one at a time.
+    /// log and rebuilds a whole state, so it takes a while, and as much memory and shelf again; let
+    /// there be one at a time.
     pub fn redecide(&self, run: RunId, lsn: Lsn) -> Result<Redecided, RedecideError> {
         let last = self.last_lsn();
         if lsn > last || lsn == Lsn::NONE {
             return Err(RedecideError::NoRecord { lsn, last });
         }
-        redecide(self.reader(), run, lsn)
+        redecide(self.reader(), self.shelf(), run, lsn)
     }
 }
 
-/// The same with a reader of the log, for a record that is durable.
+/// The same with a reader of the log, for a record that is durable. What is large in the state that is
+/// rebuilt lies on the shelf, if there is one.
 pub fn redecide<D: Disk>(
     mut log: Reader<D>,
+    shelf: Option<Arc<dyn Shelf>>,
     run: RunId,
     lsn: Lsn,
 ) -> Result<Redecided, RedecideError> {
@@ -137,7 +140,7 @@ pub fn redecide<D: Disk>(
     let bytes = read(&mut log, lsn)?;
     let record = decoded(&bytes, lsn)?;
     rules::check(&record, run).map_err(undecidable)?;
-    let before = rebuild(&mut log, lsn)?;
+    let before = rebuild(&mut log, shelf, lsn)?;
     let definition = definition(&before, &record, run);
     // A law that would be broken is a finding here, and not the end of a server.
     let decided = catch_unwind(AssertUnwindSafe(|| rules::redecide(before, &record, run)));
@@ -206,8 +209,12 @@ fn read<D: Disk>(log: &mut Reader<D>, lsn: Lsn) -> Result<Vec<u8>, RedecideError
 }
 
 /// The state just before a record.
-fn rebuild<D: Disk>(log: &mut Reader<D>, lsn: Lsn) -> Result<State, RedecideError> {
-    let mut state = base(log, lsn)?;
+fn rebuild<D: Disk>(
+    log: &mut Reader<D>,
+    shelf: Option<Arc<dyn Shelf>>,
+    lsn: Lsn,
+) -> Result<State, RedecideError> {
+    let mut state = base(log, shelf, lsn)?;
     let first = state.last_lsn().next();
     let records = lsn.0 - first.0;
     if records > REDECIDE_RECORDS_MAX {
@@ -233,9 +240,13 @@ fn rebuild<D: Disk>(log: &mut Reader<D>, lsn: Lsn) -> Result<State, RedecideErro
 }
 
 /// The newest good snapshot before a record, or nothing at all if the log begins with its first.
-fn base<D: Disk>(log: &Reader<D>, lsn: Lsn) -> Result<State, RedecideError> {
+fn base<D: Disk>(
+    log: &Reader<D>,
+    shelf: Option<Arc<dyn Shelf>>,
+    lsn: Lsn,
+) -> Result<State, RedecideError> {
     for at in log.snapshots()?.into_iter().filter(|at| at.0 < lsn.0) {
-        let mut decoder = Decoder::new(0);
+        let mut decoder = Decoder::new(0).on_shelf(shelf.clone());
         let mut fed = Ok(());
         let read = log.load_snapshot(at, |piece| {
             if fed.is_ok() {
@@ -253,7 +264,7 @@ fn base<D: Disk>(log: &Reader<D>, lsn: Lsn) -> Result<State, RedecideError> {
             Err(fault) => return Err(fault.into()),
         }
     }
-    Ok(State::replaying(0))
+    Ok(State::replaying(0).on_shelf(shelf))
 }
 
 /// The oldest record that can be decided again, in a log that begins with that record.

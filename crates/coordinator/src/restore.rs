@@ -17,7 +17,8 @@ use tenure_wal::{Batch, Claim, Fault, Options, Wal};
 
 use crate::embedded::Error;
 use crate::opening::fresh_seed;
-use crate::recover::{Recovery, recover};
+use crate::recover::{Recovery, recover_beside};
+use crate::shelf::FileShelf;
 
 /// What follows the name of a folder that is being put back.
 const PART: &str = ".restoring";
@@ -62,7 +63,10 @@ pub fn restore(
     let copied = tenure_wal::restore(&source, &disk, Options::new(entropy), until, progress)?;
     let blobs = copy_blobs(from, &part, &mut |bytes| progress(copied.bytes + bytes))?;
     let claim = Claim::new(&disk, Options::new(entropy))?;
-    let mut recovery = recover(claim, fresh_seed(), |_| {})?;
+    // Without one it takes more memory, and no more than that.
+    let shelf = FileShelf::unnamed(&part).ok().map(FileShelf::shared);
+    let (mut recovery, proof) = recover_beside(claim, fresh_seed(), shelf, |_| {})?;
+    proof.check()?;
     let facts = recovery.state.facts();
     let restoration = Restoration {
         lsn: Lsn(copied.lsn.0),

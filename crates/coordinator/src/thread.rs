@@ -1,6 +1,7 @@
 //! The coordinator on a thread of its own, with the machine's clocks.
 
 use std::fmt;
+use std::io;
 use std::time::{Duration, Instant, SystemTime};
 
 use tenure_wal::{Fault, Log};
@@ -43,6 +44,10 @@ pub enum Trouble {
     Jump(ClockJump),
     /// A snapshot could not be written.
     Snapshot(Fault),
+    /// There is no shelf.
+    NoShelf(io::Error),
+    /// The shelf has begun to refuse.
+    ShelfRefuses(io::Error),
 }
 
 impl fmt::Display for Trouble {
@@ -57,6 +62,16 @@ impl fmt::Display for Trouble {
                 f,
                 "a snapshot could not be written: {fault}; the log is kept, and another one is \
                  tried in a minute"
+            ),
+            Trouble::NoShelf(cause) => write!(
+                f,
+                "the file `shelf` cannot be made: {cause}; large payloads are kept in memory until \
+                 the next start"
+            ),
+            Trouble::ShelfRefuses(cause) => write!(
+                f,
+                "the shelf takes no more: {cause}; large payloads are kept in memory meanwhile; make \
+                 room on the disk"
             ),
         }
     }

@@ -60,7 +60,7 @@ fn play(house: &mut House) -> (RunId, Vec<Lsn>) {
 fn a_record_that_is_not_there_or_decides_nothing_is_refused() {
     let mut house = House::new();
     let (run, decided) = play(&mut house);
-    let ask = |run, lsn| redecide(house.coordinator.log().reader(), run, lsn).unwrap_err();
+    let ask = |run, lsn| redecide(house.coordinator.log().reader(), None, run, lsn).unwrap_err();
     assert_eq!(ask(run, Lsn(999)).code(), "not_found");
     assert_eq!(ask(RunId(9), decided[0]).code(), "not_found");
     let registered = ask(run, Lsn(1));
@@ -73,7 +73,7 @@ fn every_record_of_a_run_is_decided_again_in_the_same_way() {
     let mut house = House::new();
     let (run, decided) = play(&mut house);
     for lsn in decided {
-        let found = redecide(house.coordinator.log().reader(), run, lsn).unwrap();
+        let found = redecide(house.coordinator.log().reader(), None, run, lsn).unwrap();
         assert!(found.is_same() && !found.pairs.is_empty(), "{found:#?}");
         assert_eq!(found.lsn, lsn);
     }
@@ -91,13 +91,13 @@ fn a_trimmed_log_says_what_can_be_rebuilt_and_a_snapshot_stands_for_what_is_gone
     let kept = house.coordinator.kept().clone();
     let oldest = house.coordinator.log().extent().oldest;
     assert!(oldest.0 > 1, "something was trimmed");
-    let error = redecide(house.coordinator.log().reader(), RunId(1), Lsn(1)).unwrap_err();
+    let error = redecide(house.coordinator.log().reader(), None, RunId(1), Lsn(1)).unwrap_err();
     let RedecideError::Trimmed { oldest } = error else { unreachable!("{error}") };
     assert_eq!(Some(Lsn(oldest.0 - 1)), kept.older, "the older snapshot is where it can begin");
     assert_eq!(RedecideError::Trimmed { oldest }.code(), "log_trimmed");
     let (run, decided) = play(&mut house);
     for lsn in decided {
-        let found = redecide(house.coordinator.log().reader(), run, lsn).unwrap();
+        let found = redecide(house.coordinator.log().reader(), None, run, lsn).unwrap();
         assert!(found.is_same() && !found.pairs.is_empty(), "{found:#?}");
     }
 }

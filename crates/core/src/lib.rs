@@ -28,6 +28,7 @@ mod planted;
 pub mod planted;
 pub mod redecide;
 mod rejection;
+pub mod shelf;
 pub mod state;
 pub mod terms;
 pub mod time;

@@ -2,6 +2,8 @@
 
 /// Payload or output of one task, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// A payload or output of more bytes than this lies on the shelf, if there is one, and not in memory.
+pub const LARGE_BYTES: usize = 64 << 10;
 /// One encoded record, in bytes. Commands that would need a larger one are refused.
 pub const RECORD_BYTES_MAX: usize = 8 << 20;
 /// What the decisions about runs may take in one record, in bytes: with the item that they belong

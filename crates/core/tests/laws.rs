@@ -22,12 +22,17 @@ mod reports;
 mod run;
 #[path = "laws/script.rs"]
 mod script;
+#[path = "laws/shelf.rs"]
+mod shelf;
 #[path = "laws/snapshots.rs"]
 mod snapshots;
 #[path = "laws/sweeps.rs"]
 mod sweeps;
 #[path = "laws/world.rs"]
 mod world;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -76,6 +81,26 @@ proptest! {
             bytes[at] = to;
             let _ = snapshots::read_damaged(&bytes);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    /// The model knows no shelf, and neither do the replays that the run is compared with: so
+    /// answers, payloads, hashes and snapshots are those of a state without one.
+    #[test]
+    fn a_state_with_a_shelf_is_the_state_without_one(
+        plan in world::plan(1..60),
+        seed in any::<u64>(),
+        refuses in 0..4_u64,
+    ) {
+        let shelf = shelf::TestShelf::new(seed, refuses);
+        let played = run::play_on(&shelf::enlarged(&plan), Arc::clone(&shelf));
+        let log = played.map_err(TestCaseError::fail)?;
+        let lying = shelf.tally.lying.load(Ordering::Relaxed);
+        prop_assert_eq!(lying, 0, "strings still lie there though nobody holds them");
+        shelf::same_snapshots(&log, &shelf).map_err(TestCaseError::fail)?;
     }
 }
 

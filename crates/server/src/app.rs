@@ -10,6 +10,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::admit::Bodies;
 use crate::archive::ArchiveNews;
 use crate::blobs::Blobs;
+use crate::fetch::fetched;
 use crate::grpc::Streams;
 use crate::limits::{BACKUPS_MAX, REDECIDES_MAX, SUBSCRIBERS_MAX};
 use crate::lines::{Scribe, name_of};
@@ -83,12 +84,12 @@ impl App {
         }
     }
 
-    /// Asks, and waits for the outcome.
+    /// Asks, and waits for the outcome and for the payloads that it shows.
     pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer, Problem> {
         let asked = name_of(&ask);
         let outcome = self.tenure.ask(ask).await;
         self.scribe.heard(asked, &outcome);
-        Ok(outcome?)
+        fetched(outcome?).await
     }
 
     /// Tells streams to end.

@@ -1,5 +1,7 @@
 //! JSON at the door: bounded in depth before it is parsed, and payloads kept as they came.
 
+use std::borrow::Cow;
+
 use axum::body::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -56,22 +58,22 @@ fn check_depth(text: &[u8]) -> Result<(), Problem> {
 
 /// Bytes that are JSON text as a rule: shown as they are, or as base64 if they are not.
 #[derive(Debug)]
-pub(crate) struct Verbatim<'a>(pub(crate) &'a [u8]);
+pub(crate) struct Verbatim<'a>(pub(crate) Cow<'a, [u8]>);
 
 impl Verbatim<'_> {
     /// Whether the bytes are shown as base64.
     #[must_use]
     pub(crate) fn is_binary(&self) -> bool {
-        !self.0.is_empty() && serde_json::from_slice::<&RawValue>(self.0).is_err()
+        !self.0.is_empty() && serde_json::from_slice::<&RawValue>(&self.0).is_err()
     }
 }
 
 impl Serialize for Verbatim<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match serde_json::from_slice::<&RawValue>(self.0) {
+        match serde_json::from_slice::<&RawValue>(&self.0) {
             Ok(json) => json.serialize(serializer),
             Err(_) if self.0.is_empty() => serializer.serialize_unit(),
-            Err(_) => serializer.serialize_str(&base64(self.0)),
+            Err(_) => serializer.serialize_str(&base64(&self.0)),
         }
     }
 }
@@ -122,7 +124,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_json_are_shown_as_base64() {
-        let shown = |bytes: &[u8]| serde_json::to_string(&Verbatim(bytes)).unwrap();
+        let shown = |bytes: &[u8]| serde_json::to_string(&Verbatim(bytes.into())).unwrap();
         assert_eq!(shown(b"{\"a\": 1.0}"), "{\"a\": 1.0}", "as it came");
         assert_eq!(shown(b""), "null");
         assert_eq!(shown(b"\xff"), "\"/w==\"");

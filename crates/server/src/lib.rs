@@ -7,6 +7,7 @@ mod app;
 pub mod archive;
 mod blobs;
 mod explain;
+mod fetch;
 mod follow;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
@@ -33,7 +34,7 @@ use std::sync::mpsc::RecvTimeoutError;
 pub use crate::blobs::{BlobsSeen, look_at_blobs};
 pub use crate::lines::Lines;
 pub use tenure_coordinator::{
-    Durability, Keep, Restoration, Upkeep, limits as engine_limits, restore,
+    Durability, FileShelf, Keep, Restoration, SHELF_FILE, Upkeep, limits as engine_limits, restore,
 };
 use tenure_coordinator::{Error, Note, Opening, Position, Progress, Purge, Start, Tenure};
 pub use tenure_core::command::Retention;

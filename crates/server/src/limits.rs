@@ -50,6 +50,9 @@ pub const STREAM_REQUESTS_MAX: usize = 64;
 pub const PUSHES_MAX: usize = 64;
 /// Bytes of payloads after which a push of leases goes on in another message.
 pub const PUSH_BYTES: usize = 1 << 20;
+/// Bytes of payloads from the shelf that wait for one worker; the next ones are read when it has taken
+/// some.
+pub const PUSH_SHELVED_BYTES: usize = 4 << 20;
 /// Tasks that a worker may say it can take.
 pub const CREDIT_MAX: u32 = 100_000;
 /// How long leases outlive a stream that was cut, unless its hello says otherwise.

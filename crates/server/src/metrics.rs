@@ -106,6 +106,7 @@ impl Metrics {
         registry.register("uptime_seconds", "Since the start", uptime);
         let load = app.tenure.load();
         let newest = status.kept.newest;
+        let shelf = app.tenure.shelf_use();
         let gauges = [
             ("lsn", "The last record", status.lsn.0),
             ("durable_lsn", "The last record that was told", status.released.0),
@@ -124,6 +125,9 @@ impl Metrics {
             ("snapshot_lsn", "The newest snapshot", newest.map_or(0, |newest| newest.lsn.0)),
             ("snapshot_bytes", "Its size", newest.map_or(0, |newest| newest.bytes)),
             ("snapshots_bad", "Snapshots that this start could not read", status.kept.bad),
+            ("shelf_strings", "Large payloads and outputs on the shelf", shelf.strings),
+            ("shelf_bytes", "What those take of it", shelf.bytes),
+            ("shelf_held_bytes", "What the shelf takes of the disk, about", shelf.held_bytes),
             ("log_oldest_lsn", "The oldest record in the log", status.kept.extent.oldest.0),
             ("log_size_bytes", "Bytes that the log takes on disk", status.kept.extent.bytes),
         ];
@@ -158,6 +162,7 @@ impl Metrics {
             ("log_bytes", "Bytes written", status.work.bytes),
             ("tasks_purged", "Finished tasks forgotten by retention", status.work.purged),
             ("snapshots", "Snapshots taken", status.kept.taken),
+            ("shelf_refused", "Large payloads and outputs kept in memory", shelf.refused),
             ("snapshots_failed", "Snapshots that could not be written", status.kept.failed),
         ];
         for (name, help, value) in counters {

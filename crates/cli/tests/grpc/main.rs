@@ -2,6 +2,7 @@
 //! workers, and the SDK's client and worker.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod large;
 mod runs;
 mod server;
 mod stopping;

@@ -63,7 +63,7 @@ pub(super) fn decide<'c>(
 fn bytes_of(draft: &Draft<'_>, task_id: TaskId) -> usize {
     let Some(task) = draft.base().task(task_id) else { return 0 };
     let tags = task.tags().iter().map(|(key, value)| key.len() + value.len());
-    task.payload().len() + tags.sum::<usize>()
+    task.payload_bytes() + tags.sum::<usize>()
 }
 
 /// The queues that exist and are not paused, each once.

@@ -4,11 +4,17 @@
 //! that is still being filled is copied once for each view). What is
 //! freed leaves a hole. Blocks whose tasks end together go together; only when holes add up does
 //! a block that is mostly holes get emptied, by moving the rest of it.
+//!
+//! What is large lies on the shelf, if there is one: then there is a line about it here and no more.
 
+use std::borrow::Cow;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use super::dense::{Dense, ShelvedRef};
 use crate::id::TaskId;
+use crate::limits::LARGE_BYTES;
+use crate::shelf::{Shelf, Shelved};
 
 /// Bytes of an ordinary block; a larger blob gets a block of its own.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -27,6 +33,18 @@ impl BlobRef {
     /// There is no blob: it would be empty.
     pub(crate) const NONE: Self = Self(u64::MAX);
 
+    /// No block has a number with this bit: so one look finds what is in a block, and only what is
+    /// not found there is looked for on the shelf.
+    const SHELVED_BIT: u64 = 1 << 63;
+
+    fn shelved(at: ShelvedRef) -> Self {
+        Self(Self::SHELVED_BIT | u64::from(at.0))
+    }
+
+    fn on_shelf(self) -> Option<ShelvedRef> {
+        (self != Self::NONE && self.0 & Self::SHELVED_BIT != 0).then_some(ShelvedRef(self.0 as u32))
+    }
+
     fn new(block: usize, offset: usize) -> Self {
         Self((block as u64) << 32 | offset as u64)
     }
@@ -44,6 +62,7 @@ impl std::fmt::Debug for BlobRef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
             Self::NONE => f.write_str("-"),
+            Self(word) if word & Self::SHELVED_BIT != 0 => write!(f, "shelf+{}", word as u32),
             blob => write!(f, "{}+{}", blob.block(), blob.offset()),
         }
     }
@@ -56,14 +75,79 @@ pub(crate) enum BlobKind {
     Output,
 }
 
-/// Bytes that stay readable whatever happens to the state.
+/// Bytes that stay readable whatever happens to the state. Whoever holds them for a caller need not
+/// read them; large ones may have to be read from a disk.
 #[derive(Clone, Debug)]
-pub struct SharedBytes {
+pub struct SharedBytes(Shared);
+
+#[derive(Clone, Debug)]
+enum Shared {
+    Near(NearBytes),
+    Shelved(Arc<dyn Shelved>),
+}
+
+impl SharedBytes {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Shared::Near(bytes) => bytes.len(),
+            Shared::Shelved(bytes) => bytes.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether to read them is to wait for a disk.
+    #[must_use]
+    pub fn is_shelved(&self) -> bool {
+        matches!(self.0, Shared::Shelved(_))
+    }
+
+    /// The bytes; from the shelf, if that is where they are.
+    #[must_use]
+    pub fn read(&self) -> Cow<'_, [u8]> {
+        match &self.0 {
+            Shared::Near(bytes) => Cow::Borrowed(bytes),
+            Shared::Shelved(bytes) => Cow::Owned(bytes.read()),
+        }
+    }
+
+    /// Brings them into memory, where the next one to read them finds them.
+    pub fn fetch(&mut self) {
+        if let Shared::Shelved(bytes) = &self.0 {
+            self.0 = Shared::Near(NearBytes::new(bytes.read()));
+        }
+    }
+
+    /// The same in memory.
+    #[must_use]
+    pub fn into_near(self) -> NearBytes {
+        match self.0 {
+            Shared::Near(bytes) => bytes,
+            Shared::Shelved(bytes) => NearBytes::new(bytes.read()),
+        }
+    }
+}
+
+/// Bytes in memory that stay readable whatever happens to the state.
+#[derive(Clone, Debug)]
+pub struct NearBytes {
     bytes: Arc<Vec<u8>>,
     range: Range<usize>,
 }
 
-impl Deref for SharedBytes {
+impl NearBytes {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self { range: 0..bytes.len(), bytes: Arc::new(bytes) }
+    }
+}
+
+impl Deref for NearBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -71,8 +155,17 @@ impl Deref for SharedBytes {
     }
 }
 
+impl AsRef<[u8]> for NearBytes {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blobs {
+    /// Where large blobs go, if they do not stay here.
+    shelf: Option<Arc<dyn Shelf>>,
+    shelved: Dense<ShelvedRef, ShelvedBlob>,
     blocks: Vec<Option<Block>>,
     /// Empty places in `blocks`.
     free: Vec<usize>,
@@ -89,11 +182,29 @@ struct Block {
     live_bytes: usize,
 }
 
+/// A blob that lies elsewhere.
+#[derive(Clone, Debug)]
+struct ShelvedBlob {
+    owner: TaskId,
+    kind: BlobKind,
+    bytes: Arc<dyn Shelved>,
+}
+
 impl Blobs {
+    /// From here on large blobs go to the shelf.
+    pub(crate) fn set_shelf(&mut self, shelf: Option<Arc<dyn Shelf>>) {
+        self.shelf = shelf;
+    }
+
     /// Keeps the bytes; an empty blob takes no room.
     pub(crate) fn put(&mut self, owner: TaskId, kind: BlobKind, bytes: &[u8]) -> BlobRef {
         if bytes.is_empty() {
             return BlobRef::NONE;
+        }
+        if bytes.len() > LARGE_BYTES
+            && let Some(bytes) = self.shelf.as_ref().and_then(|shelf| shelf.keep(bytes))
+        {
+            return BlobRef::shelved(self.shelved.insert(ShelvedBlob { owner, kind, bytes }));
         }
         let size = HEADER_BYTES + bytes.len();
         let at = self.block_with_room(size);
@@ -109,36 +220,57 @@ impl Blobs {
         BlobRef::new(at, offset)
     }
 
-    /// The bytes of a blob that is there; nothing for no blob.
-    pub(crate) fn get(&self, blob: BlobRef) -> &[u8] {
+    /// The bytes of a blob that is there; nothing for no blob. Those on the shelf are read, so this
+    /// is not for the writer.
+    pub(crate) fn get(&self, blob: BlobRef) -> Cow<'_, [u8]> {
         match self.find(blob) {
-            Some((block, range)) => &block.bytes[range],
-            None => &[],
+            Some((block, range)) => Cow::Borrowed(&block.bytes[range]),
+            None => match self.find_shelved(blob) {
+                Some(shelved) => Cow::Owned(shelved.bytes.read()),
+                None => Cow::Borrowed(&[]),
+            },
+        }
+    }
+
+    /// How many those are.
+    pub(crate) fn len(&self, blob: BlobRef) -> usize {
+        match self.find(blob) {
+            Some((_, range)) => range.len(),
+            None => self.find_shelved(blob).map_or(0, |shelved| shelved.bytes.len()),
         }
     }
 
     /// The same bytes, for keeping. From the block that is being filled they are copied: whoever
     /// holds that block makes the next blob copy all of it.
     pub(crate) fn share(&self, blob: BlobRef) -> SharedBytes {
-        let Some((block, range)) = self.find(blob) else {
-            return SharedBytes { bytes: Arc::default(), range: 0..0 };
-        };
-        if self.open != Some(blob.block()) {
-            return SharedBytes { bytes: Arc::clone(&block.bytes), range };
-        }
-        let copy = block.bytes[range].to_vec();
-        SharedBytes { range: 0..copy.len(), bytes: Arc::new(copy) }
+        SharedBytes(match self.find(blob) {
+            Some((block, range)) if self.open != Some(blob.block()) => {
+                Shared::Near(NearBytes { bytes: Arc::clone(&block.bytes), range })
+            }
+            Some((block, range)) => Shared::Near(NearBytes::new(block.bytes[range].to_vec())),
+            None => match self.find_shelved(blob) {
+                Some(shelved) => Shared::Shelved(Arc::clone(&shelved.bytes)),
+                None => Shared::Near(NearBytes { bytes: Arc::default(), range: 0..0 }),
+            },
+        })
     }
 
     /// Whose blob it is.
     pub(crate) fn owner(&self, blob: BlobRef) -> Option<(TaskId, BlobKind)> {
-        let (block, range) = self.find(blob)?;
+        let Some((block, range)) = self.find(blob) else {
+            return self.find_shelved(blob).map(|shelved| (shelved.owner, shelved.kind));
+        };
         Some(read_header(&block.bytes[range.start - HEADER_BYTES..]).0)
     }
 
     /// Forgets a blob. Gives back the number of its block if that is now worth emptying.
     pub(crate) fn free(&mut self, blob: BlobRef) -> Option<usize> {
-        let size = HEADER_BYTES + self.find(blob)?.1.len();
+        let Some((_, range)) = self.find(blob) else {
+            // Its place on the shelf is free when nobody holds it any more, a view or a reply.
+            self.shelved.remove(blob.on_shelf()?);
+            return None;
+        };
+        let size = HEADER_BYTES + range.len();
         let at = blob.block();
         let block = self.blocks[at].as_mut()?;
         block.live_bytes -= size;
@@ -170,10 +302,14 @@ impl Blobs {
 
     /// Copies a blob to the open block and frees the old place.
     pub(crate) fn relocate(&mut self, owner: TaskId, kind: BlobKind, blob: BlobRef) -> BlobRef {
-        let bytes = self.share(blob);
+        let bytes = self.share(blob).into_near();
         let moved = self.put(owner, kind, &bytes);
         self.free(blob);
         moved
+    }
+
+    fn find_shelved(&self, blob: BlobRef) -> Option<&ShelvedBlob> {
+        self.shelved.get(blob.on_shelf()?)
     }
 
     fn find(&self, blob: BlobRef) -> Option<(&Block, Range<usize>)> {
@@ -263,7 +399,7 @@ mod tests {
         assert_eq!(blobs.get(large).len(), 1 << 20);
         assert_eq!(blobs.owner(large), Some((TaskId(9), BlobKind::Output)));
         assert_eq!(blobs.put(TaskId(1), BlobKind::Payload, b""), BlobRef::NONE);
-        assert_eq!(blobs.get(BlobRef::NONE), b"");
+        assert!(blobs.get(BlobRef::NONE).is_empty());
     }
 
     #[test]
@@ -277,7 +413,7 @@ mod tests {
         }
         fill(&mut blobs, 10_000, 100);
         assert_eq!(view.get(refs[3]), vec![4; 50]);
-        assert_eq!(&*kept, vec![4; 50]);
+        assert_eq!(kept.read(), vec![4; 50]);
     }
 
     #[test]
@@ -289,7 +425,7 @@ mod tests {
                 blobs.share(blob)
             })
             .collect();
-        assert!(held.iter().all(|bytes| **bytes == [7; 100]));
+        assert!(held.iter().all(|bytes| *bytes.read() == [7; 100]));
         assert_eq!(blobs.blocks.len(), (20_000 * 112_usize).div_ceil(BLOCK_BYTES - 112));
         let views: Vec<_> = (1..=100)
             .map(|id| {
@@ -298,6 +434,54 @@ mod tests {
             })
             .collect();
         assert!(views.iter().all(|view| blobs.blocks.len() - view.blocks.len() <= 1));
+    }
+
+    /// It takes so many, and gives them back.
+    #[derive(Debug)]
+    struct Small(std::sync::atomic::AtomicUsize);
+
+    impl Shelf for Small {
+        fn keep(&self, bytes: &[u8]) -> Option<Arc<dyn Shelved>> {
+            use std::sync::atomic::Ordering::Relaxed;
+            let has_room = self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+            has_room.ok().map(|_| Arc::new(bytes.to_vec()) as Arc<dyn Shelved>)
+        }
+    }
+
+    impl Shelved for Vec<u8> {
+        fn len(&self) -> usize {
+            self.len()
+        }
+
+        fn read(&self) -> Vec<u8> {
+            self.clone()
+        }
+    }
+
+    #[test]
+    fn large_blobs_take_no_memory_unless_the_shelf_refuses() {
+        let mut blobs = Blobs::default();
+        blobs.set_shelf(Some(Arc::new(Small(3.into()))));
+        let refs: Vec<_> = (1..=5)
+            .map(|id| blobs.put(TaskId(id), BlobKind::Output, &vec![id as u8; LARGE_BYTES + 1]))
+            .collect();
+        let small = blobs.put(TaskId(6), BlobKind::Payload, &vec![6; LARGE_BYTES]);
+        assert_eq!(blobs.shelved.len(), 3, "it takes what it can");
+        assert_eq!(blobs.live_bytes, 3 * HEADER_BYTES + 2 * (LARGE_BYTES + 1) + LARGE_BYTES);
+        let view = blobs.clone();
+        let kept = blobs.share(refs[1]);
+        assert!(kept.is_shelved() && !blobs.share(refs[4]).is_shelved());
+        for (blob, id) in refs.iter().zip(1_u8..) {
+            assert_eq!(blobs.len(*blob), LARGE_BYTES + 1);
+            assert_eq!(blobs.owner(*blob), Some((TaskId(id.into()), BlobKind::Output)));
+            assert_eq!(blobs.free(*blob), None);
+            assert!(blob.on_shelf().is_none() || blobs.owner(*blob).is_none(), "{blob:?} is gone");
+            assert!(*view.get(*blob) == vec![id; LARGE_BYTES + 1], "a view keeps what it saw");
+        }
+        assert_eq!(blobs.shelved.len(), 0);
+        assert!(*kept.into_near() == vec![2; LARGE_BYTES + 1]);
+        assert_eq!(blobs.len(small), LARGE_BYTES);
+        assert_eq!((blobs.len(BlobRef::NONE), blobs.free(BlobRef::NONE)), (0, None));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! A slab that hands out small references and uses the freed ones again: cold parts, queues and
-//! worker names. Which reference something gets is a matter of memory, never of truth.
+//! A slab that hands out small references and uses the freed ones again: cold parts, queues, worker
+//! names, and what is on the shelf. Which reference something gets is a matter of memory, never of truth.
 
 use super::paged::Paged;
 
@@ -37,6 +37,11 @@ reference! {
 reference! {
     /// Where a worker's name is.
     WorkerRef
+}
+
+reference! {
+    /// Where the line about a blob on the shelf is.
+    ShelvedRef
 }
 
 impl ColdRef {

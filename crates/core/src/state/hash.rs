@@ -111,8 +111,8 @@ impl Facts {
             LeaseEnd::Taken => 4,
         });
         sink.number(u64::from(task.cancel_requested));
-        sink.bytes(self.blobs.get(task.payload));
-        sink.bytes(self.blobs.get(task.output));
+        sink.bytes(&self.blobs.get(task.payload));
+        sink.bytes(&self.blobs.get(task.output));
         // Whether there is a cold part at all is a matter of memory: an empty one says nothing.
         match self.cold_of(task).filter(|cold| **cold != Cold::default()) {
             Some(cold) => hash_cold(cold, sink),

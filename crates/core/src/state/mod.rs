@@ -18,7 +18,7 @@ pub mod snapshot;
 mod task;
 mod view;
 
-pub use self::blobs::SharedBytes;
+pub use self::blobs::{NearBytes, SharedBytes};
 pub use self::draft::Draft;
 pub use self::due::Due;
 pub use self::facts::Facts;
@@ -52,6 +52,7 @@ use crate::command::{Rest, Retention};
 use crate::event::{IdsSkipped, QueueSettings};
 use crate::id::{Lsn, TaskId};
 use crate::name::Text;
+use crate::shelf::Shelf;
 use crate::time::{Clock, Now, Timestamp};
 
 /// The facts, and what is derived from them to find things fast.
@@ -92,6 +93,13 @@ impl State {
         let mut state = Self::replaying(table_seed);
         state.serve(Now::default());
         state
+    }
+
+    /// The same, and what is large lies on a shelf from here on, if there is one.
+    #[must_use]
+    pub fn on_shelf(mut self, shelf: Option<Arc<dyn Shelf>>) -> Self {
+        self.facts.blobs.set_shelf(shelf);
+        self
     }
 
     /// Builds the indexes; from here on commands can be decided.

@@ -1,5 +1,6 @@
 //! Reading: a task or a queue as people and programs want to see it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::blobs::SharedBytes;
@@ -124,25 +125,31 @@ impl<'a> TaskView<'a> {
         self.task.priority
     }
 
-    /// What its worker gets.
+    /// What its worker gets. A large one may be read from a disk.
     #[must_use]
-    pub fn payload(&self) -> &'a [u8] {
+    pub fn payload(&self) -> Cow<'a, [u8]> {
         self.facts.blobs.get(self.task.payload)
     }
 
-    /// The payload, for keeping beyond the next change.
+    /// How long that is; nothing is read for it.
+    #[must_use]
+    pub fn payload_bytes(&self) -> usize {
+        self.facts.blobs.len(self.task.payload)
+    }
+
+    /// The payload, for keeping beyond the next change. Nothing is read.
     #[must_use]
     pub fn shared_payload(&self) -> SharedBytes {
         self.facts.blobs.share(self.task.payload)
     }
 
-    /// What its worker gave back; empty if nothing.
+    /// What its worker gave back; empty if nothing. A large one may be read from a disk.
     #[must_use]
-    pub fn output(&self) -> &'a [u8] {
+    pub fn output(&self) -> Cow<'a, [u8]> {
         self.facts.blobs.get(self.task.output)
     }
 
-    /// The output, for keeping beyond the next change.
+    /// The output, for keeping beyond the next change. Nothing is read.
     #[must_use]
     pub fn shared_output(&self) -> SharedBytes {
         self.facts.blobs.share(self.task.output)

@@ -50,9 +50,14 @@ fn same_task(task: &Task, view: &TaskView<'_>) -> Result<(), String> {
     same!("the queue", **view.queue(), *terms.queue.as_str());
     same!("the state", view.state(), task.state);
     same!("the priority", view.priority(), terms.priority);
-    same!("the payload", view.payload(), terms.payload.as_bytes());
-    same!("the payload to keep", *view.shared_payload(), *terms.payload.as_bytes());
-    same!("the output", view.output(), &task.output[..]);
+    same!("the payload", *view.payload(), *terms.payload.as_bytes());
+    let kept = view.shared_payload();
+    same!("the payload to keep", *kept.read(), *terms.payload.as_bytes());
+    same!("its length", (kept.len(), view.payload_bytes()), {
+        let bytes = terms.payload.as_bytes().len();
+        (bytes, bytes)
+    });
+    same!("the output", *view.output(), task.output[..]);
     same!("attempt", view.attempt(), task.attempt);
     same!("failures", view.failures(), task.failures);
     same!("expiries", view.expiries(), task.expiries);

@@ -1,11 +1,13 @@
 //! Plays a plan against the rules and the model at once, and checks every law on the way.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use tenure_core::audit::Audit;
 use tenure_core::command::{Command, LeaseTasks, Reply, Retention};
 use tenure_core::event::{Event, Record, Report, TaskFailed};
 use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::shelf::Shelf;
 use tenure_core::state::{Facts, StateHash, StateName};
 use tenure_core::time::{Now, Timestamp};
 use tenure_core::transition::transitions;
@@ -15,6 +17,7 @@ use crate::compare;
 use crate::history::History;
 use crate::model::{Drawn, Expected, Model};
 use crate::script::{self, Line};
+use crate::shelf::TestShelf;
 use crate::world::{Drift, Move, Pace, Plan, QUEUES, START_MS, Wish};
 
 /// A world under way.
@@ -30,11 +33,25 @@ pub(crate) struct Run {
     restarts: u64,
     script: Vec<Line>,
     audit: Audit,
+    /// Where the large strings of the state lie, also after a restart. Replays that are only
+    /// compared have none.
+    shelf: Option<Arc<TestShelf>>,
 }
 
 /// Plays a whole plan. A broken law comes with the script that led to it. Gives the log back.
 pub(crate) fn play(plan: &Plan) -> Result<Vec<Vec<u8>>, String> {
+    play_run(Run::new(), plan)
+}
+
+/// The same with a state whose large strings lie on a shelf.
+pub(crate) fn play_on(plan: &Plan, shelf: Arc<TestShelf>) -> Result<Vec<Vec<u8>>, String> {
     let mut run = Run::new();
+    run.state = run.state.on_shelf(Some(shelf.clone()));
+    run.shelf = Some(shelf);
+    play_run(run, plan)
+}
+
+fn play_run(mut run: Run, plan: &Plan) -> Result<Vec<Vec<u8>>, String> {
     for a_move in &plan.moves {
         run.guarded(|run| run.make(a_move))?;
     }
@@ -54,6 +71,7 @@ impl Run {
             restarts: 0,
             script: Vec::new(),
             audit: Audit::new(),
+            shelf: None,
         }
     }
 
@@ -263,13 +281,13 @@ impl Run {
     fn restart(&mut self) -> Result<(), String> {
         self.script.push(Line::Restart(self.now));
         self.restarts += 1;
-        self.state = self.replayed()?;
+        let shelf = self.shelf.clone().map(|shelf| shelf as Arc<dyn Shelf>);
+        self.state = self.replayed(State::replaying(self.restarts).on_shelf(shelf))?;
         self.state.serve(self.now);
         Ok(())
     }
 
-    fn replayed(&self) -> Result<State, String> {
-        let mut replayed = State::replaying(self.restarts);
+    fn replayed(&self, mut replayed: State) -> Result<State, String> {
         for bytes in &self.log {
             let record = codec::decode(bytes).map_err(|fault| fault.to_string())?;
             apply(&mut replayed, &record);
@@ -304,7 +322,7 @@ impl Run {
 
     /// A replayed state must not only look the same but go on the same.
     fn check_next_answers(&self) -> Result<(), String> {
-        let mut replayed = self.replayed()?;
+        let mut replayed = self.replayed(State::replaying(self.restarts))?;
         replayed.serve(self.now);
         let later = Now { log: self.now.log.plus_ms(100_000), ..self.now };
         let all = LeaseTasks {

@@ -259,9 +259,9 @@ pub(crate) fn task(task: &TaskView<'_>, out: &mut String) {
     fact.add_time("run at", task.run_at());
     fact.add_time("started", task.started_at());
     fact.add_time("finished", task.finished_at());
-    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    fact.add_if(task.payload() != b"null", format_args!("payload {}", text(task.payload())));
-    fact.add_if(!task.output().is_empty(), format_args!("output {}", text(task.output())));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    fact.add_if(*task.payload() != *b"null", format_args!("payload {}", text(&task.payload())));
+    fact.add_if(!task.output().is_empty(), format_args!("output {}", text(&task.output())));
     if let Some(key) = task.key() {
         fact.add(format_args!("key {key}"));
     }

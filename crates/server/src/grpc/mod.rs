@@ -4,6 +4,7 @@ mod backup;
 mod events;
 pub(crate) mod parse;
 pub(crate) mod parse_run;
+mod pushes;
 mod queues;
 mod runs;
 mod show;

@@ -16,19 +16,11 @@ use crate::explain::{Explanation, Reason};
 /// Below this a copy is cheaper than to share.
 const SHARED_FROM_BYTES: usize = 1_024;
 
-struct Owner(SharedBytes);
-
-impl AsRef<[u8]> for Owner {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
 fn bytes(shared: SharedBytes) -> Bytes {
     match shared.len() {
         0 => Bytes::new(),
-        len if len < SHARED_FROM_BYTES => Bytes::copy_from_slice(&shared),
-        _ => Bytes::from_owner(Owner(shared)),
+        len if len < SHARED_FROM_BYTES => Bytes::copy_from_slice(&shared.read()),
+        _ => Bytes::from_owner(shared.into_near()),
     }
 }
 

@@ -9,6 +9,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::submit::{Acknowledged, acknowledge};
 use super::{Door, Outcome, parse, show, unexpected};
 use crate::explain::Explanation;
+use crate::fetch::fetched;
 use crate::problem::Problem;
 use crate::wire::page::cut;
 
@@ -56,7 +57,7 @@ impl v1::tasks_server::Tasks for Door {
         };
         let page = cut(page);
         let next_cursor = page.next.map_or_else(String::new, |id| id.to_string());
-        let tasks = page.tasks.into_iter().map(show::task).collect();
+        let tasks = fetched(page.tasks).await?.into_iter().map(show::task).collect();
         Ok(Response::new(v1::ListTasksResponse { tasks, next_cursor }))
     }
 

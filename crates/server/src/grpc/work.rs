@@ -18,6 +18,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
 use super::parse::{self, Greeting};
+use super::pushes::Pushes;
 use super::status::shown;
 use super::stops::{Stop, Stops};
 use super::streams::Place;
@@ -89,6 +90,7 @@ struct Stream {
     place: Place,
     incoming: Streaming<v1::WorkRequest>,
     send: mpsc::Sender<Sent>,
+    pushes: Pushes,
     stops: broadcast::Receiver<Stop>,
     /// What every request for work says, but for the number.
     request: LeaseTasks,
@@ -169,6 +171,7 @@ impl Stream {
             place,
             incoming,
             send,
+            pushes: Pushes::default(),
             stops,
             request,
             grace: Duration::from_millis(disconnect_grace_ms),
@@ -318,7 +321,8 @@ impl Stream {
         let (mut leases, mut bytes) = (Vec::with_capacity(grants.len()), 0);
         for grant in grants {
             bytes += grant.payload.len();
-            leases.push(show::grant(grant));
+            // One that cannot be had now, because the server stops, runs out and is given again.
+            leases.push(self.pushes.show(grant).await.map_err(|_| Gone)?);
             if bytes >= PUSH_BYTES {
                 let leases = std::mem::take(&mut leases);
                 self.say(v1::WorkResponse { leases, ..Default::default() }).await?;

@@ -15,6 +15,7 @@ use tenure_core::state::StateName;
 use super::{List, Nothing, WaitQuery, Whole, WholeBatch, ask, json, number, unexpected};
 use crate::app::App;
 use crate::explain::Explanation;
+use crate::fetch::fetched;
 use crate::json as parse;
 use crate::problem::Problem;
 use crate::wire::page::cut;
@@ -127,7 +128,8 @@ pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
         return unexpected();
     };
     let page = cut(page);
-    let items = page.tasks.iter().map(ShownTask::of).collect();
+    let tasks = fetched(page.tasks).await?;
+    let items = tasks.iter().map(ShownTask::of).collect();
     Ok(json(&List { items, next_cursor: page.next.map(|id| id.to_string()) }))
 }
 

@@ -81,7 +81,7 @@ impl<'a> ShownTask<'a> {
     /// What is shown of a task.
     #[must_use]
     pub(crate) fn of(task: &'a TaskInfo) -> Self {
-        let payload = Verbatim(&task.payload);
+        let payload = Verbatim(task.payload.read());
         let error = |error: &'a tenure_core::state::TaskError| ShownError {
             code: &error.code,
             message: &error.message,
@@ -93,7 +93,7 @@ impl<'a> ShownTask<'a> {
             priority: task.priority.get(),
             payload_encoding: payload.is_binary().then_some("base64"),
             payload,
-            output: Verbatim(&task.output),
+            output: Verbatim(task.output.read()),
             lease_ms: task.lease_ms,
             max_attempts: task.max_attempts,
             max_expiries: task.max_expiries,
@@ -145,7 +145,7 @@ impl<'a> ShownGrant<'a> {
     /// What a worker is shown.
     #[must_use]
     pub(crate) fn of(grant: &'a Grant) -> Self {
-        let payload = Verbatim(&grant.payload);
+        let payload = Verbatim(grant.payload.read());
         Self {
             task_id: grant.task_id.0,
             lease_id: grant.lease_id.0,

@@ -173,7 +173,7 @@ pub(super) fn told(
                     (lease.task_id, lease.attempt) == (grant.task_id, grant.attempt)
                         && lease.worker == worker
                         && lease.ends.contains(&grant.expires_at)
-                }) && task.is_some_and(|task| task.payload == grant.payload[..]);
+                }) && task.is_some_and(|task| task.payload == *grant.payload.read());
                 hold(TOLD, is_so, || format!("{grant:?} for {worker}; the log says {lease:?}"))?;
                 hold(ONE, model.granted.insert(grant.lease_id), || {
                     format!("lease {} was given twice", grant.lease_id)

@@ -3,10 +3,13 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 
 use tenure_core::State;
+use tenure_core::shelf::Shelf;
 use tenure_core::state::StateHash;
 use tenure_core::state::snapshot::Decoder;
+use tenure_server::FileShelf;
 use tenure_wal::disk::read_only::ReadOnlyDisk;
 use tenure_wal::snapshot::{self, Footer, file_name};
 use tenure_wal::{Beginning, Fault, Lsn, Note, first_segment};
@@ -28,15 +31,17 @@ pub(super) fn find(folder: &Path) -> Result<Base, Failure> {
     let first = first_segment(&disk)?;
     let is_whole = first.is_none_or(|first| first.first_lsn <= Lsn(1));
     let log_id = first.map_or(0, |first| first.log_id);
+    // A folder that is only looked at is not written to. Without a shelf it takes more memory.
+    let shelf = FileShelf::unnamed(&std::env::temp_dir()).ok().map(FileShelf::shared);
     let mut base = Base {
         beginning: Beginning::First,
-        state: State::replaying(0),
+        state: State::replaying(0).on_shelf(shelf.clone()),
         snapshots: Vec::new(),
         notes: Vec::new(),
     };
     let mut is_found = is_whole;
     for lsn in snapshot::list(&disk)?.into_iter().rev() {
-        match read(&disk, log_id, lsn)? {
+        match read(&disk, shelf.clone(), log_id, lsn)? {
             Ok((state, footer)) if !is_found => {
                 (base.beginning, base.state) = (Beginning::After(footer.anchor()), state);
                 is_found = true;
@@ -53,10 +58,11 @@ pub(super) fn find(folder: &Path) -> Result<Base, Failure> {
 /// Reads a snapshot; says what is wrong with it if it has rotted.
 fn read(
     disk: &ReadOnlyDisk,
+    shelf: Option<Arc<dyn Shelf>>,
     log_id: u128,
     lsn: Lsn,
 ) -> Result<Result<(State, Footer), String>, Failure> {
-    let mut decoder = Decoder::new(0);
+    let mut decoder = Decoder::new(0).on_shelf(shelf);
     let mut fed = Ok(());
     let footer = snapshot::load(disk, log_id, lsn, |piece| {
         if fed.is_ok() {

@@ -8,6 +8,7 @@ use super::write::joined;
 use super::{BLOCK_BYTES_MAX, Section};
 use crate::codec::{Malformed, Reader};
 use crate::id::TaskId;
+use crate::shelf::Shelf;
 use crate::state::State;
 use crate::state::blobs::BlobKind;
 use crate::state::dense::{ColdRef, QueueRef, WorkerRef};
@@ -54,6 +55,13 @@ impl Decoder {
             runs: RunReader::default(),
             begun: Vec::new(),
         }
+    }
+
+    /// The same, and what is large goes to a shelf, if there is one.
+    #[must_use]
+    pub fn on_shelf(mut self, shelf: Option<Arc<dyn Shelf>>) -> Self {
+        self.facts.blobs.set_shelf(shelf);
+        self
     }
 
     /// Reads on. What was refused once must not be fed more.

@@ -119,7 +119,9 @@ impl Encoder {
                     if block.len() >= BLOCK_BYTES {
                         return Some(id);
                     }
-                    put(&self.task(TaskId(id), task), block);
+                    let blobs = &facts.blobs;
+                    let (payload, output) = (blobs.get(task.payload), blobs.get(task.output));
+                    put(&self.task(TaskId(id), task, &payload, &output), block);
                     None
                 });
                 drop(tasks);
@@ -150,7 +152,13 @@ impl Encoder {
         if next.is_some() { Rest::More } else { Rest::Nothing }
     }
 
-    fn task<'a>(&'a self, id: TaskId, task: &Task) -> TaskItem<'a> {
+    fn task<'a>(
+        &'a self,
+        id: TaskId,
+        task: &Task,
+        payload: &'a [u8],
+        output: &'a [u8],
+    ) -> TaskItem<'a> {
         let (moment, clock, worker) = parts(task.state);
         TaskItem {
             id,
@@ -162,13 +170,13 @@ impl Encoder {
             lease_ms: task.lease_ms,
             max_attempts: task.max_attempts,
             max_expiries: task.max_expiries,
-            payload: self.facts.blobs.get(task.payload),
+            payload,
             priority: task.priority,
             lease_id: task.lease_id,
             attempt: task.attempt - u32::from(planted::has(Bug::SnapshotForgets)).min(task.attempt),
             started_at: task.started_at,
             granted_ms: task.granted_ms,
-            output: self.facts.blobs.get(task.output),
+            output,
             lease_end: task.lease_end,
             clock,
             worker: worker.map_or(0, |worker| self.workers.of_ref(worker.0)),
