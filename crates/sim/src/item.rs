@@ -61,6 +61,30 @@ pub(crate) enum Item<'r> {
     Configured,
 }
 
+impl Item<'_> {
+    /// The task whose state it may change.
+    pub(crate) fn task(&self) -> Option<TaskId> {
+        match self {
+            Item::Created(item) => Some(item.task_id),
+            Item::Granted { item, .. } => Some(item.about.task_id),
+            Item::Ended { about, .. }
+            | Item::Stale { about, .. }
+            | Item::AskedToStop { about, .. }
+            | Item::Canceled { about }
+            | Item::Retried { about } => Some(about.task_id),
+            Item::Stopped(stopped) => Some(stopped.task_id),
+            Item::Purged(id) => Some(*id),
+            Item::Extended(_)
+            | Item::Registered { .. }
+            | Item::Began(_)
+            | Item::Decided(_)
+            | Item::Finished(..)
+            | Item::PurgedRun(_)
+            | Item::Configured => None,
+        }
+    }
+}
+
 /// How a lease ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum End<'r> {

@@ -73,6 +73,12 @@ impl Model {
         self.waiting.insert(caller, delivery);
     }
 
+    /// A task was purged long ago.
+    pub(crate) fn forget(&mut self, task: TaskId) {
+        self.acknowledged.remove(&task);
+        self.made.remove(&task);
+    }
+
     fn note_command(&mut self, command: &Command) {
         self.purges.note_command(command);
         let mut sent = |lease: LeaseId, output: &[u8]| {

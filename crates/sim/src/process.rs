@@ -18,6 +18,8 @@ use crate::random::Random;
 /// Virtual time begins there, in milliseconds since 1970.
 const WALL_AHEAD: u64 = 1_700_000_000_000;
 
+const MILLION: i128 = 1_000_000;
+
 /// The machine that the coordinator runs on.
 #[derive(Debug)]
 pub(crate) struct Machine {
@@ -51,6 +53,7 @@ pub(crate) struct Life {
     is_full: bool,
     born_at: u64,
     wall_ahead: u64,
+    drift_ppm: i64,
 }
 
 /// What a start found.
@@ -113,6 +116,7 @@ impl Machine {
             is_full: false,
             born_at,
             wall_ahead,
+            drift_ppm: mix.drift_ppm,
         };
         Ok(Started { life, after, records, notes })
     }
@@ -152,7 +156,15 @@ impl OpenLog for Witness<'_> {
 impl Life {
     /// What the clocks say at a moment of virtual time.
     pub(crate) fn reading(&self, now: u64) -> Reading {
-        Reading { monotonic_ms: now - self.born_at, wall_ms: now + self.wall_ahead }
+        let lived = i128::from(now - self.born_at);
+        let monotonic_ms = (lived * (MILLION + i128::from(self.drift_ppm)) / MILLION) as u64;
+        Reading { monotonic_ms, wall_ms: now + self.wall_ahead }
+    }
+
+    /// How long it takes until the steady clock is so far ahead, at the most.
+    pub(crate) fn lasts(&self, ms: u64) -> u64 {
+        let speed = (MILLION + i128::from(self.drift_ppm)).max(1);
+        ((i128::from(ms) * MILLION + speed - 1) / speed).clamp(0, i128::from(u64::MAX / 2)) as u64
     }
 
     /// By what time this coordinator decides.

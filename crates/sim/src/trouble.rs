@@ -50,7 +50,7 @@ impl World {
             return Ok(());
         }
         let wait = self.random.between(1, 2 * self.mix.trouble_every_ms);
-        self.after(wait, Event::Trouble);
+        self.after_a_while(wait, Event::Trouble);
         let trouble = self.random.weighted(&TROUBLES);
         self.trace.note(self.now, format_args!("trouble: {trouble:?}"));
         let nth = self.random.between(1, 12);

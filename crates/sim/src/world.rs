@@ -13,6 +13,7 @@ use crate::lives::RECOVERS;
 use crate::mix::Mix;
 use crate::model::{Delivery, RequestId};
 use crate::network::{Line, Way};
+use crate::plan::Plan;
 use crate::process::{Life, Machine};
 use crate::random::Random;
 use crate::tally::{Tally, ask_name, count_outcome};
@@ -24,14 +25,14 @@ const RESTS: &str = "a coordinator without work rests";
 
 /// Steps at one moment, at most.
 const STEPS_AT_ONCE_MAX: u32 = 300;
-/// How often the whole state is looked at.
-const CHECK_MS: u64 = 1_000;
 /// How often somebody leaves while a batch is under way, in a thousand.
 const LINE_BREAKS_PERMILLE: u64 = 100;
 /// How often it is asked whether everything has come to an end.
 const DRAIN_LOOK_MS: u64 = 100;
 /// Frames that a follower takes at a time.
 const FRAMES_PER_LOOK: u32 = 8;
+/// Those who are not quiet while most are, in a thousand.
+const RESTLESS_PERMILLE: u64 = 50;
 /// How long everything may take to come to an end once the trouble is over.
 const DRAIN_MS: u64 = 60_000;
 
@@ -75,13 +76,15 @@ pub(crate) struct World {
     is_over: bool,
     /// Steps at this very moment.
     steps_now: (u64, u32),
+    /// Records and starts when the whole state was looked at last.
+    checked: (usize, u64),
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, is_loud: bool) -> Self {
-        let mut random = Random::new(seed);
-        let mix = Mix::draw(&mut random);
-        let mut laws = Laws::new();
+    pub(crate) fn new(plan: &Plan, is_loud: bool) -> Self {
+        let mut random = Random::new(plan.seed);
+        let mix = Mix::of(plan, &mut random);
+        let mut laws = Laws::new(&mix);
         laws.model.purges.note(mix.upkeep.retention);
         let clients = (0..mix.clients).map(|_| Actor::Client(Client::default()));
         let actors = clients.chain((0..mix.workers).map(|n| Actor::Worker(Worker::new(n))));
@@ -105,6 +108,7 @@ impl World {
             healed_at: None,
             is_over: false,
             steps_now: (0, 0),
+            checked: (0, 0),
         }
     }
 
@@ -113,7 +117,7 @@ impl World {
         self.after(0, Event::Restart);
         (0..self.actors.len()).for_each(|actor| self.after(1, Event::Wake(actor)));
         (0..self.followers.len()).for_each(|follower| self.after(5, Event::Look(follower)));
-        self.after(CHECK_MS, Event::Check);
+        self.after(self.mix.check_ms, Event::Check);
         self.after(self.mix.trouble_for_ms, Event::Heal);
         if self.mix.trouble_every_ms > 0 {
             self.after(self.mix.trouble_every_ms, Event::Trouble);
@@ -139,6 +143,18 @@ impl World {
         match self.queue.pop_first() {
             Some((_, event)) => self.happen(event),
             None => Ok(()),
+        }
+    }
+
+    /// After so long, or with the next spell if most are quiet by then.
+    pub(crate) fn after_a_while(&mut self, ms: u64, event: Event) {
+        // Nobody sleeps through the end of the trouble.
+        let left_ms = self.mix.trouble_for_ms.saturating_sub(self.now + ms);
+        let quiet_ms = self.mix.quiet_after(self.now + ms).min(left_ms);
+        let waits = quiet_ms > 0 && self.healed_at.is_none();
+        match waits && !self.random.chance(RESTLESS_PERMILLE) {
+            true => self.after(ms + quiet_ms, event),
+            false => self.after(ms, event),
         }
     }
 
@@ -193,7 +209,7 @@ impl World {
 
     fn grant_wish(&mut self, actor: usize, wish: Wish) {
         match wish {
-            Wish::Wake(ms) => self.after(ms, Event::Wake(actor)),
+            Wish::Wake(ms) => self.after_a_while(ms, Event::Wake(actor)),
             Wish::Leave(request) => self.leave(request),
             Wish::Ask(request, ask) => {
                 self.trace.note(self.now, format_args!("actor {actor} asks {request}: {ask:?}"));
@@ -272,7 +288,7 @@ impl World {
         match next {
             Next::Now => life.step_by(busy),
             Next::WithinMs(ms) | Next::WhenLogged(Some(ms)) => {
-                life.step_by(busy.max(now + ms + wake));
+                life.step_by(busy.max(now + life.lasts(ms) + wake));
             }
             Next::WhenRung | Next::WhenLogged(None) => {}
         }
@@ -291,6 +307,7 @@ impl World {
             format!("it steps and steps at {now}: {next:?}")
         })?;
         self.laws.stepped(life, now, next)?;
+        self.laws.within_bounds(life, now, self.machine.disk.used_bytes())?;
         if life.is_stopping && next != Next::Now && self.may_close()? {
             self.close()?;
         }
@@ -398,7 +415,7 @@ impl World {
             Some(_) => 20,
             None => self.random.between(1, self.mix.think_ms),
         };
-        self.after(wait, Event::Look(number));
+        self.after_a_while(wait, Event::Look(number));
         for _ in 0..FRAMES_PER_LOOK {
             if self.look(number)? != Look::More {
                 break;
@@ -419,8 +436,12 @@ impl World {
     }
 
     fn check(&mut self) -> Held {
-        self.after(CHECK_MS, Event::Check);
-        self.laws.gone.forget(self.now);
+        self.after(self.mix.check_ms, Event::Check);
+        self.laws.forget(self.now);
+        let seen = (self.laws.read, self.machine.starts);
+        if std::mem::replace(&mut self.checked, seen) == seen {
+            return Ok(());
+        }
         match &self.life {
             Some(life) if life.coordinator.is_settled() => {
                 self.laws.settled(life.coordinator.state())

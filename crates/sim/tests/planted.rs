@@ -5,7 +5,7 @@
 use tenure_coordinator::planted as coordinator;
 use tenure_core::planted as core;
 use tenure_sim::runner::hush_panics;
-use tenure_sim::{Broken, Voice, run};
+use tenure_sim::{Broken, Plan, Voice, run};
 use tenure_wal::planted as wal;
 
 /// How many seeds a bug may survive.
@@ -58,8 +58,9 @@ const BUGS: [Planted; 19] = [
 /// The law that notices, and after how many seeds.
 fn noticed(bug: Planted) -> Option<(Broken, u64)> {
     plant(bug);
-    let broken = (0..SEEDS_MAX)
-        .find_map(|seed| run(seed, Voice::Quiet).err().map(|failed| (failed.broken, seed + 1)));
+    let broken = (0..SEEDS_MAX).find_map(|seed| {
+        run(&Plan::of(seed), Voice::Quiet).err().map(|failed| (failed.broken, seed + 1))
+    });
     plant(Planted::Nothing);
     broken
 }

@@ -13,8 +13,6 @@ use crate::workflows::{CHILD, workflow};
 
 /// Runs that a client remembers.
 const RUNS_KEPT: usize = 12;
-/// Runs that a client starts, at most.
-const STARTS_MAX: u64 = 20;
 
 /// A group that takes more than one record to begin.
 const WIDE: &str = "workflow: wide
@@ -39,6 +37,7 @@ pub(crate) struct Starter {
     /// Runs that it was told of.
     runs: Vec<RunId>,
     starts: u64,
+    registers: u64,
     /// How many signals it has sent.
     signals: u64,
 }
@@ -68,12 +67,15 @@ impl Starter {
             return None;
         }
         match scene.random.weighted(&DEEDS) {
-            Deed::Register => Some(register(scene)),
-            Deed::Start if self.starts < STARTS_MAX => {
+            Deed::Register if self.registers < scene.mix.registers_max => {
+                self.registers += 1;
+                Some(register(scene))
+            }
+            Deed::Start if self.starts < scene.mix.starts_max => {
                 self.starts += 1;
                 Some(start(scene))
             }
-            Deed::Start => None,
+            Deed::Start | Deed::Register => None,
             Deed::Signal => self.signal(scene),
             Deed::Cancel => Some(Command::CancelRun(self.run(scene))),
         }

@@ -4,6 +4,7 @@
 mod answers;
 mod attempts;
 mod completions;
+mod disk;
 mod feed;
 mod gone;
 mod history;
@@ -19,6 +20,7 @@ mod time;
 mod undone;
 
 pub(crate) use answers::{dropped, wait_ms};
+pub use disk::Sample;
 pub(crate) use feed::Told as FeedEvent;
 pub(crate) use retention::Asked as AskedToForget;
 
@@ -35,8 +37,10 @@ use tenure_wal::{Lsn, Note};
 use crate::book::Book;
 use crate::desk::CallerId;
 use crate::item::items;
+use crate::mix::Mix;
 use crate::model::{Delivery, Model};
 use crate::process::Life;
+use disk::DiskLaw;
 use feed::FeedLaw;
 use gone::GoneLaw;
 use replay::Shadow;
@@ -70,6 +74,7 @@ pub(crate) struct Laws {
     pub(crate) model: Model,
     pub(crate) feed: FeedLaw,
     pub(crate) gone: GoneLaw,
+    pub(crate) disk: DiskLaw,
     shadow: Shadow,
     /// The time by which the coordinator decided last.
     pub(crate) log_now: Timestamp,
@@ -78,12 +83,13 @@ pub(crate) struct Laws {
 }
 
 impl Laws {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(mix: &Mix) -> Self {
         Self {
             book: Book::default(),
             model: Model::default(),
             feed: FeedLaw::default(),
             gone: GoneLaw::default(),
+            disk: DiskLaw::new(mix),
             shadow: Shadow::new(),
             log_now: Timestamp::ZERO,
             read: 0,
@@ -182,7 +188,6 @@ impl Laws {
     pub(crate) fn settled(&self, state: &State) -> Held {
         replay::settled(&self.shadow, state)?;
         submits::survived(&self.book, &self.model, state.facts())?;
-        submits::counted(&self.book, &self.model)?;
         runs::matches_book(&self.book, &self.model, state.facts())?;
         replay::matches_book(&self.book, state.facts())
     }
@@ -190,6 +195,19 @@ impl Laws {
     /// When everything has come to an end and was read again.
     pub(crate) fn ended(&self, life: &Life) -> Held {
         history::ended(self, life)
+    }
+
+    /// After a step: how much is kept.
+    pub(crate) fn within_bounds(&mut self, life: &Life, now: u64, disk_bytes: u64) -> Held {
+        self.disk.stepped(life, &self.book, now, disk_bytes)
+    }
+
+    /// What is over for long need not be remembered.
+    pub(crate) fn forget(&mut self, now: u64) {
+        self.gone.forget(now);
+        for task in self.book.forget() {
+            self.model.forget(task);
+        }
     }
 
     /// After a step.

@@ -11,7 +11,7 @@ use tenure_core::time::Clock;
 
 use super::{Held, hold};
 use crate::book::Book;
-use crate::model::{Model, SubmissionId, nonce};
+use crate::model::{Model, Submission, SubmissionId, nonce};
 
 const EXISTS: &str = "an acknowledged submit exists with equal content";
 const NO_TRACE: &str = "a refused submit leaves no trace";
@@ -41,6 +41,7 @@ pub(super) fn record(book: &Book, model: &mut Model, record: &Record<'_>) -> Hel
     for (id, indexes) in made {
         let Some(submission) = model.submissions.get_mut(&id) else { continue };
         submission.taken += 1;
+        counted(book, id, submission)?;
         for (index, task) in submission.tasks.iter().enumerate() {
             let known = task.key.as_ref().is_some_and(|key| {
                 let place = (task.queue.as_str().to_owned(), key.as_str().to_owned());
@@ -110,21 +111,18 @@ pub(super) fn refused(book: &Book, model: &mut Model, ask: &Ask, refusal: &Refus
         return Ok(());
     };
     submission.refused += 1;
-    counted(book, model)
+    counted(book, id.map_or(0, |(id, _)| id), submission)
 }
 
-/// No submission was taken more often than it was sent and not refused.
-pub(super) fn counted(book: &Book, model: &Model) -> Held {
-    for (id, submission) in &model.submissions {
-        let most = submission.copies - submission.refused;
-        hold(NO_TRACE, submission.taken <= most, || {
-            format!(
-                "submission {id} was sent {} times, refused {} times, and taken {} times by LSN {}",
-                submission.copies, submission.refused, submission.taken, book.last_lsn
-            )
-        })?;
-    }
-    Ok(())
+/// No submission is taken more often than it was sent and not refused.
+fn counted(book: &Book, id: SubmissionId, submission: &Submission) -> Held {
+    let most = submission.copies - submission.refused;
+    hold(NO_TRACE, submission.taken <= most, || {
+        format!(
+            "submission {id} was sent {} times, refused {} times, and taken {} times by LSN {}",
+            submission.copies, submission.refused, submission.taken, book.last_lsn
+        )
+    })
 }
 
 /// What was acknowledged is in the state, as it was sent.
