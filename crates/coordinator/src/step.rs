@@ -418,7 +418,9 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 marked => {
                     marked?;
                     // Where little is done at a time, most of the log is marks.
-                    self.snapshots.logged(MARK_BYTES);
+                    if !planted::has(Bug::MarksUncounted) {
+                        self.snapshots.logged(MARK_BYTES);
+                    }
                 }
             }
         }

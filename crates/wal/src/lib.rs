@@ -31,7 +31,7 @@ mod spare;
 mod thread;
 mod writer;
 
-pub use backup::{Backup, BackupFile, Since};
+pub use backup::{Backup, BackupFile, CopiedFile, Since};
 pub use claim::Claim;
 pub use fault::{Corruption, Fault};
 pub use frame::{Batch, Chain, Frame, Header, Kind, MARK_BYTES, PAYLOAD_BYTES_MAX, Word};

@@ -10,6 +10,9 @@ use crate::state::{Draft, Ledger, Runs};
 use crate::time::Now;
 
 pub(super) fn decide(draft: &mut Draft<'_>, retention: Retention, now: Now) -> Verdict<'static> {
+    if planted::has(Bug::KeptForEver) {
+        return Verdict::Answer(Reply::Swept(Swept { items: 0, rest: Rest::Nothing }));
+    }
     let indexes = draft.base().live();
     // Beyond the number that is kept, age does not matter: the next in line go.
     let ended = indexes.counts().terminal() - indexes.kept;
@@ -47,7 +50,8 @@ fn due_runs(
     let too_many = (finished.len() as u64).saturating_sub(retention.tasks_max);
     let mut runs = Vec::new();
     for ((at, run_id), nth) in finished.iter().zip(0_u64..) {
-        if at.plus_ms(retention.age_ms.min(FOR_EVER_MS)) > now.log && nth >= too_many {
+        let is_young = at.plus_ms(retention.age_ms.min(FOR_EVER_MS)) > now.log;
+        if is_young && nth >= too_many && !planted::has(Bug::RunPurgedTooEarly) {
             break;
         }
         if items >= DUE_ITEMS_MAX {
