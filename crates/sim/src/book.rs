@@ -232,7 +232,7 @@ impl Book {
             | Item::Began(_)
             | Item::Finished(..)
             | Item::PurgedRun(_)
-            | Item::Decided(_)
+            | Item::Decided(..)
             | Item::Configured => self.note_run(record, item),
         }
     }
@@ -288,7 +288,7 @@ impl Book {
             | Item::Canceled { .. }
             | Item::Retried { .. }
             | Item::Purged(_)
-            | Item::Decided(_)
+            | Item::Decided(..)
             | Item::Configured => {}
         }
     }

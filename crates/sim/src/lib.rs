@@ -34,7 +34,7 @@ pub use check::{Broken, Sample};
 pub use ill::{Ill, Without};
 pub use mix::Mix;
 pub use plan::{Length, Plan};
-pub use tally::Tally;
+pub use tally::{OUT_OF_REACH, Tally};
 
 use std::fmt;
 

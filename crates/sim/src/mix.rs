@@ -89,6 +89,8 @@ pub struct Mix {
 const MINUTES: u64 = 10;
 /// How much of that everybody is busy, at most.
 const BUSY_MS_MAX: u64 = 20_000;
+/// How long a sync of a slow disk takes, at most.
+pub(crate) const SLOW_MS: u64 = 400;
 /// Segments where there are runs.
 const SEGMENT_BYTES_FOR_RUNS: u64 = 512 << 10;
 
@@ -205,6 +207,11 @@ impl Mix {
             },
             ..self
         }
+    }
+
+    /// How long a sync may take.
+    pub(crate) fn longest_sync_ms(&self) -> u64 {
+        if self.slows { self.sync_ms.max(SLOW_MS) } else { self.sync_ms }
     }
 
     /// How long after that many milliseconds the next spell begins, if most are quiet then.

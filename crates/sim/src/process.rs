@@ -11,7 +11,7 @@ use tenure_wal::{Base, Claim, Fault, Frame, Lsn, Note, OpenLog, Options, Recover
 
 use crate::desk::SimCaller;
 use crate::disk::SimDisk;
-use crate::log::{SimLog, Tape};
+use crate::log::{LastFrame, SimLog, Slow, Tape};
 use crate::mix::Mix;
 use crate::random::Random;
 
@@ -33,6 +33,10 @@ pub(crate) struct Machine {
     pub(crate) starts: u64,
     /// The snapshot that rotted since the last start.
     pub(crate) rotten: Option<Lsn>,
+    /// How long syncs take for now, at most.
+    pub(crate) slow: Slow,
+    /// How many records the last frame has, at most.
+    pub(crate) last_frame: LastFrame,
 }
 
 /// A coordinator that lives.
@@ -77,29 +81,23 @@ impl Machine {
             tape: Tape::default(),
             starts: 0,
             rotten: None,
+            slow: Slow::default(),
+            last_frame: LastFrame::default(),
         }
     }
 
     /// Starts a coordinator from what is on the disk.
     pub(crate) fn start(&mut self, mix: &Mix, random: &mut Random) -> Result<Started, Failure> {
         self.starts += 1;
-        let options = Options {
-            spares: Spares::Caller,
-            segment_bytes: mix.segment_bytes,
-            // Two segments, as in the real one.
-            low_water_bytes: 2 * mix.segment_bytes,
-            salt_seed: random.next(),
-            ..Options::new(7)
-        };
+        let options = options(mix, random.next());
         let (mut records, mut after) = (Vec::new(), 0);
         let claim = Claim::new(&self.disk.model, options)?;
         let log = Witness { claim, records: &mut records, after: &mut after };
         let recovery = recover(log, random.next(), |_| {})?;
-        let (clock, tape, sync_ms) = (Rc::clone(&self.clock), Rc::clone(&self.tape), mix.sync_ms);
         let fork = random.fork();
         let notes = recovery.notes.clone();
-        let recovery = recovery
-            .map_log(|wal| Ok::<_, Failure>(SimLog::new(wal, clock, fork, sync_ms, tape)))?;
+        let recovery =
+            recovery.map_log(|wal| Ok::<_, Failure>(SimLog::new(wal, fork, mix.sync_ms, self)))?;
         let (born_at, wall_ahead) = (self.clock.get(), self.wall_ahead);
         let inbox = Inbox::default();
         let reading = Reading { monotonic_ms: 0, wall_ms: born_at + wall_ahead };
@@ -111,7 +109,7 @@ impl Machine {
             start: self.starts,
             step_at: Some(born_at),
             is_stopping: false,
-            slow_ms: 2 * (mix.sync_ms + mix.wake_ms),
+            slow_ms: 2 * (mix.longest_sync_ms() + mix.wake_ms),
             full_seen: 0,
             is_full: false,
             born_at,
@@ -119,6 +117,34 @@ impl Machine {
             drift_ppm: mix.drift_ppm,
         };
         Ok(Started { life, after, records, notes })
+    }
+}
+
+impl Machine {
+    /// What a start from a copy of the disk reads, if it does not refuse: the last record of its
+    /// snapshot, and those that follow. Whatever happens to the copy, the machine goes on.
+    pub(crate) fn read_copy(
+        &self,
+        copy: &ModelDisk,
+        mix: &Mix,
+        random: &mut Random,
+    ) -> Option<(usize, Vec<Vec<u8>>)> {
+        let (mut records, mut after) = (Vec::new(), 0);
+        let claim = Claim::new(copy, options(mix, random.next())).ok()?;
+        let log = Witness { claim, records: &mut records, after: &mut after };
+        recover(log, random.next(), |_| {}).ok()?;
+        Some((after as usize, records))
+    }
+}
+
+fn options(mix: &Mix, salt_seed: u64) -> Options {
+    Options {
+        spares: Spares::Caller,
+        segment_bytes: mix.segment_bytes,
+        // Two segments, as in the real one.
+        low_water_bytes: 2 * mix.segment_bytes,
+        salt_seed,
+        ..Options::new(7)
     }
 }
 

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_coordinator::{Answer, Ask, Next, Outcome, Request, TaskInfo};
+use tenure_coordinator::{Answer, Ask, Next, Outcome, Query, Request, TaskInfo};
 use tenure_core::id::TaskId;
 
-use crate::actors::{Actor, Client, FollowerActor, Look, Scene, Wish, Worker};
+use crate::actors::{Actor, Client, FollowerActor, Look, Scene, Wish, Worker, is_huge};
 use crate::check::{Broken, Held, Laws, dropped, hold, wait_ms};
 use crate::desk::{CallerId, Desk};
 use crate::lives::RECOVERS;
@@ -39,13 +39,30 @@ const DRAIN_MS: u64 = 60_000;
 /// Something that happens at a moment.
 #[derive(Debug)]
 pub(crate) enum Event {
-    Arrive { actor: usize, request: RequestId, ask: Ask },
-    Reply { actor: usize, request: RequestId, outcome: Box<Outcome> },
+    Arrive {
+        actor: usize,
+        request: RequestId,
+        ask: Ask,
+    },
+    Reply {
+        actor: usize,
+        request: RequestId,
+        outcome: Box<Outcome>,
+    },
     Wake(usize),
-    GiveUp { actor: usize, request: RequestId },
+    GiveUp {
+        actor: usize,
+        request: RequestId,
+    },
     Look(usize),
     Trouble,
     RoomReturns,
+    DiskIsFast,
+    /// So many ask at once how things stand.
+    Flood {
+        actor: usize,
+        count: u64,
+    },
     Restart,
     Heal,
     Check,
@@ -78,6 +95,10 @@ pub(crate) struct World {
     steps_now: (u64, u32),
     /// Records and starts when the whole state was looked at last.
     checked: (usize, u64),
+    /// The last request of each actor that arrived.
+    arrived: BTreeMap<usize, RequestId>,
+    /// What came of the last damage to a copy of the disk.
+    pub(crate) damage_found: Held,
 }
 
 impl World {
@@ -109,12 +130,15 @@ impl World {
             is_over: false,
             steps_now: (0, 0),
             checked: (0, 0),
+            arrived: BTreeMap::new(),
+            damage_found: Ok(()),
         }
     }
 
     /// Lives through it all.
     pub(crate) fn run(&mut self) -> Held {
         self.after(0, Event::Restart);
+        self.tally.add_many("fault", "clock drift", u64::from(self.mix.drift_ppm != 0));
         (0..self.actors.len()).for_each(|actor| self.after(1, Event::Wake(actor)));
         (0..self.followers.len()).for_each(|follower| self.after(5, Event::Look(follower)));
         self.after(self.mix.check_ms, Event::Check);
@@ -165,7 +189,7 @@ impl World {
 
     fn happen(&mut self, event: Event) -> Held {
         match event {
-            Event::Arrive { actor, request, ask } => self.arrive(actor, request, ask),
+            Event::Arrive { actor, request, ask } => self.arrive(actor, request, ask)?,
             Event::Reply { actor, request, outcome } => {
                 self.trace.note(self.now, format_args!("actor {actor} hears of {request}"));
                 self.with_actor(actor, |actor, scene| actor.hear(request, &outcome, scene));
@@ -182,13 +206,21 @@ impl World {
                 self.trace.note(self.now, format_args!("there is room on the disk again"));
                 self.machine.disk.limit(None);
             }
+            Event::DiskIsFast => self.machine.slow.set(0),
+            Event::Flood { actor, count } => {
+                self.tally.add("fault", "flood");
+                for _ in 0..count {
+                    self.numbers += 1;
+                    self.arrive(actor, self.numbers, Ask::Query(Query::Status))?;
+                }
+            }
             Event::Restart => self.restart()?,
             Event::Heal => self.heal(),
             Event::Check => self.check()?,
             Event::IsItOver => self.is_over = self.has_ended()?,
         }
         self.die_if_crashed();
-        Ok(())
+        std::mem::replace(&mut self.damage_found, Ok(()))
     }
 
     fn with_actor(&mut self, number: usize, deed: impl FnOnce(&mut Actor, &mut Scene<'_>)) {
@@ -211,9 +243,19 @@ impl World {
         match wish {
             Wish::Wake(ms) => self.after_a_while(ms, Event::Wake(actor)),
             Wish::Leave(request) => self.leave(request),
+            Wish::Count(what) => self.tally.add("fault", what),
+            Wish::Flood(count) => self.after(0, Event::Flood { actor, count }),
             Wish::Ask(request, ask) => {
-                self.trace.note(self.now, format_args!("actor {actor} asks {request}: {ask:?}"));
-                self.tally.add("ask", ask_name(&ask));
+                let name = ask_name(&ask);
+                match is_huge(&ask) {
+                    true => {
+                        self.trace.note(self.now, format_args!("{actor} asks {request}: {name}"))
+                    }
+                    false => self
+                        .trace
+                        .note(self.now, format_args!("actor {actor} asks {request}: {ask:?}")),
+                }
+                self.tally.add("ask", name);
                 let patience = self.mix.patience_ms + wait_ms(&ask);
                 for delay in self.line.send(Way::In, &mut self.random, &mut self.tally) {
                     self.after(delay, Event::Arrive { actor, request, ask: ask.clone() });
@@ -239,12 +281,16 @@ impl World {
     }
 
     /// A copy of a request reaches the coordinator, if there is one.
-    fn arrive(&mut self, actor: usize, request: RequestId, ask: Ask) {
+    fn arrive(&mut self, actor: usize, request: RequestId, ask: Ask) -> Held {
         self.numbers += 1;
         let caller: CallerId = self.numbers;
         let Some(life) = self.life.as_mut().filter(|life| !life.is_stopping) else {
-            return self.tally.add("network", "nobody there");
+            self.tally.add("network", "nobody there");
+            return Ok(());
         };
+        let last = self.arrived.entry(actor).or_default();
+        self.tally.add_many("network", "overtaken", u64::from(request < *last));
+        *last = request.max(*last);
         let after = self.laws.book.last_lsn;
         let gone_at = self.left.contains(&request).then(|| {
             self.desk.leave(caller);
@@ -257,6 +303,7 @@ impl World {
         let soon = self.random.between(0, self.mix.wake_ms);
         life.step_by(self.now + soon);
         self.trace.note(self.now, format_args!("{request} arrives as {caller}"));
+        self.laws.arrived(life)
     }
 
     /// One step of the coordinator.

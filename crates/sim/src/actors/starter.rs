@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use tenure_coordinator::{Ask, Query, RunFilter};
 use tenure_core::command::{Command, RegisterWorkflow, SignalRun, StartRun};
-use tenure_core::id::RunId;
+use tenure_core::id::{RunId, TokenId};
 use tenure_core::name::{SignalText, TaskKey};
 use tenure_core::terms::Tags;
 use tenure_flow::{Definition, Value, yaml};
@@ -48,10 +49,16 @@ enum Deed {
     Start,
     Signal,
     Cancel,
+    Look,
 }
 
-const DEEDS: [(u64, Deed); 4] =
-    [(25, Deed::Register), (45, Deed::Start), (22, Deed::Signal), (8, Deed::Cancel)];
+const DEEDS: [(u64, Deed); 5] = [
+    (25, Deed::Register),
+    (45, Deed::Start),
+    (22, Deed::Signal),
+    (8, Deed::Cancel),
+    (25, Deed::Look),
+];
 
 impl Starter {
     pub(crate) fn heard(&mut self, run: RunId) {
@@ -62,22 +69,34 @@ impl Starter {
     }
 
     /// What it asks for next, if it has anything to do with workflows.
-    pub(crate) fn act(&mut self, scene: &mut Scene<'_>) -> Option<Command> {
+    pub(crate) fn act(&mut self, scene: &mut Scene<'_>) -> Option<Ask> {
         if !scene.mix.has_runs {
             return None;
         }
         match scene.random.weighted(&DEEDS) {
             Deed::Register if self.registers < scene.mix.registers_max => {
                 self.registers += 1;
-                Some(register(scene))
+                Some(Ask::Command(register(scene)))
             }
             Deed::Start if self.starts < scene.mix.starts_max => {
                 self.starts += 1;
-                Some(start(scene))
+                let start = start(scene);
+                Some(match scene.random.chance(300) {
+                    true => Ask::StartRun(start),
+                    false => Ask::Command(Command::StartRun(start)),
+                })
             }
             Deed::Start | Deed::Register => None,
-            Deed::Signal => self.signal(scene),
-            Deed::Cancel => Some(Command::CancelRun(self.run(scene))),
+            Deed::Signal => {
+                let signal = self.signal(scene)?;
+                let run_id = signal.run_id;
+                Some(change(Command::SignalRun(signal), run_id, scene))
+            }
+            Deed::Cancel => {
+                let run_id = self.run(scene);
+                Some(change(Command::CancelRun(run_id), run_id, scene))
+            }
+            Deed::Look => Some(Ask::Query(self.look(scene))),
         }
     }
 
@@ -89,18 +108,32 @@ impl Starter {
         scene.random.pick(&self.runs)
     }
 
-    fn signal(&mut self, scene: &mut Scene<'_>) -> Option<Command> {
+    fn look(&self, scene: &mut Scene<'_>) -> Query {
+        let run_id = self.run(scene);
+        let name: Arc<str> = scene.random.pick(&["w0", "w1", "child", "missing"]).into();
+        match scene.random.below(7) {
+            0 => Query::Run(run_id),
+            1 => Query::RunEnd { run_id, wait_ms: scene.random.pick(&[0, 200, 5_000]) },
+            2 => Query::Runs(RunFilter { limit: 10, ..RunFilter::default() }),
+            3 => Query::Tokens { run_id, after: TokenId::NONE, limit: 50 },
+            4 => Query::Artifacts(run_id),
+            5 => Query::Workflow { name, version: None },
+            _ => Query::Workflows { after: None, limit: 10 },
+        }
+    }
+
+    fn signal(&mut self, scene: &mut Scene<'_>) -> Option<SignalRun> {
         self.signals += 1;
         let name = scene.random.pick(&["s", "s", "s", "s", "nobody"]);
         // Some are sent again.
         let id = scene.random.chance(500).then(|| format!("signal-{}", self.signals / 2));
-        Some(Command::SignalRun(SignalRun {
+        Some(SignalRun {
             run_id: self.run(scene),
             name: name.into(),
             payload: Value::map(vec![("yes".into(), Value::Bool(true))]),
             correlation: SignalText::parse("").ok()?,
             signal_id: id.and_then(|id| SignalText::parse(&id).ok()),
-        }))
+        })
     }
 }
 
@@ -120,7 +153,15 @@ fn register(scene: &mut Scene<'_>) -> Command {
     Command::RegisterWorkflow(RegisterWorkflow { definition: Arc::new(definition) })
 }
 
-fn start(scene: &mut Scene<'_>) -> Command {
+/// Some want to see the run after the change.
+fn change(command: Command, run_id: RunId, scene: &mut Scene<'_>) -> Ask {
+    match scene.random.chance(300) {
+        true => Ask::ChangeRun { command, run_id },
+        false => Ask::Command(command),
+    }
+}
+
+fn start(scene: &mut Scene<'_>) -> StartRun {
     let names =
         ["w0", "w0", "w0", "w0", "w1", "w1", "w1", "w1", "child", "picky", "wide", "missing"];
     let name = scene.random.pick(&names);
@@ -128,11 +169,11 @@ fn start(scene: &mut Scene<'_>) -> Command {
         .random
         .pick(&[r#"{"list":["a","b","c","d"],"none":[],"n":1}"#, r#"{"list":["a"],"none":[]}"#]);
     let key = scene.random.chance(300).then(|| format!("run-{}", scene.random.below(20)));
-    Command::StartRun(StartRun {
+    StartRun {
         workflow: name.into(),
         version: None,
         input: Value::from_json(input.as_bytes()).expect("it is JSON"),
         key: key.and_then(|key| TaskKey::parse(&key).ok()),
         tags: Tags::default(),
-    })
+    }
 }

@@ -3,8 +3,11 @@
 
 mod answers;
 mod attempts;
+mod bounds;
 mod completions;
+mod damage;
 mod disk;
+mod fan_in;
 mod feed;
 mod gone;
 mod history;
@@ -20,6 +23,7 @@ mod time;
 mod undone;
 
 pub(crate) use answers::{dropped, wait_ms};
+pub(crate) use damage::{Noticed, read as read_damaged};
 pub use disk::Sample;
 pub(crate) use feed::Told as FeedEvent;
 pub(crate) use retention::Asked as AskedToForget;
@@ -41,6 +45,7 @@ use crate::mix::Mix;
 use crate::model::{Delivery, Model};
 use crate::process::Life;
 use disk::DiskLaw;
+use fan_in::FanInLaw;
 use feed::FeedLaw;
 use gone::GoneLaw;
 use replay::Shadow;
@@ -75,6 +80,7 @@ pub(crate) struct Laws {
     pub(crate) feed: FeedLaw,
     pub(crate) gone: GoneLaw,
     pub(crate) disk: DiskLaw,
+    fan_in: FanInLaw,
     shadow: Shadow,
     /// The time by which the coordinator decided last.
     pub(crate) log_now: Timestamp,
@@ -90,6 +96,7 @@ impl Laws {
             feed: FeedLaw::default(),
             gone: GoneLaw::default(),
             disk: DiskLaw::new(mix),
+            fan_in: FanInLaw::default(),
             shadow: Shadow::new(),
             log_now: Timestamp::ZERO,
             read: 0,
@@ -108,6 +115,7 @@ impl Laws {
         let items = items(&record);
         for item in items.iter().copied() {
             runs::item(&self.book, &record, item)?;
+            self.fan_in.item(&record, item)?;
             leases::item(&self.book, &record, item)?;
             attempts::item(&self.book, &record, item)?;
             completions::item(&self.book, &self.model, &record, item)?;
@@ -152,6 +160,11 @@ impl Laws {
         keys::rejected(&self.book, rejection)?;
         runs::rejected(&self.book, &self.model, rejection)?;
         reads::rejected(&self.book, rejection)
+    }
+
+    /// A request is in the inbox, or was refused.
+    pub(crate) fn arrived(&self, life: &Life) -> Held {
+        bounds::arrived(&self.model, life)
     }
 
     /// Somebody would have been told something, and had left.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use tenure_coordinator::{Answer, Ask, Refusal};
 use tenure_core::command::{Command, NewTask, Start, SubmitOutcome};
 use tenure_core::event::{Created, Event, Record};
+use tenure_core::id::TaskId;
 use tenure_core::state::Facts;
 use tenure_core::time::Clock;
 
@@ -78,12 +79,32 @@ fn is_same(item: &Created<'_>, task: &NewTask) -> bool {
         && item.tags.iter().map(|tag| (tag.key.as_str(), tag.value.as_str())).eq(tags)
 }
 
+/// The tasks that an ask wants to make.
+fn sent(ask: &Ask) -> Option<&[NewTask]> {
+    match ask {
+        Ask::Command(Command::SubmitTasks(sent)) => Some(&sent.tasks),
+        Ask::Submit(task) => Some(std::slice::from_ref(task)),
+        Ask::Command(_)
+        | Ask::Change { .. }
+        | Ask::StartRun(_)
+        | Ask::ChangeRun { .. }
+        | Ask::Lease { .. }
+        | Ask::Query(_)
+        | Ask::Register(_)
+        | Ask::SignOff(_)
+        | Ask::TakeSnapshot => None,
+    }
+}
+
 pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -> Held {
-    let Ask::Command(Command::SubmitTasks(sent)) = ask else { return Ok(()) };
-    let Answer::Submitted(made) = answer else { return Ok(()) };
-    hold(EXISTS, made.len() == sent.tasks.len(), || format!("{sent:?} was answered {made:?}"))?;
-    for (task, made) in sent.tasks.iter().zip(made) {
-        let id = made.task_id;
+    let Some(sent) = sent(ask) else { return Ok(()) };
+    let made: Vec<(TaskId, SubmitOutcome)> = match answer {
+        Answer::Submitted(made) => made.iter().map(|made| (made.task_id, made.outcome)).collect(),
+        Answer::Taken(outcome, task) => vec![(task.id, *outcome)],
+        _ => return Ok(()),
+    };
+    hold(EXISTS, made.len() == sent.len(), || format!("{sent:?} was answered {made:?}"))?;
+    for (task, (id, outcome)) in sent.iter().zip(made) {
         let entry = book.tasks.get(&id);
         // Under one key the payload is the same, but perhaps of an earlier task of the batch.
         let is_so = entry.is_some_and(|entry| {
@@ -92,7 +113,7 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
         hold(EXISTS, is_so, || {
             format!("task {id} was acknowledged for {task:?}; the log says {entry:?}")
         })?;
-        if made.outcome == SubmitOutcome::Created {
+        if outcome == SubmitOutcome::Created {
             hold(EXISTS, model.made.insert(id), || format!("task {id} was made twice"))?;
         }
         model.acknowledged.insert(id, task.payload.as_bytes().to_vec());
@@ -101,12 +122,12 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
 }
 
 pub(super) fn refused(book: &Book, model: &mut Model, ask: &Ask, refusal: &Refusal) -> Held {
-    let Ask::Command(Command::SubmitTasks(sent)) = ask else { return Ok(()) };
+    let Some(sent) = sent(ask) else { return Ok(()) };
     // A coordinator that ends does not know what becomes of what it decided.
     if matches!(refusal, Refusal::Unavailable(_)) {
         return Ok(());
     }
-    let id = sent.tasks.first().and_then(|task| nonce(task.payload.as_bytes()));
+    let id = sent.first().and_then(|task| nonce(task.payload.as_bytes()));
     let Some(submission) = id.and_then(|(id, _)| model.submissions.get_mut(&id)) else {
         return Ok(());
     };
