@@ -22,6 +22,7 @@ mod plan;
 mod process;
 mod random;
 pub mod runner;
+mod shrink;
 mod tally;
 mod trace;
 mod trouble;
@@ -34,6 +35,7 @@ pub use check::{Broken, Sample};
 pub use ill::{Ill, Without};
 pub use mix::Mix;
 pub use plan::{Length, Plan};
+pub use shrink::shrink;
 pub use tally::{OUT_OF_REACH, Tally};
 
 use std::fmt;
@@ -51,6 +53,8 @@ pub struct Ran {
     pub records: u64,
     /// What happened how often.
     pub tally: Tally,
+    /// What the seed drew.
+    pub mix: Mix,
     /// How much was kept, from time to time.
     pub curve: Vec<Sample>,
 }

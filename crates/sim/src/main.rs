@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use tenure_sim::runner::{Summary, hush_panics, run_seeds};
-use tenure_sim::{Length, Plan, Voice, run};
+use tenure_sim::{Failed, Length, Plan, Voice, run, shrink};
 
 const USAGE: &str = "usage: tenure-sim [--seeds N] [--from S] [--seed S [--minutes M | --hours H] \
                      [--without A,B] [--clients N] [--workers N]]";
@@ -70,14 +70,26 @@ fn one(plan: &Plan) -> ExitCode {
             summary.add(&ran);
             println!("{}", progress::line(&summary));
             println!("{}", progress::speed(&summary, started_at.elapsed().as_secs_f64()));
+            println!("it drew {:?}", ran.mix);
             println!("seed {} breaks no law: hash {:016x}", plan.seed, ran.hash);
             ExitCode::SUCCESS
         }
         Err(failed) => {
             eprintln!("{failed}");
+            tell_shrunk(failed);
             ExitCode::FAILURE
         }
     }
+}
+
+/// The smallest run that fails for the same reason.
+fn tell_shrunk(failed: Box<Failed>) {
+    let plan = failed.plan.clone();
+    let least = shrink(failed);
+    if least.plan != plan {
+        eprintln!("the same law breaks, with less around it, in:\n    {}", least.plan);
+    }
+    eprintln!("once it is mended, keep it in crates/sim/seeds/failed.txt");
 }
 
 fn many(from: u64, seeds: u64) -> ExitCode {
@@ -101,6 +113,7 @@ fn many(from: u64, seeds: u64) -> ExitCode {
         }
         Err(failed) => {
             eprintln!("\n{failed}");
+            tell_shrunk(failed);
             ExitCode::FAILURE
         }
     }

@@ -20,6 +20,8 @@ pub struct Mix {
     pub check_ms: u64,
     /// Whether what is kept must stay within bounds all the time.
     pub is_bounded: bool,
+    /// How long everything may take to come to an end once the trouble is over.
+    pub drain_ms: u64,
     /// Submits by each client, at most.
     pub submits_max: u64,
     /// Clients that submit, cancel, retry, look and wait.
@@ -87,6 +89,10 @@ pub struct Mix {
 
 /// How long a seed is as long as nobody says otherwise.
 const MINUTES: u64 = 10;
+/// How long everything may take to come to an end once the trouble is over.
+const DRAIN_MS: u64 = 60_000;
+/// Leases in a long life, at most.
+const LONG_LEASE_MS: u64 = 300_000;
 /// How much of that everybody is busy, at most.
 const BUSY_MS_MAX: u64 = 20_000;
 /// How long a sync of a slow disk takes, at most.
@@ -136,6 +142,7 @@ impl Mix {
             lull_ms: trouble_for_ms / spells - spell_ms,
             check_ms: 1_000,
             is_bounded: false,
+            drain_ms: DRAIN_MS,
             submits_max: random.between(5, 60),
             clients: random.between(1, 5),
             workers: random.between(1, 6),
@@ -179,6 +186,8 @@ impl Mix {
             lull_ms: 0,
             check_ms: 600_000,
             is_bounded: true,
+            // Leases of those who are gone run out first, each as often as it may.
+            drain_ms: DRAIN_MS + 5 * LONG_LEASE_MS,
             submits_max: u64::MAX,
             clients: 2,
             workers: 8,
@@ -193,7 +202,7 @@ impl Mix {
             wake_ms: self.wake_ms.min(10),
             sync_ms: self.sync_ms.min(8),
             // Nobody comes back before a short lease is over.
-            lease_ms: 300_000,
+            lease_ms: LONG_LEASE_MS,
             silent_permille: self.silent_permille.min(50),
             patience_ms: 3_000,
             trouble_every_ms: 2 * 3_600_000,

@@ -36,6 +36,7 @@ pub(crate) fn guarded(
             virtual_ms: world.now,
             events: world.trace.events,
             records: world.laws.read as u64,
+            mix: world.mix,
             curve: world.laws.disk.curve,
             tally: world.tally,
         }),

@@ -33,8 +33,6 @@ const DRAIN_LOOK_MS: u64 = 100;
 const FRAMES_PER_LOOK: u32 = 8;
 /// Those who are not quiet while most are, in a thousand.
 const RESTLESS_PERMILLE: u64 = 50;
-/// How long everything may take to come to an end once the trouble is over.
-const DRAIN_MS: u64 = 60_000;
 
 /// Something that happens at a moment.
 #[derive(Debug)]
@@ -524,7 +522,7 @@ impl World {
         if open().next().is_none() && live.is_none() && blind.is_none() && is_settled {
             return Ok(true);
         }
-        hold(DRAINS, self.now < healed_at + DRAIN_MS, || {
+        hold(DRAINS, self.now < healed_at + self.mix.drain_ms, || {
             format!("open: {:?}, run: {live:?}, follower: {blind:?}", open().next())
         })?;
         Ok(false)

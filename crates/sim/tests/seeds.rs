@@ -2,7 +2,7 @@
 //! happen.
 
 use tenure_sim::runner::run_seeds;
-use tenure_sim::{Plan, Voice, run};
+use tenure_sim::{Plan, Voice, run, shrink};
 
 /// How many seeds every change has to live through, each of ten virtual minutes.
 const SEEDS: u64 = 500;
@@ -16,7 +16,9 @@ fn no_seed_breaks_a_law() {
             // A path that nobody walks is not tested.
             assert_eq!(summary.tally.never(), Vec::<String>::new());
         }
-        Err(failed) => panic!("{failed}"),
+        Err(failed) => {
+            panic!("{failed}\nor, with less around it:\n    {}", shrink(failed.clone()).plan)
+        }
     }
 }
 

@@ -32,6 +32,32 @@ timeout_ms: 3000
 nodes: [{ref: a, kind: signal, signal: {name: s}}]
 ";
 
+/// One that is knocked at before it opens: what comes early is kept, and given once.
+const KNOCK: &str = "workflow: knock
+initial_node: a
+timeout_ms: 9000
+nodes:
+  - {ref: a, kind: timer, timer: {delay_ms: 1500}}
+  - {ref: b, kind: signal, signal: {name: s}, timeout_ms: 400}
+  - {ref: c, kind: signal, signal: {name: s}, timeout_ms: 400}
+transitions: [{from: a, to: b}, {from: b, to: c}]
+";
+
+/// Branches of two tasks, some of which fail after the first has brought something.
+const RACE: &str = "workflow: race
+initial_node: a
+timeout_ms: 20000
+nodes:
+  - {ref: a, kind: pass}
+  - {ref: b, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: c, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: d, kind: pass}
+transitions:
+  - {ref: t, from: a, to: b, spawn_count: 3}
+  - {from: b, to: c}
+  - {from: c, to: d, synchronization: {joins_transition: t, on_unreachable: proceed}}
+";
+
 /// The part of a client that knows of workflows.
 #[derive(Debug, Default)]
 pub(crate) struct Starter {
@@ -105,7 +131,11 @@ impl Starter {
         if self.runs.is_empty() || scene.random.chance(30) {
             return RunId(scene.random.between(100_000, 1_000_000));
         }
-        scene.random.pick(&self.runs)
+        // Most is done to what is new.
+        match scene.random.chance(500) {
+            true => self.runs[self.runs.len() - 1],
+            false => scene.random.pick(&self.runs),
+        }
     }
 
     fn look(&self, scene: &mut Scene<'_>) -> Query {
@@ -139,10 +169,12 @@ impl Starter {
 
 fn register(scene: &mut Scene<'_>) -> Command {
     let place = queue(scene.random.below(scene.mix.queues));
-    let text = match scene.random.below(8) {
+    let text = match scene.random.below(10) {
         0 => CHILD.replace("QUEUE", place.as_str()),
         1 => WIDE.to_owned(),
         2 => PICKY.to_owned(),
+        3 => KNOCK.to_owned(),
+        4 => RACE.replace("QUEUE", place.as_str()),
         number => {
             let text = workflow(scene.random, place.as_str());
             text.replacen("workflow: w\n", &format!("workflow: w{}\n", number % 2), 1)
@@ -162,8 +194,10 @@ fn change(command: Command, run_id: RunId, scene: &mut Scene<'_>) -> Ask {
 }
 
 fn start(scene: &mut Scene<'_>) -> StartRun {
-    let names =
-        ["w0", "w0", "w0", "w0", "w1", "w1", "w1", "w1", "child", "picky", "wide", "missing"];
+    let names = [
+        "w0", "w0", "w0", "w0", "w1", "w1", "w1", "w1", "child", "picky", "wide", "missing",
+        "knock", "knock", "race", "race",
+    ];
     let name = scene.random.pick(&names);
     let input = scene
         .random
