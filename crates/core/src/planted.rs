@@ -102,7 +102,7 @@ pub(crate) fn over_by(now: Timestamp) -> Timestamp {
 
 /// Things in the order in which they are taken.
 pub(crate) fn ordered<T>(mut things: Vec<T>) -> Vec<T> {
-    if has(Bug::MergeInMapOrder) && turn() % 2 == 0 {
+    if has(Bug::MergeInMapOrder) && turn().is_multiple_of(2) {
         things.reverse();
     }
     things

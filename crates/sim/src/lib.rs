@@ -11,6 +11,7 @@ mod book;
 mod check;
 mod desk;
 mod disk;
+mod ending;
 mod ill;
 mod item;
 mod lives;

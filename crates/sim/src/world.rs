@@ -6,10 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_coordinator::{Answer, Ask, Next, Outcome, Query, Request, TaskInfo};
 use tenure_core::id::TaskId;
 
-use crate::actors::{Actor, Client, FollowerActor, Look, Scene, Wish, Worker, is_huge};
+use crate::actors::{Actor, Client, FollowerActor, Scene, Wish, Worker, is_huge};
 use crate::check::{Broken, Held, Laws, dropped, hold, wait_ms};
 use crate::desk::{CallerId, Desk};
-use crate::lives::RECOVERS;
 use crate::mix::Mix;
 use crate::model::{Delivery, RequestId};
 use crate::network::{Line, Way};
@@ -20,17 +19,12 @@ use crate::tally::{Tally, ask_name, count_outcome};
 use crate::trace::Trace;
 
 pub(crate) const CAUSE: &str = "a coordinator fails only for a reason";
-const DRAINS: &str = "after the trouble everything comes to an end";
 const RESTS: &str = "a coordinator without work rests";
 
 /// Steps at one moment, at most.
 const STEPS_AT_ONCE_MAX: u32 = 300;
 /// How often somebody leaves while a batch is under way, in a thousand.
 const LINE_BREAKS_PERMILLE: u64 = 100;
-/// How often it is asked whether everything has come to an end.
-const DRAIN_LOOK_MS: u64 = 100;
-/// Frames that a follower takes at a time.
-const FRAMES_PER_LOOK: u32 = 8;
 /// Those who are not quiet while most are, in a thousand.
 const RESTLESS_PERMILLE: u64 = 50;
 
@@ -77,8 +71,8 @@ pub(crate) struct World {
     pub(crate) machine: Machine,
     pub(crate) life: Option<Life>,
     pub(crate) desk: Desk,
-    line: Line,
-    actors: Vec<Actor>,
+    pub(crate) line: Line,
+    pub(crate) actors: Vec<Actor>,
     pub(crate) followers: Vec<FollowerActor>,
     /// Tasks that anybody was told of.
     known: Vec<TaskId>,
@@ -92,7 +86,7 @@ pub(crate) struct World {
     /// Steps at this very moment.
     steps_now: (u64, u32),
     /// Records and starts when the whole state was looked at last.
-    checked: (usize, u64),
+    pub(crate) checked: (usize, u64),
     /// The last request of each actor that arrived.
     arrived: BTreeMap<usize, RequestId>,
     /// What came of the last damage to a copy of the disk.
@@ -245,13 +239,11 @@ impl World {
             Wish::Flood(count) => self.after(0, Event::Flood { actor, count }),
             Wish::Ask(request, ask) => {
                 let name = ask_name(&ask);
-                match is_huge(&ask) {
-                    true => {
-                        self.trace.note(self.now, format_args!("{actor} asks {request}: {name}"))
-                    }
-                    false => self
-                        .trace
-                        .note(self.now, format_args!("actor {actor} asks {request}: {ask:?}")),
+                if is_huge(&ask) {
+                    self.trace.note(self.now, format_args!("{actor} asks {request}: {name}"));
+                } else {
+                    let what = format_args!("actor {actor} asks {request}: {ask:?}");
+                    self.trace.note(self.now, what);
                 }
                 self.tally.add("ask", name);
                 let patience = self.mix.patience_ms + wait_ms(&ask);
@@ -305,7 +297,7 @@ impl World {
     }
 
     /// One step of the coordinator.
-    fn step(&mut self) -> Held {
+    pub(crate) fn step(&mut self) -> Held {
         let now = self.now;
         let Some(life) = &mut self.life else { return Ok(()) };
         life.step_at = None;
@@ -453,99 +445,5 @@ impl World {
             }
             _ => self.trace.note(now, format_args!("{caller} is told {outcome:?}")),
         }
-    }
-
-    fn look_again(&mut self, number: usize) -> Held {
-        let wait = match self.healed_at {
-            Some(_) => 20,
-            None => self.random.between(1, self.mix.think_ms),
-        };
-        self.after_a_while(wait, Event::Look(number));
-        for _ in 0..FRAMES_PER_LOOK {
-            if self.look(number)? != Look::More {
-                break;
-            }
-        }
-        let seen = self.followers[number].seen;
-        self.trace.note(self.now, format_args!("follower {number} has seen {seen}"));
-        Ok(())
-    }
-
-    fn look(&mut self, number: usize) -> Result<Look, Broken> {
-        let cut_permille = if self.healed_at.is_some() { 0 } else { 50 };
-        let Some(life) = &self.life else { return Ok(Look::Cut) };
-        let follower = &mut self.followers[number];
-        let look = follower.look(&self.laws, life, &mut self.random, cut_permille)?;
-        self.tally.add_many("network", "follower cut", u64::from(look == Look::Cut));
-        Ok(look)
-    }
-
-    fn check(&mut self) -> Held {
-        self.after(self.mix.check_ms, Event::Check);
-        self.laws.forget(self.now);
-        let seen = (self.laws.read, self.machine.starts);
-        if std::mem::replace(&mut self.checked, seen) == seen {
-            return Ok(());
-        }
-        match &self.life {
-            Some(life) if life.coordinator.is_settled() => {
-                self.laws.settled(life.coordinator.state())
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    fn heal(&mut self) {
-        self.trace.note(self.now, format_args!("the trouble is over"));
-        self.healed_at = Some(self.now);
-        self.line.heal();
-        self.calm_down();
-        self.after(DRAIN_LOOK_MS, Event::IsItOver);
-        for actor in 0..self.actors.len() {
-            self.after(1, Event::Wake(actor));
-        }
-    }
-
-    /// Whether everything has come to an end after the trouble.
-    fn has_ended(&mut self) -> Result<bool, Broken> {
-        self.after(DRAIN_LOOK_MS, Event::IsItOver);
-        let Some(healed_at) = self.healed_at else { return Ok(false) };
-        let is_settled = self.life.as_ref().is_some_and(|life| life.coordinator.is_settled());
-        let open = || {
-            let tasks = self.laws.book.tasks.iter();
-            tasks.filter(|(_, task)| !task.is_purged && !task.state.is_terminal())
-        };
-        let live = self.laws.book.runs.iter();
-        let live = live.filter(|(_, run)| !run.is_purged && !run.state.is_terminal());
-        let live = live.map(|(id, _)| *id).next();
-        let blind = self.followers.iter().position(|f| self.laws.feed.ended(f.seen).is_err());
-        if open().next().is_none() && live.is_none() && blind.is_none() && is_settled {
-            return Ok(true);
-        }
-        hold(DRAINS, self.now < healed_at + self.mix.drain_ms, || {
-            format!("open: {:?}, run: {live:?}, follower: {blind:?}", open().next())
-        })?;
-        Ok(false)
-    }
-
-    /// Everything has come to an end: the last look, a stop, and a start that finds the same.
-    fn end(&mut self) -> Held {
-        let Some(life) = &mut self.life else { return Ok(()) };
-        self.laws.settled(life.coordinator.state())?;
-        life.inbox.close("the simulation is over");
-        life.is_stopping = true;
-        life.step_by(self.now);
-        while self.life.is_some() {
-            self.step()?;
-            self.now += 1;
-            self.machine.clock.set(self.now);
-        }
-        self.restart()?;
-        hold(RECOVERS, self.life.is_some(), || "it does not start at the end".to_owned())?;
-        for number in 0..self.followers.len() {
-            while self.look(number)? == Look::More {}
-            self.laws.feed.ended(self.followers[number].seen)?;
-        }
-        self.life.as_ref().map_or(Ok(()), |life| self.laws.ended(life))
     }
 }

@@ -186,7 +186,7 @@ impl<'d, 's> Cascade<'d, 's> {
 
     pub(super) fn push(&mut self, task: Task) {
         let is_lost = planted::has(Bug::TokenLostInCascade)
-            && matches!(task, Task::Start(At { run, token }) if run.0 % 4 == 3 && token.0 % 2 == 0);
+            && matches!(task, Task::Start(At { run, token }) if run.0 % 4 == 3 && token.0.is_multiple_of(2));
         if !is_lost {
             self.work.push_back(task);
         }

@@ -46,7 +46,7 @@ transitions: [{from: a, to: b}, {from: b, to: c}]
 /// Branches of two tasks, some of which fail after the first has brought something.
 const RACE: &str = "workflow: race
 initial_node: a
-timeout_ms: 20000
+timeout_ms: 300000
 nodes:
   - {ref: a, kind: pass}
   - {ref: b, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}

@@ -98,10 +98,12 @@ fn sent(ask: &Ask) -> Option<&[NewTask]> {
 
 pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -> Held {
     let Some(sent) = sent(ask) else { return Ok(()) };
-    let made: Vec<(TaskId, SubmitOutcome)> = match answer {
-        Answer::Submitted(made) => made.iter().map(|made| (made.task_id, made.outcome)).collect(),
-        Answer::Taken(outcome, task) => vec![(task.id, *outcome)],
-        _ => return Ok(()),
+    let made: Vec<(TaskId, SubmitOutcome)> = if let Answer::Submitted(made) = answer {
+        made.iter().map(|made| (made.task_id, made.outcome)).collect()
+    } else if let Answer::Taken(outcome, task) = answer {
+        vec![(task.id, *outcome)]
+    } else {
+        return Ok(());
     };
     hold(EXISTS, made.len() == sent.len(), || format!("{sent:?} was answered {made:?}"))?;
     for (task, (id, outcome)) in sent.iter().zip(made) {
