@@ -53,8 +53,8 @@ const CHORES: &[Chore] = &[
         run: laws::run,
     },
     Chore {
-        usage: "sim [--seeds N] [--from S] [--seed S]",
-        help: "Simulate 10000 seeds unless told; --seed repeats one and tells its story.",
+        usage: "sim [--seeds N] [--from S] [--seed S] [--hours H]",
+        help: "Simulate 10000 seeds unless told; --seed repeats one and tells its story; --hours gives it a long life.",
         run: sim::run,
     },
     Chore {

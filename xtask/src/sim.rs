@@ -2,7 +2,8 @@
 
 use crate::command;
 
-const FLAGS: [&str; 3] = ["--seeds", "--from", "--seed"];
+const FLAGS: [&str; 8] =
+    ["--seeds", "--from", "--seed", "--minutes", "--hours", "--without", "--clients", "--workers"];
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let args = numbers(args)?;
@@ -22,7 +23,8 @@ fn numbers(args: &[String]) -> Result<Vec<String>, String> {
         if !FLAGS.contains(&flag) {
             return Err(command::unknown_argument("sim", arg));
         }
-        if number.parse::<u64>().is_err() {
+        // Names, which the simulation itself knows.
+        if flag != "--without" && number.parse::<u64>().is_err() {
             return Err(format!("{flag} needs a whole number, such as 5000, not `{number}`."));
         }
         checked.extend([flag.to_owned(), number.to_owned()]);

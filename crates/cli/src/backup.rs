@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,7 +10,8 @@ use tenure_sdk::wire::backup_part::Part;
 use tenure_sdk::wire::{BackupContents, BackupFile, BackupRequest};
 use tenure_sdk::{Client, Error};
 use tenure_server::look_at_blobs;
-use tenure_wal::Fault;
+use tenure_wal::disk::real::RealDisk;
+use tenure_wal::{CopiedFile, Fault};
 
 use crate::Format;
 use crate::client::Server;
@@ -104,7 +104,7 @@ async fn fetch(
     for _ in 0..contents.files {
         let Part::File(file) = next().await? else { return Err(cut()) };
         let mut target = Target::create(&part, &file)?;
-        while target.offset < file.bytes {
+        while target.copied.offset < file.bytes {
             let Part::Bytes(bytes) = next().await? else { return Err(cut()) };
             target.write(&bytes)?;
             done += bytes.len() as u64;
@@ -117,9 +117,7 @@ async fn fetch(
 
 /// A file that is being written.
 struct Target {
-    path: PathBuf,
-    file: File,
-    offset: u64,
+    copied: CopiedFile<RealDisk>,
 }
 
 impl Target {
@@ -130,22 +128,21 @@ impl Target {
         }
         let path = folder.join(&file.name);
         let parent = path.parent().unwrap_or(folder);
-        let made = fs::create_dir_all(parent).and_then(|()| File::create_new(&path));
-        let file = made.map_err(|cause| failed(&path, cause))?;
-        Ok(Self { path, file, offset: 0 })
+        if path.exists() {
+            return Err(failed(&path, io::ErrorKind::AlreadyExists.into()));
+        }
+        let made = fs::create_dir_all(parent).and_then(|()| RealDisk::open(parent));
+        let disk = made.map_err(|cause| failed(&path, cause))?;
+        let name = file.name.rsplit('/').next().unwrap_or(&file.name);
+        Ok(Self { copied: CopiedFile::create(&disk, name)? })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let written = self.file.write_all_at(bytes, self.offset);
-        written.map_err(|cause| failed(&self.path, cause))?;
-        self.offset += bytes.len() as u64;
-        Ok(())
+        Ok(self.copied.write(bytes)?)
     }
 
     fn finish(self, file: &BackupFile) -> Result<(), Failure> {
-        let finished = self.file.set_len(file.size).and_then(|()| self.file.sync_all());
-        finished.map_err(|cause| failed(&self.path, cause))?;
-        sync(self.path.parent().unwrap_or(Path::new(".")))
+        Ok(self.copied.finish(file.size)?)
     }
 }
 

@@ -76,7 +76,7 @@ pub use info::{Explained, Grant, Status, TaskInfo, TaskOfRun, TaskPage, Work};
 pub use opening::Opening;
 pub use recover::{Failure, Progress, Proof, Recovery, recover, recover_beside};
 pub use redecide::{RedecideError, Redecided, redecide};
-pub use restore::{Restoration, restore};
+pub use restore::{Restoration, put_back, restore};
 pub use run_history::{RunHistory, RunStep, run_history};
 pub use run_info::{
     RUN_STATES, RunInfo, RunPage, TokenInfo, TokenPage, WorkflowInfo, WorkflowPage,

@@ -24,6 +24,18 @@ pub enum Bug {
     SnapshotTooEarly,
     /// A snapshot is believed whatever hash its footer has, and what it lacks is not missed.
     SnapshotHashUnchecked,
+    /// The log is never trimmed.
+    TrimForgotten,
+    /// Marks do not count as part of the log that a snapshot saves.
+    MarksUncounted,
+    /// Somebody who waited long enough is not told so.
+    ReaderForgotten,
+    /// Whatever comes is let in.
+    InboxUnbounded,
+    /// Moments of the wall clock pass and nothing happens.
+    TimersSleep,
+    /// A wide group begins its first branches, and nobody begins the rest.
+    DispatchForgotten,
 }
 
 impl Bug {

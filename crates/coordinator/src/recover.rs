@@ -340,7 +340,7 @@ fn replay<O: OpenLog>(
     let mut failed = None;
     let (mut records, mut told) = (0, 0);
     let mut replay = |frame: &Frame<'_>| {
-        kept.log_bytes += frame.header.frame_bytes();
+        kept.log_bytes += frame.header.log_bytes();
         for (lsn, bytes) in frame.records() {
             match codec::decode(bytes) {
                 _ if failed.is_some() => return,

@@ -4,13 +4,16 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tenure_core::command::Command;
 use tenure_core::event::Record;
 use tenure_core::id::Lsn;
+use tenure_core::shelf::Shelf;
 use tenure_core::state::StateHash;
 use tenure_core::time::Now;
 use tenure_core::{Draft, Verdict, codec, decide};
+use tenure_wal::disk::Disk;
 use tenure_wal::disk::read_only::ReadOnlyDisk;
 use tenure_wal::disk::real::RealDisk;
 use tenure_wal::{Batch, Claim, Fault, Options, Wal};
@@ -58,13 +61,34 @@ pub fn restore(
         Ok(()) | Err(_) => {}
     }
     let disk = RealDisk::open(&part).map_err(|cause| no_folder(&part, cause))?;
+    let blobs = copy_blobs(from, &part, progress)?;
     let entropy = u128::from(fresh_seed()) << 64 | u128::from(fresh_seed());
-    let until = until.map(|lsn| tenure_wal::Lsn(lsn.0));
-    let copied = tenure_wal::restore(&source, &disk, Options::new(entropy), until, progress)?;
-    let blobs = copy_blobs(from, &part, &mut |bytes| progress(copied.bytes + bytes))?;
-    let claim = Claim::new(&disk, Options::new(entropy))?;
+    let options = Options::new(entropy);
     // Without one it takes more memory, and no more than that.
     let shelf = FileShelf::unnamed(&part).ok().map(FileShelf::shared);
+    let mut restoration =
+        put_back(&source, &disk, options, shelf, until, &mut |bytes| progress(blobs + bytes))?;
+    restoration.bytes += blobs;
+    fs::rename(&part, to).map_err(|cause| no_folder(to, cause))?;
+    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    sync(parent)?;
+    Ok(restoration)
+}
+
+/// Puts a log into a folder that has no name yet. When this says that it is done, no crash takes any
+/// of it away: the folder may get its name. Before that it is nobody's, whatever is in it.
+pub fn put_back<S: Disk, D: Disk>(
+    from: &S,
+    to: &D,
+    options: Options,
+    shelf: Option<Arc<dyn Shelf>>,
+    until: Option<Lsn>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Restoration, Error> {
+    let until = until.map(|lsn| tenure_wal::Lsn(lsn.0));
+    let copied = tenure_wal::restore(from, to, options, until, progress)?;
+    let claim = Claim::new(to, options)?;
     let (mut recovery, proof) = recover_beside(claim, fresh_seed(), shelf, |_| {})?;
     proof.check()?;
     let facts = recovery.state.facts();
@@ -72,14 +96,9 @@ pub fn restore(
         lsn: Lsn(copied.lsn.0),
         state_hash: facts.hash(),
         tasks: facts.task_count(),
-        bytes: copied.bytes + blobs,
+        bytes: copied.bytes,
     };
     jump(&mut recovery)?;
-    drop(recovery);
-    fs::rename(&part, to).map_err(|cause| no_folder(to, cause))?;
-    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
-    sync(parent)?;
     Ok(restoration)
 }
 
@@ -118,7 +137,7 @@ fn copy_blobs(from: &Path, to: &Path, progress: &mut dyn FnMut(u64)) -> Result<u
 }
 
 /// Makes the next ids others than those that may have been given since the copy was taken.
-fn jump(recovery: &mut Recovery<Wal<RealDisk>>) -> Result<(), Error> {
+fn jump<D: Disk>(recovery: &mut Recovery<Wal<D>>) -> Result<(), Error> {
     let (state, wal) = (&recovery.state, &mut recovery.log);
     let at = recovery.at.max(state.facts().last_at());
     let now = Now { log: at, wall: at };

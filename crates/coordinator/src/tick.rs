@@ -7,6 +7,7 @@ use tenure_wal::{Log, Room};
 
 use crate::ask::{Answer, Caller};
 use crate::limits::{PURGE_EVERY_MS, STEP_GRANTS_MAX, WALL_CHECK_MS};
+use crate::planted::{self, Bug};
 use crate::serve::{ParkedLease, ParkedReader};
 use crate::step::Coordinator;
 use crate::upkeep::Purge;
@@ -22,14 +23,16 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 rest = Rest::More;
             }
         }
-        if self.has_room() && self.state.next_timer().is_some_and(|at| at <= now.wall) {
+        let has_timer = self.state.next_timer().is_some_and(|at| at <= now.wall);
+        if self.has_room() && has_timer && !planted::has(Bug::TimersSleep) {
             let swept = self.run(&Command::FireDeadlines, now);
             if matches!(swept, Ok(Answer::Swept(Swept { rest: Rest::More, .. }))) {
                 rest = Rest::More;
             }
         }
         // Branches of wide groups begin a chunk at a time, so that nobody waits long behind them.
-        if self.has_room() && self.state.has_dispatch() {
+        let has_dispatch = self.state.has_dispatch() && !planted::has(Bug::DispatchForgotten);
+        if self.has_room() && has_dispatch {
             let continued = self.run(&Command::ContinueDispatch, now);
             if continued.is_ok() && self.state.has_dispatch() {
                 rest = Rest::More;
@@ -45,7 +48,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 break;
             };
             let outcome = self.look_at(awaited);
-            self.put(caller, outcome);
+            match planted::has(Bug::ReaderForgotten) {
+                true => drop(caller),
+                false => self.put(caller, outcome),
+            }
         }
         rest
     }

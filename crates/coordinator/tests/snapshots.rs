@@ -341,6 +341,7 @@ fn without_the_check_of_its_hash_another_state_would_be_served() {
     let served = start(&changed);
     plant(None);
     assert_ne!(served.unwrap().state.facts().hash(), hash);
+    println!("planted: coordinator::SnapshotHashUnchecked | a forged snapshot is refused | 1");
 }
 
 #[test]

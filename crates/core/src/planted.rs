@@ -13,6 +13,32 @@ pub enum Bug {
     PurgedTooEarly,
     /// A snapshot leaves one attempt out.
     SnapshotForgets,
+    /// A lease's id is what the wall clock says.
+    LeaseIdFromAClock,
+    /// A lease that a newer one has overtaken still counts.
+    OldLeaseHolds,
+    /// A report after the end of its lease counts as long as no tick has noticed.
+    LateIsNotLost,
+    /// A lease is taken back a little before its end.
+    ExpiredTooEarly,
+    /// What a record does depends on when it is applied.
+    ApplyLooksAtAClock,
+    /// What a record does depends on the order in which a map gives its entries.
+    MergeInMapOrder,
+    /// A join that has fired fires again when a late branch settles.
+    JoinFiresTwice,
+    /// What a loser has written goes on instead of what the winner has.
+    LoserPromoted,
+    /// A token gets lost between two steps of a cascade.
+    TokenLostInCascade,
+    /// A signal that was given to a token is still there for the next.
+    SignalGivenTwice,
+    /// Artifacts of branches that lost are kept.
+    ArtifactOfALoserKept,
+    /// A run is forgotten as soon as it is over.
+    RunPurgedTooEarly,
+    /// Nothing is ever forgotten.
+    KeptForEver,
 }
 
 #[cfg(feature = "planted")]
@@ -21,6 +47,7 @@ mod switch {
 
     thread_local! {
         static PLANTED: Cell<Option<super::Bug>> = const { Cell::new(None) };
+        static TURNS: Cell<u64> = const { Cell::new(0) };
     }
 
     /// Puts a bug in, for this thread.
@@ -31,6 +58,12 @@ mod switch {
     pub(crate) fn has(bug: super::Bug) -> bool {
         PLANTED.get() == Some(bug)
     }
+
+    /// Another number each time, as a clock or the place of a map in memory would give.
+    pub(crate) fn turn() -> u64 {
+        TURNS.set(TURNS.get() + 1);
+        TURNS.get()
+    }
 }
 
 #[cfg(not(feature = "planted"))]
@@ -38,9 +71,39 @@ mod switch {
     pub(crate) const fn has(_: super::Bug) -> bool {
         false
     }
+
+    pub(crate) const fn turn() -> u64 {
+        0
+    }
 }
 
 #[cfg(feature = "planted")]
 pub use switch::plant;
 
-pub(crate) use switch::has;
+pub(crate) use switch::{has, turn};
+
+use crate::id::LeaseId;
+use crate::time::{Now, Timestamp};
+
+/// The id of a lease.
+pub(crate) fn lease_id(next: LeaseId, now: Now) -> LeaseId {
+    if has(Bug::LeaseIdFromAClock) { LeaseId(now.wall.0) } else { next }
+}
+
+/// A moment, as it is stored.
+pub(crate) fn stored(at: Timestamp) -> Timestamp {
+    if has(Bug::ApplyLooksAtAClock) { at.plus_ms(turn()) } else { at }
+}
+
+/// Up to when leases are over.
+pub(crate) fn over_by(now: Timestamp) -> Timestamp {
+    if has(Bug::ExpiredTooEarly) { now.plus_ms(100) } else { now }
+}
+
+/// Things in the order in which they are taken.
+pub(crate) fn ordered<T>(mut things: Vec<T>) -> Vec<T> {
+    if has(Bug::MergeInMapOrder) && turn().is_multiple_of(2) {
+        things.reverse();
+    }
+    things
+}

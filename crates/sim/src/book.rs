@@ -1,6 +1,6 @@
 //! What the log says, read by other eyes than `apply`: every task's past and every lease.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use tenure_core::event::{Record, RunState};
 use tenure_core::id::{LeaseId, Lsn, RunId, TaskId};
@@ -8,6 +8,9 @@ use tenure_core::state::StateName;
 use tenure_core::time::Timestamp;
 
 use crate::item::{End, Item};
+
+/// How long a purged task is remembered: until nobody can be told of it any more.
+const REMEMBERED_MS: u64 = 600_000;
 
 /// All that the records so far say.
 #[derive(Debug, Default)]
@@ -21,6 +24,12 @@ pub(crate) struct Book {
     pub(crate) runs: BTreeMap<RunId, RunEntry>,
     /// The newest version of each workflow.
     pub(crate) workflows: BTreeMap<String, u32>,
+    /// The newest task.
+    pub(crate) last_task: TaskId,
+    /// Ended tasks that belong to no run and were not purged.
+    pub(crate) ended_beside_runs: u64,
+    /// Tasks that were purged, and when.
+    purged: VecDeque<(Timestamp, TaskId)>,
 }
 
 /// A run.
@@ -30,6 +39,8 @@ pub(crate) struct RunEntry {
     pub(crate) key: Option<String>,
     pub(crate) state: RunState,
     pub(crate) tasks: Vec<TaskId>,
+    /// Log time of the record that ended it.
+    pub(crate) ended_at: Timestamp,
     pub(crate) is_purged: bool,
 }
 
@@ -118,6 +129,32 @@ impl Book {
 
     /// Writes down what an item says. It was found lawful before.
     pub(crate) fn note(&mut self, record: &Record<'_>, item: Item<'_>) {
+        let about = item.task();
+        let before = self.is_kept(about);
+        self.write_down(record, item);
+        match (before, self.is_kept(about)) {
+            (false, true) => self.ended_beside_runs += 1,
+            (true, false) => self.ended_beside_runs -= 1,
+            (false, false) | (true, true) => {}
+        }
+    }
+
+    /// Whether a task has ended and is kept for itself.
+    fn is_kept(&self, id: Option<TaskId>) -> bool {
+        let task = id.and_then(|id| self.task(id));
+        task.is_some_and(|task| task.run.is_none() && task.state.is_terminal())
+    }
+
+    /// Forgets what was purged long ago, and says what that was.
+    pub(crate) fn forget(&mut self) -> Vec<TaskId> {
+        let long_ago =
+            self.purged.partition_point(|(at, _)| at.plus_ms(REMEMBERED_MS) <= self.last_at);
+        let gone: Vec<TaskId> = self.purged.drain(..long_ago).map(|(_, id)| id).collect();
+        gone.iter().for_each(|id| drop(self.tasks.remove(id)));
+        gone
+    }
+
+    fn write_down(&mut self, record: &Record<'_>, item: Item<'_>) {
         let lsn = record.lsn;
         match item {
             Item::Created(item) => {
@@ -144,6 +181,7 @@ impl Book {
                     run.tasks.push(item.task_id);
                 }
                 self.tasks.insert(item.task_id, task);
+                self.last_task = item.task_id;
             }
             Item::Granted { worker, item } => {
                 let Some(task) = self.tasks.get_mut(&item.about.task_id) else { return };
@@ -183,6 +221,7 @@ impl Book {
             Item::Purged(id) => {
                 if let Some(task) = self.tasks.get_mut(&id) {
                     task.is_purged = true;
+                    self.purged.push_back((record.at, id));
                     if let Some(key) = task.key.clone() {
                         self.keys.remove(&(task.queue.clone(), key));
                     }
@@ -193,7 +232,7 @@ impl Book {
             | Item::Began(_)
             | Item::Finished(..)
             | Item::PurgedRun(_)
-            | Item::Decided(_)
+            | Item::Decided(..)
             | Item::Configured => self.note_run(record, item),
         }
     }
@@ -220,21 +259,23 @@ impl Book {
                     key: run.key.as_ref().map(|key| key.as_str().to_owned()),
                     state: RunState::Running,
                     tasks: Vec::new(),
+                    ended_at: record.at,
                     is_purged: false,
                 };
                 self.runs.insert(run.run_id, entry);
             }
             Item::Finished(id, state) => {
                 if let Some(run) = self.runs.get_mut(&id) {
-                    run.state = state;
+                    (run.state, run.ended_at) = (state, record.at);
                 }
             }
             Item::PurgedRun(id) => {
                 let Some(run) = self.runs.get_mut(&id) else { return };
                 run.is_purged = true;
                 for task in &run.tasks {
-                    if let Some(task) = self.tasks.get_mut(task) {
-                        task.is_purged = true;
+                    if let Some(entry) = self.tasks.get_mut(task) {
+                        entry.is_purged = true;
+                        self.purged.push_back((record.at, *task));
                     }
                 }
             }
@@ -247,7 +288,7 @@ impl Book {
             | Item::Canceled { .. }
             | Item::Retried { .. }
             | Item::Purged(_)
-            | Item::Decided(_)
+            | Item::Decided(..)
             | Item::Configured => {}
         }
     }

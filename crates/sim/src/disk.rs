@@ -54,6 +54,11 @@ impl SimDisk {
         self.model.limit_room(self.room);
     }
 
+    /// Bytes of all files together.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        self.model.used_bytes()
+    }
+
     pub(crate) fn is_limited(&self) -> bool {
         self.room.is_some()
     }

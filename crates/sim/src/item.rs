@@ -53,12 +53,36 @@ pub(crate) enum Item<'r> {
     },
     /// A run, or the child of one.
     Began(&'r RunBegun<'r>),
-    /// Something is decided about a run.
-    Decided(RunId),
+    /// Something is decided about a run: a step, or that a signal came.
+    Decided(RunId, Option<&'r Step<'r>>),
     Finished(RunId, RunState),
     /// A run and all its tasks.
     PurgedRun(RunId),
     Configured,
+}
+
+impl Item<'_> {
+    /// The task whose state it may change.
+    pub(crate) fn task(&self) -> Option<TaskId> {
+        match self {
+            Item::Created(item) => Some(item.task_id),
+            Item::Granted { item, .. } => Some(item.about.task_id),
+            Item::Ended { about, .. }
+            | Item::Stale { about, .. }
+            | Item::AskedToStop { about, .. }
+            | Item::Canceled { about }
+            | Item::Retried { about } => Some(about.task_id),
+            Item::Stopped(stopped) => Some(stopped.task_id),
+            Item::Purged(id) => Some(*id),
+            Item::Extended(_)
+            | Item::Registered { .. }
+            | Item::Began(_)
+            | Item::Decided(..)
+            | Item::Finished(..)
+            | Item::PurgedRun(_)
+            | Item::Configured => None,
+        }
+    }
 }
 
 /// How a lease ended.
@@ -133,7 +157,7 @@ fn take<'r>(event: &'r Event<'r>, all: &mut Vec<Item<'r>>) {
             cascade(&x.cascade, all);
         }
         Event::SignalReceived(x) => {
-            all.push(Item::Decided(x.run_id));
+            all.push(Item::Decided(x.run_id, None));
             cascade(&x.cascade, all);
         }
         Event::RunCancelRequested(x) => cascade(&x.cascade, all),
@@ -186,7 +210,7 @@ fn report<'r>(report: &'r Report<'r>, all: &mut Vec<Item<'r>>) {
 /// What decisions say about tasks and runs; tokens and groups are core's own.
 fn cascade<'r>(decisions: &'r [Decision<'r>], all: &mut Vec<Item<'r>>) {
     for decision in decisions {
-        all.push(Item::Decided(decision.run_id));
+        all.push(Item::Decided(decision.run_id, Some(&decision.step)));
         match &decision.step {
             Step::MarkForDispatch(step) => {
                 let tasks = step.tokens.iter().filter_map(|token| token.task.as_ref());

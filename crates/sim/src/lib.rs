@@ -11,15 +11,19 @@ mod book;
 mod check;
 mod desk;
 mod disk;
+mod ending;
+mod ill;
 mod item;
 mod lives;
 mod log;
 mod mix;
 mod model;
 mod network;
+mod plan;
 mod process;
 mod random;
 pub mod runner;
+mod shrink;
 mod tally;
 mod trace;
 mod trouble;
@@ -28,9 +32,12 @@ mod trouble;
 mod workflows;
 mod world;
 
-pub use check::Broken;
+pub use check::{Broken, Sample};
+pub use ill::{Ill, Without};
 pub use mix::Mix;
-pub use tally::Tally;
+pub use plan::{Length, Plan};
+pub use shrink::shrink;
+pub use tally::{OUT_OF_REACH, Tally};
 
 use std::fmt;
 
@@ -47,14 +54,18 @@ pub struct Ran {
     pub records: u64,
     /// What happened how often.
     pub tally: Tally,
+    /// What the seed drew.
+    pub mix: Mix,
+    /// How much was kept, from time to time.
+    pub curve: Vec<Sample>,
 }
 
 /// A run that broke a law.
 #[derive(Clone, Debug)]
 pub struct Failed {
-    /// Its seed.
-    pub seed: u64,
-    /// What the seed drew.
+    /// Which run.
+    pub plan: Plan,
+    /// What its seed drew.
     pub mix: Mix,
     /// When it was, in virtual milliseconds.
     pub at_ms: u64,
@@ -64,11 +75,12 @@ pub struct Failed {
 
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, mix, at_ms, broken } = self;
+        let Self { plan, mix, at_ms, broken } = self;
         write!(
             f,
-            "seed {seed} breaks a law after {at_ms} virtual milliseconds\n  {broken}\n  it drew \
-             {mix:?}\nrepeat it, and read along, with:\n    cargo xtask sim --seed {seed}"
+            "seed {} breaks a law after {at_ms} virtual milliseconds\n  {broken}\n  it drew \
+             {mix:?}\nrepeat it, and read along, with:\n    {plan}",
+            plan.seed
         )
     }
 }
@@ -82,10 +94,13 @@ pub enum Voice {
     Loud,
 }
 
-/// Lives through one seed.
-pub fn run(seed: u64, voice: Voice) -> Result<Ran, Box<Failed>> {
-    runner::guarded(seed, |seed| {
-        let mut world = world::World::new(seed, voice == Voice::Loud);
+/// Lives through one run.
+///
+/// # Errors
+/// The law that it broke.
+pub fn run(plan: &Plan, voice: Voice) -> Result<Ran, Box<Failed>> {
+    runner::guarded(plan, |plan| {
+        let mut world = world::World::new(plan, voice == Voice::Loud);
         let held = world.run();
         (held, world)
     })

@@ -10,10 +10,17 @@ use tenure_wal::{
     SnapshotJob, SnapshotWork, Trimmed, Wal,
 };
 
+use crate::process::Machine;
 use crate::random::Random;
 
 /// Records that may be told, as bytes, in the order of the log. The laws read them.
 pub(crate) type Tape = Rc<RefCell<Vec<Vec<u8>>>>;
+
+/// How long a sync takes for now, at most, if that is longer than usual.
+pub(crate) type Slow = Rc<Cell<u64>>;
+
+/// How many records the last frame has.
+pub(crate) type LastFrame = Rc<Cell<usize>>;
 
 /// How often the log was used which way.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,12 +41,14 @@ pub(crate) struct SimLog {
     clock: Rc<Cell<u64>>,
     random: Random,
     sync_ms: u64,
+    slow: Slow,
     under_way: Option<UnderWay>,
     /// The snapshot under way, and when its next piece is due.
     snapshot: Option<(SnapshotJob<ModelDisk>, u64)>,
     /// When the disk is done with what was done here.
     busy_until: u64,
     tape: Tape,
+    last_frame: LastFrame,
     pub(crate) uses: Uses,
 }
 
@@ -54,14 +63,29 @@ struct UnderWay {
 impl SimLog {
     pub(crate) fn new(
         wal: Wal<ModelDisk>,
-        clock: Rc<Cell<u64>>,
         random: Random,
         sync_ms: u64,
-        tape: Tape,
+        machine: &Machine,
     ) -> Self {
-        let uses = Uses::default();
-        let (under_way, snapshot) = (None, None);
-        Self { wal, clock, random, sync_ms, under_way, snapshot, busy_until: 0, tape, uses }
+        let Machine { clock, slow, tape, last_frame, .. } = machine;
+        Self {
+            wal,
+            clock: Rc::clone(clock),
+            random,
+            sync_ms,
+            slow: Rc::clone(slow),
+            under_way: None,
+            snapshot: None,
+            busy_until: 0,
+            tape: Rc::clone(tape),
+            last_frame: Rc::clone(last_frame),
+            uses: Uses::default(),
+        }
+    }
+
+    /// When a sync that begins now is done.
+    fn done_by(&mut self) -> u64 {
+        self.clock.get() + self.random.between(0, self.sync_ms.max(self.slow.get()))
     }
 
     /// When the batch under way is to be committed.
@@ -83,6 +107,7 @@ impl SimLog {
         let committed = self.wal.commit_at(batch, place, at_ms);
         match &committed.result {
             Ok(_) => {
+                self.last_frame.set(committed.batch.records() as usize);
                 let records = committed.batch.records_from(place.lsn);
                 self.tape.borrow_mut().extend(records.map(|(_, bytes)| bytes.to_vec()));
             }
@@ -107,14 +132,14 @@ impl Log for SimLog {
     fn commit(&mut self, batch: Batch, place: Place, at_ms: u64) -> Committed {
         assert!(self.under_way.is_none(), "one batch is under way at a time");
         self.uses.here += 1;
-        self.busy_until = self.clock.get() + self.random.between(0, self.sync_ms);
+        self.busy_until = self.done_by();
         self.write(batch, place, at_ms)
     }
 
     fn begin(&mut self, batch: Batch, place: Place, at_ms: u64) {
         assert!(self.under_way.is_none(), "one batch is under way at a time");
         self.uses.beside += 1;
-        let done_at = self.clock.get() + self.random.between(0, self.sync_ms);
+        let done_at = self.done_by();
         self.under_way = Some(UnderWay { batch, place, at_ms, done_at });
     }
 

@@ -1,106 +1,120 @@
 //! `tenure-sim`: lives through seeds and says what was seen. `cargo xtask sim` starts it.
 
-use std::io::Write;
+mod progress;
+
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use tenure_sim::runner::{Summary, hush_panics, run_seeds};
-use tenure_sim::{Tally, Voice, run};
+use tenure_sim::{Failed, Length, Plan, Voice, run, shrink};
 
-const USAGE: &str = "usage: tenure-sim [--seeds N] [--from S] [--seed S]";
+const USAGE: &str = "usage: tenure-sim [--seeds N] [--from S] [--seed S [--minutes M | --hours H] \
+                     [--without A,B] [--clients N] [--workers N]]";
 const SEEDS_DEFAULT: u64 = 10_000;
 /// The progress line is written anew after so many milliseconds.
 const PROGRESS_MS: u128 = 500;
 
+/// What was asked for.
+struct Asked {
+    seeds: u64,
+    from: u64,
+    plan: Plan,
+    is_one: bool,
+}
+
 fn main() -> ExitCode {
-    let (mut seeds, mut from, mut only) = (SEEDS_DEFAULT, 0, None);
-    let mut args = std::env::args().skip(1);
-    while let Some(flag) = args.next() {
-        let number = args.next().and_then(|number| number.parse().ok());
-        match (flag.as_str(), number) {
-            ("--seeds", Some(number)) => seeds = number,
-            ("--from", Some(number)) => from = number,
-            ("--seed", Some(number)) => only = Some(number),
-            _ => {
-                eprintln!("{USAGE}");
-                return ExitCode::FAILURE;
+    match asked(std::env::args().skip(1)) {
+        Ok(asked) => {
+            hush_panics();
+            match asked.is_one {
+                true => one(&asked.plan),
+                false => many(asked.from, asked.seeds),
             }
         }
-    }
-    hush_panics();
-    match only {
-        Some(seed) => one(seed),
-        None => many(from, seeds),
+        Err(sentence) => {
+            eprintln!("{sentence}\n{USAGE}");
+            ExitCode::FAILURE
+        }
     }
 }
 
-/// One seed, told aloud.
-fn one(seed: u64) -> ExitCode {
-    match run(seed, Voice::Loud) {
+fn asked(mut args: impl Iterator<Item = String>) -> Result<Asked, String> {
+    let mut asked = Asked { seeds: SEEDS_DEFAULT, from: 0, plan: Plan::of(0), is_one: false };
+    while let Some(flag) = args.next() {
+        let value = args.next().unwrap_or_default();
+        let number = || value.parse().map_err(|_| format!("{flag} needs a number, not `{value}`"));
+        match flag.as_str() {
+            "--seeds" => asked.seeds = number()?,
+            "--from" => asked.from = number()?,
+            _ => {
+                asked.plan.set(&flag, &value)?;
+                asked.is_one = true;
+            }
+        }
+    }
+    Ok(asked)
+}
+
+/// One seed, told aloud unless it is long.
+fn one(plan: &Plan) -> ExitCode {
+    let started_at = Instant::now();
+    let voice = match plan.length {
+        Length::Hours(_) => Voice::Quiet,
+        Length::Usual | Length::Minutes(_) => Voice::Loud,
+    };
+    match run(plan, voice) {
         Ok(ran) => {
-            println!("seed {seed} breaks no law: hash {:016x}", ran.hash);
+            progress::curve(&ran.curve);
+            let mut summary = Summary::default();
+            summary.add(&ran);
+            println!("{}", progress::line(&summary));
+            println!("{}", progress::speed(&summary, started_at.elapsed().as_secs_f64()));
+            println!("it drew {:?}", ran.mix);
+            println!("seed {} breaks no law: hash {:016x}", plan.seed, ran.hash);
             ExitCode::SUCCESS
         }
         Err(failed) => {
             eprintln!("{failed}");
+            tell_shrunk(failed);
             ExitCode::FAILURE
         }
     }
+}
+
+/// The smallest run that fails for the same reason.
+fn tell_shrunk(failed: Box<Failed>) {
+    let plan = failed.plan.clone();
+    let least = shrink(failed);
+    if least.plan != plan {
+        eprintln!("the same law breaks, with less around it, in:\n    {}", least.plan);
+    }
+    eprintln!("once it is mended, keep it in crates/sim/seeds/failed.txt");
 }
 
 fn many(from: u64, seeds: u64) -> ExitCode {
     let started_at = Instant::now();
     let mut shown_at = Instant::now();
-    let ended = run_seeds(from..from.saturating_add(seeds), |summary| {
-        if shown_at.elapsed().as_millis() > PROGRESS_MS {
+    let is_watched = std::io::stdout().is_terminal();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let ended = run_seeds(from..from.saturating_add(seeds), threads, |summary| {
+        if is_watched && shown_at.elapsed().as_millis() > PROGRESS_MS {
             shown_at = Instant::now();
-            print!("\r{}", progress(summary));
+            print!("\r{}", progress::line(summary));
             let _ = std::io::stdout().flush();
         }
     });
     match ended {
         Ok(summary) => {
-            println!("\r{}", progress(&summary));
-            table(&summary, started_at.elapsed().as_secs_f64());
+            println!("\r{}", progress::line(&summary));
+            progress::table(&summary);
+            println!("{}", progress::speed(&summary, started_at.elapsed().as_secs_f64()));
             ExitCode::SUCCESS
         }
         Err(failed) => {
             eprintln!("\n{failed}");
+            tell_shrunk(failed);
             ExitCode::FAILURE
         }
-    }
-}
-
-fn progress(summary: &Summary) -> String {
-    let fault = |name| summary.tally.count("fault", name);
-    let Summary { seeds, events, .. } = summary;
-    let hours = summary.virtual_ms as f64 / 3_600_000.0;
-    let (killed, power) = (fault("killed"), fault("power lost"));
-    let (eio, full) = (fault("Eio"), fault("Enospc") + fault("disk full"));
-    format!(
-        "{seeds} seeds, {hours:.1} virtual hours, {events} events, {killed} kills, {power} power \
-         losses, {eio} I/O errors, {full} times full "
-    )
-}
-
-fn table(summary: &Summary, seconds: f64) {
-    for kind in Tally::kinds() {
-        println!("\n{kind} ({})", summary.tally.total(kind));
-        for (name, count) in summary.tally.of(kind) {
-            println!("  {count:>10}  {name}");
-        }
-    }
-    let hours = summary.virtual_ms as f64 / 3_600_000.0;
-    println!(
-        "\n{} seeds in {seconds:.1} s: {:.1} a second, {:.1} virtual hours a minute, {} records",
-        summary.seeds,
-        summary.seeds as f64 / seconds,
-        hours / seconds * 60.0,
-        summary.records
-    );
-    let never = summary.tally.never();
-    match never.is_empty() {
-        true => println!("everything that can happen did"),
-        false => println!("never happened: {}", never.join(", ")),
     }
 }

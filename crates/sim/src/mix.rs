@@ -3,6 +3,8 @@
 use tenure_coordinator::{Keep, Purge, Upkeep};
 use tenure_core::command::Retention;
 
+use crate::ill::{Ill, Without};
+use crate::plan::{Length, Plan};
 use crate::random::Random;
 
 /// The options of one run. Printed when it fails.
@@ -10,6 +12,16 @@ use crate::random::Random;
 pub struct Mix {
     /// How long there is trouble, in virtual milliseconds.
     pub trouble_for_ms: u64,
+    /// How long everybody is busy at a time,
+    pub spell_ms: u64,
+    /// and how long most are quiet after that.
+    pub lull_ms: u64,
+    /// How often the whole state is looked at, if anything changed.
+    pub check_ms: u64,
+    /// Whether what is kept must stay within bounds all the time.
+    pub is_bounded: bool,
+    /// How long everything may take to come to an end once the trouble is over.
+    pub drain_ms: u64,
     /// Submits by each client, at most.
     pub submits_max: u64,
     /// Clients that submit, cancel, retry, look and wait.
@@ -22,6 +34,10 @@ pub struct Mix {
     pub queues: u64,
     /// Whether clients register workflows and start runs.
     pub has_runs: bool,
+    /// Runs that each client starts, at most.
+    pub starts_max: u64,
+    /// Workflows that each client brings, at most.
+    pub registers_max: u64,
     /// How long an actor thinks between two deeds, at most.
     pub think_ms: u64,
     /// How long a message is under way, at most.
@@ -44,23 +60,65 @@ pub struct Mix {
     pub power_permille: u64,
     /// How far the wall clock may be set, in milliseconds; never if zero.
     pub jump_ms: u64,
+    /// How much faster or slower the steady clock runs than the other, in a million.
+    pub drift_ppm: i64,
     /// Workers' deeds that are silence, in a thousand.
     pub silent_permille: u64,
+    /// Workers' deeds after which they are gone for good, and another takes their place, in a
+    /// thousand.
+    pub death_permille: u64,
+    /// Tasks that take every worker that has them with them, in a thousand.
+    pub poison_permille: u64,
+    /// Deeds of clients that are far too many at once, in a thousand.
+    pub flood_permille: u64,
     /// Whether the disk can be full.
     pub fills: bool,
+    /// Whether the disk can be slow for a while.
+    pub slows: bool,
     /// Bytes of a segment.
     pub segment_bytes: u64,
     /// When snapshots are taken, and what is kept.
     pub upkeep: Upkeep,
     /// Starts before which the newest snapshot has rotted, in a thousand.
     pub rot_permille: u64,
+    /// Deaths after which a damaged copy of the disk is looked at, in a thousand.
+    pub damage_permille: u64,
+    /// What is left out, because somebody said so.
+    pub without: Without,
 }
 
+/// How long a seed is as long as nobody says otherwise.
+const MINUTES: u64 = 10;
+/// How long everything may take to come to an end once the trouble is over.
+const DRAIN_MS: u64 = 60_000;
+/// Leases in a long life, at most.
+const LONG_LEASE_MS: u64 = 300_000;
+/// How much of that everybody is busy, at most.
+const BUSY_MS_MAX: u64 = 20_000;
+/// How long a sync of a slow disk takes, at most.
+pub(crate) const SLOW_MS: u64 = 400;
 /// Segments where there are runs.
 const SEGMENT_BYTES_FOR_RUNS: u64 = 512 << 10;
 
 impl Mix {
-    pub(crate) fn draw(random: &mut Random) -> Self {
+    /// What a run is like.
+    pub(crate) fn of(plan: &Plan, random: &mut Random) -> Self {
+        let mut mix = Self::draw(random);
+        match plan.length {
+            Length::Usual => {}
+            Length::Minutes(minutes) => mix.trouble_for_ms = minutes * 60_000,
+            Length::Hours(hours) => mix = mix.for_long(hours),
+        }
+        for ill in Ill::ALL.into_iter().filter(|ill| plan.without.has(*ill)) {
+            mix.leave_out(ill);
+        }
+        mix.clients = mix.clients.min(plan.clients_max.unwrap_or(u64::MAX));
+        mix.workers = mix.workers.min(plan.workers_max.unwrap_or(u64::MAX));
+        mix.without = plan.without.clone();
+        mix
+    }
+
+    fn draw(random: &mut Random) -> Self {
         let is_calm = random.chance(100);
         let mut bad = |permille: u64| match is_calm {
             true => 0,
@@ -75,14 +133,24 @@ impl Mix {
         let has_runs = random.chance(500);
         // A frame must fit a segment, and a wide group takes a long one.
         let least = if has_runs { SEGMENT_BYTES_FOR_RUNS } else { 0 };
+        let trouble_for_ms = MINUTES * 60_000;
+        let spell_ms = random.pick(&[1_000, 3_000, 8_000]);
+        let spells = random.between(4_000, BUSY_MS_MAX).div_ceil(spell_ms);
         Self {
-            trouble_for_ms: random.between(4, 20) * 1_000,
+            trouble_for_ms,
+            spell_ms,
+            lull_ms: trouble_for_ms / spells - spell_ms,
+            check_ms: 1_000,
+            is_bounded: false,
+            drain_ms: DRAIN_MS,
             submits_max: random.between(5, 60),
             clients: random.between(1, 5),
             workers: random.between(1, 6),
             followers: random.between(1, 3),
             queues: random.between(1, 4),
             has_runs,
+            starts_max: 20,
+            registers_max: u64::MAX,
             think_ms: random.pick(&[80, 200, 500, 1_500]),
             latency_ms,
             lost_permille,
@@ -95,11 +163,98 @@ impl Mix {
             trouble_every_ms,
             power_permille: random.pick(&[0, 500, 1_000]),
             jump_ms: random.pick(&[0, 0, 3_000, 3_600_000]),
+            drift_ppm: random.pick(&[0, 0, 500, -500, 20_000, -20_000]),
             silent_permille: random.pick(&[0, 50, 300]),
+            death_permille: if is_calm { 0 } else { random.pick(&[0, 0, 20]) },
+            poison_permille: if is_calm { 0 } else { random.pick(&[0, 0, 50]) },
+            flood_permille: if random.chance(20) { 30 } else { 0 },
             fills: random.chance(500),
+            slows: random.chance(500),
             segment_bytes: random.pick(&[40 << 10, 64 << 10, 256 << 10]).max(least),
             upkeep: draw_upkeep(random),
             rot_permille: if is_calm { 0 } else { random.pick(&[0, 0, 300]) },
+            damage_permille: if is_calm { 0 } else { random.pick(&[0, 100]) },
+            without: Without::default(),
+        }
+    }
+
+    /// A long life: little to do at a time, but without end, and little is kept.
+    fn for_long(self, hours: u64) -> Self {
+        Self {
+            trouble_for_ms: hours * 3_600_000,
+            spell_ms: 1,
+            lull_ms: 0,
+            check_ms: 600_000,
+            is_bounded: true,
+            // Leases of those who are gone run out first, each as often as it may.
+            drain_ms: DRAIN_MS + 5 * LONG_LEASE_MS,
+            submits_max: u64::MAX,
+            clients: 2,
+            workers: 8,
+            followers: 1,
+            has_runs: true,
+            starts_max: u64::MAX,
+            registers_max: 20,
+            think_ms: 60_000,
+            latency_ms: self.latency_ms.min(20),
+            lost_permille: self.lost_permille.min(20),
+            doubled_permille: self.doubled_permille.min(20),
+            wake_ms: self.wake_ms.min(10),
+            sync_ms: self.sync_ms.min(8),
+            // Nobody comes back before a short lease is over.
+            lease_ms: LONG_LEASE_MS,
+            silent_permille: self.silent_permille.min(50),
+            patience_ms: 3_000,
+            trouble_every_ms: 2 * 3_600_000,
+            flood_permille: 0,
+            segment_bytes: SEGMENT_BYTES_FOR_RUNS,
+            upkeep: Upkeep {
+                snapshot_log_bytes: 512 << 10,
+                snapshot_every_ms: 3_600_000,
+                log_keep: Keep::Bytes(1 << 20),
+                retention: Retention { age_ms: 1_200_000, tasks_max: 200, items_max: 2_000 },
+            },
+            ..self
+        }
+    }
+
+    /// How long a sync may take.
+    pub(crate) fn longest_sync_ms(&self) -> u64 {
+        if self.slows { self.sync_ms.max(SLOW_MS) } else { self.sync_ms }
+    }
+
+    /// How long after that many milliseconds the next spell begins, if most are quiet then.
+    pub(crate) fn quiet_after(&self, at: u64) -> u64 {
+        let period = self.spell_ms + self.lull_ms;
+        match at % period {
+            within if within < self.spell_ms => 0,
+            within => period - within,
+        }
+    }
+
+    fn leave_out(&mut self, ill: Ill) {
+        match ill {
+            Ill::Power => self.power_permille = 0,
+            Ill::Full => self.fills = false,
+            Ill::Slow => self.slows = false,
+            Ill::Rot => self.rot_permille = 0,
+            Ill::Damage => self.damage_permille = 0,
+            Ill::Loss => self.lost_permille = 0,
+            Ill::Double => self.doubled_permille = 0,
+            Ill::Delay => self.latency_ms = 0,
+            Ill::Jump => self.jump_ms = 0,
+            Ill::Drift => self.drift_ppm = 0,
+            Ill::Silence => self.silent_permille = 0,
+            Ill::Death => self.death_permille = 0,
+            Ill::Poison => self.poison_permille = 0,
+            Ill::Flood => self.flood_permille = 0,
+            Ill::Runs => self.has_runs = false,
+            Ill::Upkeep => {
+                let retention = Retention::default();
+                self.upkeep = Upkeep { log_keep: Keep::All, retention, ..Upkeep::default() };
+            }
+            // What is drawn while it is lived through is looked up where it is drawn.
+            Ill::Crash | Ill::Stop | Ill::Eio | Ill::Enospc | Ill::Eintr | Ill::Short => {}
         }
     }
 }

@@ -67,10 +67,25 @@ pub(crate) struct Model {
 impl Model {
     /// A copy has reached the coordinator.
     pub(crate) fn delivered(&mut self, caller: CallerId, delivery: Delivery) {
-        if let Ask::Command(command) = &delivery.ask {
-            self.note_command(command);
+        match &delivery.ask {
+            Ask::Command(command)
+            | Ask::Change { command, .. }
+            | Ask::ChangeRun { command, .. } => self.note_command(command),
+            Ask::Submit(task) => self.note_submit(std::slice::from_ref(task)),
+            Ask::StartRun(_)
+            | Ask::Lease { .. }
+            | Ask::Query(_)
+            | Ask::Register(_)
+            | Ask::SignOff(_)
+            | Ask::TakeSnapshot => {}
         }
         self.waiting.insert(caller, delivery);
+    }
+
+    /// A task was purged long ago.
+    pub(crate) fn forget(&mut self, task: TaskId) {
+        self.acknowledged.remove(&task);
+        self.made.remove(&task);
     }
 
     fn note_command(&mut self, command: &Command) {
@@ -86,20 +101,30 @@ impl Model {
                 sent(complete.lease.lease_id, complete.output.as_bytes());
             }
         }
-        if let Command::SubmitTasks(submit) = command
-            && let Some((id, _)) =
-                submit.tasks.first().and_then(|task| nonce(task.payload.as_bytes()))
-        {
-            let fresh =
-                || Submission { tasks: submit.tasks.clone(), copies: 0, refused: 0, taken: 0 };
-            self.submissions.entry(id).or_insert_with(fresh).copies += 1;
+        if let Command::SubmitTasks(submit) = command {
+            self.note_submit(&submit.tasks);
         }
+    }
+
+    fn note_submit(&mut self, tasks: &[NewTask]) {
+        let first = tasks.first().and_then(|task| nonce(task.payload.as_bytes()));
+        let Some((id, _)) = first else { return };
+        let fresh = || Submission { tasks: tasks.to_vec(), copies: 0, refused: 0, taken: 0 };
+        self.submissions.entry(id).or_insert_with(fresh).copies += 1;
     }
 }
 
 /// The payload of a task: which submission it is from, and its place there.
-pub(crate) fn payload(id: SubmissionId, index: usize, padding: usize) -> Vec<u8> {
-    format!("{id}.{index}.{}", "x".repeat(padding)).into_bytes()
+pub(crate) fn payload(id: SubmissionId, index: usize, padding: &str) -> Vec<u8> {
+    format!("{id}.{index}.{padding}").into_bytes()
+}
+
+/// What is behind the place of a task that takes its worker with it.
+pub(crate) const POISON: &str = "poison";
+
+/// Whether a task takes its worker with it.
+pub(crate) fn is_poison(payload: &[u8]) -> bool {
+    payload.ends_with(POISON.as_bytes())
 }
 
 /// Reads what [`payload`] wrote.

@@ -4,6 +4,9 @@ use crate::mix::Mix;
 use crate::random::Random;
 use crate::tally::Tally;
 
+/// A message that takes so long is late.
+const LATE_MS: u64 = 100;
+
 /// Which way a message goes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
@@ -45,6 +48,9 @@ impl Line {
             false => 1,
         };
         tally.add_many("network", doubled, copies - 1);
-        (0..copies).map(|_| random.between(0, self.latency_ms)).collect()
+        let delays: Vec<u64> = (0..copies).map(|_| random.between(0, self.latency_ms)).collect();
+        let late = delays.iter().filter(|delay| **delay >= LATE_MS).count();
+        tally.add_many("network", "late", late as u64);
+        delays
     }
 }

@@ -11,12 +11,14 @@ use tenure_wal::{Base, Claim, Fault, Frame, Lsn, Note, OpenLog, Options, Recover
 
 use crate::desk::SimCaller;
 use crate::disk::SimDisk;
-use crate::log::{SimLog, Tape};
+use crate::log::{LastFrame, SimLog, Slow, Tape};
 use crate::mix::Mix;
 use crate::random::Random;
 
 /// Virtual time begins there, in milliseconds since 1970.
 const WALL_AHEAD: u64 = 1_700_000_000_000;
+
+const MILLION: i128 = 1_000_000;
 
 /// The machine that the coordinator runs on.
 #[derive(Debug)]
@@ -31,6 +33,10 @@ pub(crate) struct Machine {
     pub(crate) starts: u64,
     /// The snapshot that rotted since the last start.
     pub(crate) rotten: Option<Lsn>,
+    /// How long syncs take for now, at most.
+    pub(crate) slow: Slow,
+    /// How many records the last frame has, at most.
+    pub(crate) last_frame: LastFrame,
 }
 
 /// A coordinator that lives.
@@ -51,6 +57,7 @@ pub(crate) struct Life {
     is_full: bool,
     born_at: u64,
     wall_ahead: u64,
+    drift_ppm: i64,
 }
 
 /// What a start found.
@@ -74,29 +81,23 @@ impl Machine {
             tape: Tape::default(),
             starts: 0,
             rotten: None,
+            slow: Slow::default(),
+            last_frame: LastFrame::default(),
         }
     }
 
     /// Starts a coordinator from what is on the disk.
     pub(crate) fn start(&mut self, mix: &Mix, random: &mut Random) -> Result<Started, Failure> {
         self.starts += 1;
-        let options = Options {
-            spares: Spares::Caller,
-            segment_bytes: mix.segment_bytes,
-            // Two segments, as in the real one.
-            low_water_bytes: 2 * mix.segment_bytes,
-            salt_seed: random.next(),
-            ..Options::new(7)
-        };
+        let options = options(mix, random.next());
         let (mut records, mut after) = (Vec::new(), 0);
         let claim = Claim::new(&self.disk.model, options)?;
         let log = Witness { claim, records: &mut records, after: &mut after };
         let recovery = recover(log, random.next(), |_| {})?;
-        let (clock, tape, sync_ms) = (Rc::clone(&self.clock), Rc::clone(&self.tape), mix.sync_ms);
         let fork = random.fork();
         let notes = recovery.notes.clone();
-        let recovery = recovery
-            .map_log(|wal| Ok::<_, Failure>(SimLog::new(wal, clock, fork, sync_ms, tape)))?;
+        let recovery =
+            recovery.map_log(|wal| Ok::<_, Failure>(SimLog::new(wal, fork, mix.sync_ms, self)))?;
         let (born_at, wall_ahead) = (self.clock.get(), self.wall_ahead);
         let inbox = Inbox::default();
         let reading = Reading { monotonic_ms: 0, wall_ms: born_at + wall_ahead };
@@ -108,13 +109,42 @@ impl Machine {
             start: self.starts,
             step_at: Some(born_at),
             is_stopping: false,
-            slow_ms: 2 * (mix.sync_ms + mix.wake_ms),
+            slow_ms: 2 * (mix.longest_sync_ms() + mix.wake_ms),
             full_seen: 0,
             is_full: false,
             born_at,
             wall_ahead,
+            drift_ppm: mix.drift_ppm,
         };
         Ok(Started { life, after, records, notes })
+    }
+}
+
+impl Machine {
+    /// What a start from a copy of the disk reads, if it does not refuse: the last record of its
+    /// snapshot, and those that follow. Whatever happens to the copy, the machine goes on.
+    pub(crate) fn read_copy(
+        &self,
+        copy: &ModelDisk,
+        mix: &Mix,
+        random: &mut Random,
+    ) -> Option<(usize, Vec<Vec<u8>>)> {
+        let (mut records, mut after) = (Vec::new(), 0);
+        let claim = Claim::new(copy, options(mix, random.next())).ok()?;
+        let log = Witness { claim, records: &mut records, after: &mut after };
+        recover(log, random.next(), |_| {}).ok()?;
+        Some((after as usize, records))
+    }
+}
+
+fn options(mix: &Mix, salt_seed: u64) -> Options {
+    Options {
+        spares: Spares::Caller,
+        segment_bytes: mix.segment_bytes,
+        // Two segments, as in the real one.
+        low_water_bytes: 2 * mix.segment_bytes,
+        salt_seed,
+        ..Options::new(7)
     }
 }
 
@@ -152,7 +182,15 @@ impl OpenLog for Witness<'_> {
 impl Life {
     /// What the clocks say at a moment of virtual time.
     pub(crate) fn reading(&self, now: u64) -> Reading {
-        Reading { monotonic_ms: now - self.born_at, wall_ms: now + self.wall_ahead }
+        let lived = i128::from(now - self.born_at);
+        let monotonic_ms = (lived * (MILLION + i128::from(self.drift_ppm)) / MILLION) as u64;
+        Reading { monotonic_ms, wall_ms: now + self.wall_ahead }
+    }
+
+    /// How long it takes until the steady clock is so far ahead, at the most.
+    pub(crate) fn lasts(&self, ms: u64) -> u64 {
+        let speed = (MILLION + i128::from(self.drift_ppm)).max(1);
+        ((i128::from(ms) * MILLION + speed - 1) / speed).clamp(0, i128::from(u64::MAX / 2)) as u64
     }
 
     /// By what time this coordinator decides.

@@ -1,10 +1,14 @@
-//! Many seeds, one after the other: a panic is a broken law too, and all is counted.
+//! Many seeds, on several threads: a panic is a broken law too, and all is counted.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::check::{Broken, Held};
 use crate::mix::Mix;
+use crate::plan::Plan;
 use crate::random::Random;
 use crate::tally::Tally;
 use crate::world::World;
@@ -18,17 +22,22 @@ thread_local! {
 }
 
 pub(crate) fn guarded(
-    seed: u64,
-    live: impl FnOnce(u64) -> (Held, World),
+    plan: &Plan,
+    live: impl FnOnce(&Plan) -> (Held, World),
 ) -> Result<Ran, Box<Failed>> {
-    let lived = catch_unwind(AssertUnwindSafe(|| live(seed)));
-    let failed = |mix: Mix, at_ms, broken| Err(Box::new(Failed { seed, mix, at_ms, broken }));
+    let lived = catch_unwind(AssertUnwindSafe(|| live(plan)));
+    let failed = |mix: Mix, at_ms, broken| {
+        let plan = plan.clone();
+        Err(Box::new(Failed { plan, mix, at_ms, broken }))
+    };
     match lived {
         Ok((Ok(()), world)) => Ok(Ran {
             hash: world.trace.hash(),
             virtual_ms: world.now,
             events: world.trace.events,
             records: world.laws.read as u64,
+            mix: world.mix,
+            curve: world.laws.disk.curve,
             tally: world.tally,
         }),
         Ok((Err(broken), world)) => failed(world.mix, world.now, broken),
@@ -37,7 +46,7 @@ pub(crate) fn guarded(
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
             let place = WHERE.take().unwrap_or_default();
             let what = format!("{} {place}", text.unwrap_or_default());
-            let mix = Mix::draw(&mut Random::new(seed));
+            let mix = Mix::of(plan, &mut Random::new(plan.seed));
             failed(mix, 0, Broken { law: NO_PANIC, what })
         }
     }
@@ -76,15 +85,40 @@ impl Summary {
     }
 }
 
-/// Lives through seeds until one breaks a law. `told` hears of each that did not.
+/// Lives through seeds, on so many threads, until one breaks a law. `told` hears of each that did
+/// not.
+///
+/// # Errors
+/// The first seed that broke a law, of those that were begun.
 pub fn run_seeds(
-    seeds: impl Iterator<Item = u64>,
-    mut told: impl FnMut(&Summary),
+    seeds: Range<u64>,
+    threads: usize,
+    told: impl FnMut(&Summary) + Send,
 ) -> Result<Summary, Box<Failed>> {
-    let mut summary = Summary::default();
-    for seed in seeds {
-        summary.add(&run(seed, Voice::Quiet)?);
-        told(&summary);
-    }
-    Ok(summary)
+    let next = AtomicU64::new(seeds.start);
+    let shared = Mutex::new((Summary::default(), told, None::<Box<Failed>>));
+    let live = || loop {
+        let seed = next.fetch_add(1, Ordering::Relaxed);
+        if seed >= seeds.end {
+            return;
+        }
+        let ran = run(&Plan::of(seed), Voice::Quiet);
+        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let (summary, told, failed) = &mut *shared;
+        match ran {
+            Ok(ran) => {
+                summary.add(&ran);
+                told(summary);
+            }
+            Err(found) => {
+                next.store(seeds.end, Ordering::Relaxed);
+                if failed.as_ref().is_none_or(|failed| found.plan.seed < failed.plan.seed) {
+                    *failed = Some(found);
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..threads.max(1)).for_each(|_| drop(scope.spawn(live))));
+    let (summary, _, failed) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.map_or(Ok(summary), Err)
 }

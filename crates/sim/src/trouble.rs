@@ -1,11 +1,14 @@
 //! What goes wrong with the machine: it stops, its disk fails or is full, its clock is set.
 
-use tenure_wal::disk::model::FaultKind;
+use tenure_wal::disk::model::{FaultKind, SECTOR_BYTES};
 use tenure_wal::disk::{Disk, DiskFile};
 use tenure_wal::snapshot;
 
-use crate::check::Held;
+use crate::check::{Held, Noticed, read_damaged};
 use crate::disk::Planned;
+use crate::ill::Ill;
+use crate::mix::SLOW_MS;
+use crate::random::Random;
 use crate::world::{Event, World};
 
 /// How a coordinator ended.
@@ -29,9 +32,10 @@ enum Trouble {
     Fails(FaultKind),
     Fill,
     Jump,
+    Slow,
 }
 
-const TROUBLES: [(u64, Trouble); 9] = [
+const TROUBLES: [(u64, Trouble); 10] = [
     (30, Trouble::CrashAtACall),
     (10, Trouble::Kill),
     (8, Trouble::Stop),
@@ -41,6 +45,7 @@ const TROUBLES: [(u64, Trouble); 9] = [
     (5, Trouble::Fails(FaultKind::Short)),
     (20, Trouble::Fill),
     (12, Trouble::Jump),
+    (10, Trouble::Slow),
 ];
 
 impl World {
@@ -50,10 +55,13 @@ impl World {
             return Ok(());
         }
         let wait = self.random.between(1, 2 * self.mix.trouble_every_ms);
-        self.after(wait, Event::Trouble);
+        self.after_a_while(wait, Event::Trouble);
         let trouble = self.random.weighted(&TROUBLES);
         self.trace.note(self.now, format_args!("trouble: {trouble:?}"));
         let nth = self.random.between(1, 12);
+        if self.mix.without.has(trouble.ill()) {
+            return Ok(());
+        }
         match trouble {
             Trouble::CrashAtACall => {
                 self.tally.add("fault", "crash at a call");
@@ -73,14 +81,18 @@ impl World {
             }
             Trouble::Fill if self.mix.fills => self.fill(),
             Trouble::Jump if self.mix.jump_ms > 0 => self.jump(),
-            Trouble::Fill | Trouble::Jump => {}
+            Trouble::Slow if self.mix.slows => self.slow_down(),
+            Trouble::Fill | Trouble::Jump | Trouble::Slow => {}
         }
         Ok(())
     }
 
     /// Some starts meet trouble while they read the log.
     pub(crate) fn plan_for_recovery(&mut self) {
-        if self.healed_at.is_none() && self.mix.trouble_every_ms > 0 && self.random.chance(150) {
+        let may_crash = self.healed_at.is_none()
+            && self.mix.trouble_every_ms > 0
+            && !self.mix.without.has(Ill::Crash);
+        if may_crash && self.random.chance(150) {
             self.tally.add("fault", "crash in recovery");
             let nth = self.random.between(1, 20);
             self.machine.disk.plan(nth, Planned::Crash);
@@ -134,6 +146,9 @@ impl World {
         if self.healed_at.is_none() && self.random.chance(self.mix.rot_permille) {
             self.rot();
         }
+        if self.healed_at.is_none() && self.random.chance(self.mix.damage_permille) {
+            self.damage_found = self.damage();
+        }
         if self.random.chance(300) && self.mix.jump_ms > 0 && self.healed_at.is_none() {
             self.jump();
         }
@@ -148,6 +163,51 @@ impl World {
         self.machine.disk.limit(Some(beyond));
         let wait = self.random.between(500, 4_000);
         self.after(wait, Event::RoomReturns);
+    }
+
+    /// Syncs take long for a while.
+    fn slow_down(&mut self) {
+        self.tally.add("fault", "slow disk");
+        self.machine.slow.set(SLOW_MS);
+        let wait = self.random.between(500, 4_000);
+        self.after(wait, Event::DiskIsFast);
+    }
+
+    /// A copy of the log is damaged, and somebody starts from it: what was told must not change
+    /// unseen. The log itself stays as it is.
+    fn damage(&mut self) -> Held {
+        let copy = self.machine.disk.model.killed();
+        copy.limit_room(None);
+        let names = copy.list().unwrap_or_default();
+        let segments: Vec<&String> =
+            names.iter().filter(|name| name.starts_with("segment-")).collect();
+        if segments.is_empty() {
+            return Ok(());
+        }
+        let name = self.random.pick(&segments);
+        let mut bytes = copy.bytes(name).unwrap_or_default();
+        let what = match self.random.below(3) {
+            0 => rot(&mut bytes, &mut self.random),
+            1 => misdirect(&mut bytes, &mut self.random),
+            _ => blank(&mut bytes, &mut self.random),
+        };
+        self.tally.add("fault", what);
+        copy.put(name, bytes);
+        let found = self.machine.read_copy(&copy, &self.mix, &mut self.random);
+        let found = found.as_ref().map(|(after, records)| (*after, records.as_slice()));
+        let tape = self.machine.tape.borrow();
+        let last_frame = self.machine.last_frame.get();
+        let noticed = read_damaged(&tape, last_frame, found, &format!("{what} in {name}"))?;
+        self.trace.note(self.now, format_args!("{what} in a copy of {name}: {noticed:?}"));
+        self.tally.add(
+            "fault",
+            match noticed {
+                Noticed::Refused => "damage refused",
+                Noticed::Harmless => "damage without harm",
+                Noticed::LastFrame => "damage that looks torn",
+            },
+        );
+        Ok(())
     }
 
     /// A bit of the newest snapshot is another, while there is an older one.
@@ -193,6 +253,7 @@ impl World {
 
     /// Nothing goes wrong any more, and the clock is set right: no appointment is ahead for long.
     pub(crate) fn calm_down(&mut self) {
+        self.machine.slow.set(0);
         self.machine.disk.calm();
         self.machine.disk.limit(None);
         self.machine.wall_ahead = self.machine.furthest;
@@ -200,6 +261,47 @@ impl World {
             life.set_wall(self.machine.furthest);
         }
     }
+}
+
+impl Trouble {
+    /// What has to be left out for it not to happen.
+    fn ill(self) -> Ill {
+        match self {
+            Trouble::CrashAtACall | Trouble::Kill => Ill::Crash,
+            Trouble::Stop => Ill::Stop,
+            Trouble::Fails(FaultKind::Eio | FaultKind::Lost | FaultKind::Changed) => Ill::Eio,
+            Trouble::Fails(FaultKind::Enospc) => Ill::Enospc,
+            Trouble::Fails(FaultKind::Eintr) => Ill::Eintr,
+            Trouble::Fails(FaultKind::Short) => Ill::Short,
+            Trouble::Fill => Ill::Full,
+            Trouble::Jump => Ill::Jump,
+            Trouble::Slow => Ill::Slow,
+        }
+    }
+}
+
+/// One bit is another.
+fn rot(bytes: &mut [u8], random: &mut Random) -> &'static str {
+    let at = random.below(bytes.len() as u64) as usize;
+    bytes[at] ^= 1 << random.below(8);
+    "bit rot"
+}
+
+/// What was meant for one sector went to another.
+fn misdirect(bytes: &mut [u8], random: &mut Random) -> &'static str {
+    let sectors = (bytes.len() / SECTOR_BYTES) as u64;
+    let from = random.below(sectors) as usize * SECTOR_BYTES;
+    let to = random.below(sectors) as usize * SECTOR_BYTES;
+    bytes.copy_within(from..from + SECTOR_BYTES, to);
+    "misdirected write"
+}
+
+/// A sector has nothing in it any more.
+fn blank(bytes: &mut [u8], random: &mut Random) -> &'static str {
+    let sectors = (bytes.len() / SECTOR_BYTES) as u64;
+    let at = random.below(sectors) as usize * SECTOR_BYTES;
+    bytes[at..at + SECTOR_BYTES].fill(0);
+    "blank sector"
 }
 
 fn fault_name(kind: FaultKind) -> &'static str {

@@ -3,48 +3,58 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_coordinator::{Answer, Ask, Next, Outcome, Request, TaskInfo};
+use tenure_coordinator::{Answer, Ask, Next, Outcome, Query, Request, TaskInfo};
 use tenure_core::id::TaskId;
 
-use crate::actors::{Actor, Client, FollowerActor, Look, Scene, Wish, Worker};
+use crate::actors::{Actor, Client, FollowerActor, Scene, Wish, Worker, is_huge};
 use crate::check::{Broken, Held, Laws, dropped, hold, wait_ms};
 use crate::desk::{CallerId, Desk};
-use crate::lives::RECOVERS;
 use crate::mix::Mix;
 use crate::model::{Delivery, RequestId};
 use crate::network::{Line, Way};
+use crate::plan::Plan;
 use crate::process::{Life, Machine};
 use crate::random::Random;
 use crate::tally::{Tally, ask_name, count_outcome};
 use crate::trace::Trace;
 
 pub(crate) const CAUSE: &str = "a coordinator fails only for a reason";
-const DRAINS: &str = "after the trouble everything comes to an end";
 const RESTS: &str = "a coordinator without work rests";
 
 /// Steps at one moment, at most.
 const STEPS_AT_ONCE_MAX: u32 = 300;
-/// How often the whole state is looked at.
-const CHECK_MS: u64 = 1_000;
 /// How often somebody leaves while a batch is under way, in a thousand.
 const LINE_BREAKS_PERMILLE: u64 = 100;
-/// How often it is asked whether everything has come to an end.
-const DRAIN_LOOK_MS: u64 = 100;
-/// Frames that a follower takes at a time.
-const FRAMES_PER_LOOK: u32 = 8;
-/// How long everything may take to come to an end once the trouble is over.
-const DRAIN_MS: u64 = 60_000;
+/// Those who are not quiet while most are, in a thousand.
+const RESTLESS_PERMILLE: u64 = 50;
 
 /// Something that happens at a moment.
 #[derive(Debug)]
 pub(crate) enum Event {
-    Arrive { actor: usize, request: RequestId, ask: Ask },
-    Reply { actor: usize, request: RequestId, outcome: Box<Outcome> },
+    Arrive {
+        actor: usize,
+        request: RequestId,
+        ask: Ask,
+    },
+    Reply {
+        actor: usize,
+        request: RequestId,
+        outcome: Box<Outcome>,
+    },
     Wake(usize),
-    GiveUp { actor: usize, request: RequestId },
+    GiveUp {
+        actor: usize,
+        request: RequestId,
+    },
     Look(usize),
     Trouble,
     RoomReturns,
+    DiskIsFast,
+    /// So many ask at once how things stand.
+    Flood {
+        actor: usize,
+        count: u64,
+    },
     Restart,
     Heal,
     Check,
@@ -61,8 +71,8 @@ pub(crate) struct World {
     pub(crate) machine: Machine,
     pub(crate) life: Option<Life>,
     pub(crate) desk: Desk,
-    line: Line,
-    actors: Vec<Actor>,
+    pub(crate) line: Line,
+    pub(crate) actors: Vec<Actor>,
     pub(crate) followers: Vec<FollowerActor>,
     /// Tasks that anybody was told of.
     known: Vec<TaskId>,
@@ -75,13 +85,19 @@ pub(crate) struct World {
     is_over: bool,
     /// Steps at this very moment.
     steps_now: (u64, u32),
+    /// Records and starts when the whole state was looked at last.
+    pub(crate) checked: (usize, u64),
+    /// The last request of each actor that arrived.
+    arrived: BTreeMap<usize, RequestId>,
+    /// What came of the last damage to a copy of the disk.
+    pub(crate) damage_found: Held,
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, is_loud: bool) -> Self {
-        let mut random = Random::new(seed);
-        let mix = Mix::draw(&mut random);
-        let mut laws = Laws::new();
+    pub(crate) fn new(plan: &Plan, is_loud: bool) -> Self {
+        let mut random = Random::new(plan.seed);
+        let mix = Mix::of(plan, &mut random);
+        let mut laws = Laws::new(&mix);
         laws.model.purges.note(mix.upkeep.retention);
         let clients = (0..mix.clients).map(|_| Actor::Client(Client::default()));
         let actors = clients.chain((0..mix.workers).map(|n| Actor::Worker(Worker::new(n))));
@@ -105,15 +121,19 @@ impl World {
             healed_at: None,
             is_over: false,
             steps_now: (0, 0),
+            checked: (0, 0),
+            arrived: BTreeMap::new(),
+            damage_found: Ok(()),
         }
     }
 
     /// Lives through it all.
     pub(crate) fn run(&mut self) -> Held {
         self.after(0, Event::Restart);
+        self.tally.add_many("fault", "clock drift", u64::from(self.mix.drift_ppm != 0));
         (0..self.actors.len()).for_each(|actor| self.after(1, Event::Wake(actor)));
         (0..self.followers.len()).for_each(|follower| self.after(5, Event::Look(follower)));
-        self.after(CHECK_MS, Event::Check);
+        self.after(self.mix.check_ms, Event::Check);
         self.after(self.mix.trouble_for_ms, Event::Heal);
         if self.mix.trouble_every_ms > 0 {
             self.after(self.mix.trouble_every_ms, Event::Trouble);
@@ -142,6 +162,18 @@ impl World {
         }
     }
 
+    /// After so long, or with the next spell if most are quiet by then.
+    pub(crate) fn after_a_while(&mut self, ms: u64, event: Event) {
+        // Nobody sleeps through the end of the trouble.
+        let left_ms = self.mix.trouble_for_ms.saturating_sub(self.now + ms);
+        let quiet_ms = self.mix.quiet_after(self.now + ms).min(left_ms);
+        let waits = quiet_ms > 0 && self.healed_at.is_none();
+        match waits && !self.random.chance(RESTLESS_PERMILLE) {
+            true => self.after(ms + quiet_ms, event),
+            false => self.after(ms, event),
+        }
+    }
+
     pub(crate) fn after(&mut self, ms: u64, event: Event) {
         self.numbers += 1;
         self.queue.insert((self.now + ms, self.numbers), event);
@@ -149,7 +181,7 @@ impl World {
 
     fn happen(&mut self, event: Event) -> Held {
         match event {
-            Event::Arrive { actor, request, ask } => self.arrive(actor, request, ask),
+            Event::Arrive { actor, request, ask } => self.arrive(actor, request, ask)?,
             Event::Reply { actor, request, outcome } => {
                 self.trace.note(self.now, format_args!("actor {actor} hears of {request}"));
                 self.with_actor(actor, |actor, scene| actor.hear(request, &outcome, scene));
@@ -166,13 +198,21 @@ impl World {
                 self.trace.note(self.now, format_args!("there is room on the disk again"));
                 self.machine.disk.limit(None);
             }
+            Event::DiskIsFast => self.machine.slow.set(0),
+            Event::Flood { actor, count } => {
+                self.tally.add("fault", "flood");
+                for _ in 0..count {
+                    self.numbers += 1;
+                    self.arrive(actor, self.numbers, Ask::Query(Query::Status))?;
+                }
+            }
             Event::Restart => self.restart()?,
             Event::Heal => self.heal(),
             Event::Check => self.check()?,
             Event::IsItOver => self.is_over = self.has_ended()?,
         }
         self.die_if_crashed();
-        Ok(())
+        std::mem::replace(&mut self.damage_found, Ok(()))
     }
 
     fn with_actor(&mut self, number: usize, deed: impl FnOnce(&mut Actor, &mut Scene<'_>)) {
@@ -193,11 +233,19 @@ impl World {
 
     fn grant_wish(&mut self, actor: usize, wish: Wish) {
         match wish {
-            Wish::Wake(ms) => self.after(ms, Event::Wake(actor)),
+            Wish::Wake(ms) => self.after_a_while(ms, Event::Wake(actor)),
             Wish::Leave(request) => self.leave(request),
+            Wish::Count(what) => self.tally.add("fault", what),
+            Wish::Flood(count) => self.after(0, Event::Flood { actor, count }),
             Wish::Ask(request, ask) => {
-                self.trace.note(self.now, format_args!("actor {actor} asks {request}: {ask:?}"));
-                self.tally.add("ask", ask_name(&ask));
+                let name = ask_name(&ask);
+                if is_huge(&ask) {
+                    self.trace.note(self.now, format_args!("{actor} asks {request}: {name}"));
+                } else {
+                    let what = format_args!("actor {actor} asks {request}: {ask:?}");
+                    self.trace.note(self.now, what);
+                }
+                self.tally.add("ask", name);
                 let patience = self.mix.patience_ms + wait_ms(&ask);
                 for delay in self.line.send(Way::In, &mut self.random, &mut self.tally) {
                     self.after(delay, Event::Arrive { actor, request, ask: ask.clone() });
@@ -223,12 +271,16 @@ impl World {
     }
 
     /// A copy of a request reaches the coordinator, if there is one.
-    fn arrive(&mut self, actor: usize, request: RequestId, ask: Ask) {
+    fn arrive(&mut self, actor: usize, request: RequestId, ask: Ask) -> Held {
         self.numbers += 1;
         let caller: CallerId = self.numbers;
         let Some(life) = self.life.as_mut().filter(|life| !life.is_stopping) else {
-            return self.tally.add("network", "nobody there");
+            self.tally.add("network", "nobody there");
+            return Ok(());
         };
+        let last = self.arrived.entry(actor).or_default();
+        self.tally.add_many("network", "overtaken", u64::from(request < *last));
+        *last = request.max(*last);
         let after = self.laws.book.last_lsn;
         let gone_at = self.left.contains(&request).then(|| {
             self.desk.leave(caller);
@@ -241,10 +293,11 @@ impl World {
         let soon = self.random.between(0, self.mix.wake_ms);
         life.step_by(self.now + soon);
         self.trace.note(self.now, format_args!("{request} arrives as {caller}"));
+        self.laws.arrived(life)
     }
 
     /// One step of the coordinator.
-    fn step(&mut self) -> Held {
+    pub(crate) fn step(&mut self) -> Held {
         let now = self.now;
         let Some(life) = &mut self.life else { return Ok(()) };
         life.step_at = None;
@@ -272,7 +325,7 @@ impl World {
         match next {
             Next::Now => life.step_by(busy),
             Next::WithinMs(ms) | Next::WhenLogged(Some(ms)) => {
-                life.step_by(busy.max(now + ms + wake));
+                life.step_by(busy.max(now + life.lasts(ms) + wake));
             }
             Next::WhenRung | Next::WhenLogged(None) => {}
         }
@@ -291,6 +344,7 @@ impl World {
             format!("it steps and steps at {now}: {next:?}")
         })?;
         self.laws.stepped(life, now, next)?;
+        self.laws.within_bounds(life, now, self.machine.disk.used_bytes())?;
         if life.is_stopping && next != Next::Now && self.may_close()? {
             self.close()?;
         }
@@ -391,95 +445,5 @@ impl World {
             }
             _ => self.trace.note(now, format_args!("{caller} is told {outcome:?}")),
         }
-    }
-
-    fn look_again(&mut self, number: usize) -> Held {
-        let wait = match self.healed_at {
-            Some(_) => 20,
-            None => self.random.between(1, self.mix.think_ms),
-        };
-        self.after(wait, Event::Look(number));
-        for _ in 0..FRAMES_PER_LOOK {
-            if self.look(number)? != Look::More {
-                break;
-            }
-        }
-        let seen = self.followers[number].seen;
-        self.trace.note(self.now, format_args!("follower {number} has seen {seen}"));
-        Ok(())
-    }
-
-    fn look(&mut self, number: usize) -> Result<Look, Broken> {
-        let cut_permille = if self.healed_at.is_some() { 0 } else { 50 };
-        let Some(life) = &self.life else { return Ok(Look::Cut) };
-        let follower = &mut self.followers[number];
-        let look = follower.look(&self.laws, life, &mut self.random, cut_permille)?;
-        self.tally.add_many("network", "follower cut", u64::from(look == Look::Cut));
-        Ok(look)
-    }
-
-    fn check(&mut self) -> Held {
-        self.after(CHECK_MS, Event::Check);
-        self.laws.gone.forget(self.now);
-        match &self.life {
-            Some(life) if life.coordinator.is_settled() => {
-                self.laws.settled(life.coordinator.state())
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    fn heal(&mut self) {
-        self.trace.note(self.now, format_args!("the trouble is over"));
-        self.healed_at = Some(self.now);
-        self.line.heal();
-        self.calm_down();
-        self.after(DRAIN_LOOK_MS, Event::IsItOver);
-        for actor in 0..self.actors.len() {
-            self.after(1, Event::Wake(actor));
-        }
-    }
-
-    /// Whether everything has come to an end after the trouble.
-    fn has_ended(&mut self) -> Result<bool, Broken> {
-        self.after(DRAIN_LOOK_MS, Event::IsItOver);
-        let Some(healed_at) = self.healed_at else { return Ok(false) };
-        let is_settled = self.life.as_ref().is_some_and(|life| life.coordinator.is_settled());
-        let open = || {
-            let tasks = self.laws.book.tasks.iter();
-            tasks.filter(|(_, task)| !task.is_purged && !task.state.is_terminal())
-        };
-        let live = self.laws.book.runs.iter();
-        let live = live.filter(|(_, run)| !run.is_purged && !run.state.is_terminal());
-        let live = live.map(|(id, _)| *id).next();
-        let blind = self.followers.iter().position(|f| self.laws.feed.ended(f.seen).is_err());
-        if open().next().is_none() && live.is_none() && blind.is_none() && is_settled {
-            return Ok(true);
-        }
-        hold(DRAINS, self.now < healed_at + DRAIN_MS, || {
-            format!("open: {:?}, run: {live:?}, follower: {blind:?}", open().next())
-        })?;
-        Ok(false)
-    }
-
-    /// Everything has come to an end: the last look, a stop, and a start that finds the same.
-    fn end(&mut self) -> Held {
-        let Some(life) = &mut self.life else { return Ok(()) };
-        self.laws.settled(life.coordinator.state())?;
-        life.inbox.close("the simulation is over");
-        life.is_stopping = true;
-        life.step_by(self.now);
-        while self.life.is_some() {
-            self.step()?;
-            self.now += 1;
-            self.machine.clock.set(self.now);
-        }
-        self.restart()?;
-        hold(RECOVERS, self.life.is_some(), || "it does not start at the end".to_owned())?;
-        for number in 0..self.followers.len() {
-            while self.look(number)? == Look::More {}
-            self.laws.feed.ended(self.followers[number].seen)?;
-        }
-        self.life.as_ref().map_or(Ok(()), |life| self.laws.ended(life))
     }
 }

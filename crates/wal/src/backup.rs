@@ -89,6 +89,43 @@ impl<D: Disk> Backup<D> {
     }
 }
 
+/// A file of a copy, being written. The folder of a copy gets its name when all of them are
+/// finished: until then it is nobody's, whatever is in it.
+#[derive(Debug)]
+pub struct CopiedFile<D: Disk> {
+    disk: D,
+    name: String,
+    file: D::File,
+    /// Bytes that are there so far.
+    pub offset: u64,
+}
+
+impl<D: Disk> CopiedFile<D> {
+    /// Begins one.
+    pub fn create(disk: &D, name: &str) -> Result<Self, Fault> {
+        let file = disk.create(name).map_err(|e| Fault::io("create", name, e))?;
+        Ok(Self { disk: disk.clone(), name: name.to_owned(), file, offset: 0 })
+    }
+
+    /// Adds what comes next.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        let written = self.file.write_all_at(bytes, self.offset);
+        written.map_err(|e| Fault::io("write", &self.name, e))?;
+        self.offset += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Makes it as long as it was, and durable with its name.
+    pub fn finish(self, size: u64) -> Result<(), Fault> {
+        if self.offset < size {
+            let last = self.file.write_all_at(&[0], size - 1);
+            last.map_err(|e| Fault::io("write", &self.name, e))?;
+        }
+        self.file.sync().map_err(|e| Fault::io("sync", &self.name, e))?;
+        self.disk.sync_folder().map_err(|e| Fault::io("sync", &self.disk.name(), e))
+    }
+}
+
 struct Opened<D: Disk> {
     lsn: Lsn,
     since: Lsn,

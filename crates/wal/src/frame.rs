@@ -125,7 +125,20 @@ impl Header {
     pub fn frame_bytes(&self) -> u64 {
         frame_bytes(self.payload_bytes as usize)
     }
+
+    /// Bytes by which this frame made the log longer. One without records begins a page.
+    #[must_use]
+    pub fn log_bytes(&self) -> u64 {
+        match self.kind {
+            Kind::Records => self.frame_bytes(),
+            Kind::Mark | Kind::GoesOn => MARK_BYTES,
+        }
+    }
 }
+
+/// Bytes by which a mark makes the log longer, at the most: it begins a page, whatever is left of
+/// the one before.
+pub const MARK_BYTES: u64 = crate::segment::PAGE_BYTES;
 
 /// Bytes of a frame with such a payload, up to where the next one may begin.
 pub(crate) fn frame_bytes(payload: usize) -> u64 {
@@ -202,6 +215,12 @@ impl Batch {
     #[must_use]
     pub fn records(&self) -> u32 {
         self.records
+    }
+
+    /// Bytes by which the log gets longer with it.
+    #[must_use]
+    pub fn log_bytes(&self) -> u64 {
+        frame_bytes(self.payload_bytes())
     }
 
     /// Bytes of the payload so far.

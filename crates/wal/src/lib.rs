@@ -31,10 +31,10 @@ mod spare;
 mod thread;
 mod writer;
 
-pub use backup::{Backup, BackupFile, Since};
+pub use backup::{Backup, BackupFile, CopiedFile, Since};
 pub use claim::Claim;
 pub use fault::{Corruption, Fault};
-pub use frame::{Batch, Chain, Frame, Header, Kind, PAYLOAD_BYTES_MAX, Word};
+pub use frame::{Batch, Chain, Frame, Header, Kind, MARK_BYTES, PAYLOAD_BYTES_MAX, Word};
 pub use inspect::{Inspection, Located, SegmentState, SegmentSummary, inspect, inspect_until};
 pub use job::{SnapshotEnd, SnapshotJob, SnapshotSource, SnapshotWork, Sum};
 pub use log::{Committed, Extent, Log, OpenLog, Place, ReadLog, Trimmed};

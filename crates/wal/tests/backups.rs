@@ -3,11 +3,11 @@
 
 mod support;
 
-use support::{append, options, record};
+use support::{append, crashes, options, record};
 use tenure_wal::disk::Disk;
-use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::snapshot::{Footer, SnapshotWriter};
-use tenure_wal::{Backup, Fault, Lsn, Note, Read, Since, Wal, restore};
+use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
+use tenure_wal::snapshot::{self, Footer, SnapshotWriter};
+use tenure_wal::{Backup, CopiedFile, Fault, Lsn, Note, Read, Since, Wal, restore};
 
 /// Takes the copy out of a backup.
 fn take(backup: &Backup<ModelDisk>) -> ModelDisk {
@@ -155,4 +155,134 @@ fn a_copy_goes_back_to_the_older_snapshot_and_no_further() {
     }
     let before = restore(&copy, &ModelDisk::default(), options(), Some(Lsn(2)), &mut |_| {});
     assert!(matches!(before, Err(Fault::Corrupt(_) | Fault::Beyond { .. })), "{before:?}");
+}
+
+/// A log with two snapshots and records after them, and the copy in the making.
+fn copied_log() -> (Wal<ModelDisk>, Footer, Backup<ModelDisk>) {
+    let disk = ModelDisk::default();
+    let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
+    let mut newest = None;
+    for _ in 0..2 {
+        for _ in 0..4 {
+            append(&mut wal, 2).unwrap();
+            wal.sync().unwrap();
+        }
+        newest = Some(snapshot(&wal));
+    }
+    append(&mut wal, 3).unwrap();
+    wal.sync().unwrap();
+    let backup = Backup::begin(&wal.reader(), Since::Snapshot).unwrap();
+    (wal, newest.unwrap(), backup)
+}
+
+/// Writes a copy as `tenure backup` does: piece by piece, each file durable before the next.
+fn write_copy(backup: &Backup<ModelDisk>, to: &ModelDisk) -> Result<(), Fault> {
+    for file in &backup.files {
+        let mut copied = CopiedFile::create(to, &file.name)?;
+        let mut piece = [0; 1_000];
+        while copied.offset < file.bytes {
+            let read = file.read(&mut piece, copied.offset)?;
+            copied.write(&piece[..read])?;
+        }
+        copied.finish(file.size)?;
+    }
+    Ok(())
+}
+
+/// All that a whole copy has to have.
+fn assert_whole(disk: &ModelDisk, newest: Footer, last: Lsn, what: &str) {
+    let there = snapshot::list(disk).unwrap();
+    assert_eq!((there.len(), there[0]), (2, newest.lsn), "{what}");
+    for lsn in there {
+        snapshot::load(disk, log_id(disk), lsn, |_| {})
+            .unwrap_or_else(|fault| unreachable!("{what}: {fault}"));
+    }
+    let (found, notes) = records(disk, Some(newest.anchor()));
+    assert_eq!((found.len() as u64, notes.len()), (last.0 - newest.lsn.0, 0), "{what}");
+    assert!(found.iter().all(|(lsn, bytes)| *bytes == record(lsn.0)), "{what}");
+}
+
+fn log_id(disk: &ModelDisk) -> u128 {
+    tenure_wal::first_segment(disk).unwrap().unwrap().log_id
+}
+
+#[test]
+fn a_copy_that_is_finished_survives_any_crash_and_one_that_is_not_says_so() {
+    let (wal, newest, backup) = copied_log();
+    let mut images = 0;
+    for call in 1.. {
+        let copy = ModelDisk::default();
+        copy.plan(Some(PlannedFault { at_call: call, kind: FaultKind::Eio, lasting: true }));
+        let written = write_copy(&backup, &copy);
+        copy.plan(None);
+        // Its folder has no name yet unless the last call went well.
+        if written.is_err() {
+            continue;
+        }
+        for mut crash in crashes(&copy) {
+            images += 1;
+            let what = format!("call {call}, {:b}", crash.bits);
+            assert_whole(&copy.crashed(&mut crash), newest, wal.written(), &what);
+        }
+        assert!(call > 20, "it takes more than {call} calls");
+        break;
+    }
+    assert!(images > 0);
+}
+
+#[test]
+fn a_copy_whose_writing_failed_once_is_whole_or_told_of() {
+    let (wal, newest, backup) = copied_log();
+    let kinds = [FaultKind::Eio, FaultKind::Enospc, FaultKind::Eintr, FaultKind::Short];
+    for kind in kinds {
+        for call in 1.. {
+            let copy = ModelDisk::default();
+            copy.plan(Some(PlannedFault { at_call: call, kind, lasting: false }));
+            let written = write_copy(&backup, &copy);
+            let has_passed = copy.calls() < call;
+            copy.plan(None);
+            if written.is_ok() {
+                let crashed = copy.crashed(&mut support::Nothing);
+                assert_whole(&crashed, newest, wal.written(), &format!("{kind:?} at {call}"));
+            }
+            if has_passed {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_that_was_put_back_survives_any_crash_once_that_is_said() {
+    let (wal, newest, backup) = copied_log();
+    let copy = take(&backup);
+    let kinds = [
+        (FaultKind::Eio, true),
+        (FaultKind::Eio, false),
+        (FaultKind::Enospc, false),
+        (FaultKind::Eintr, false),
+        (FaultKind::Short, false),
+    ];
+    let mut images = 0;
+    for (kind, lasting) in kinds {
+        for call in 1.. {
+            let folder = ModelDisk::default();
+            folder.plan(Some(PlannedFault { at_call: call, kind, lasting }));
+            let restored = restore(&copy, &folder, options(), None, &mut |_| {});
+            let has_passed = folder.calls() < call;
+            folder.plan(None);
+            if restored.is_ok() {
+                for mut crash in crashes(&folder) {
+                    images += 1;
+                    let what = format!("{kind:?} at {call}, {:b}", crash.bits);
+                    assert_whole(&folder.crashed(&mut crash), newest, wal.written(), &what);
+                }
+            }
+            if has_passed {
+                break;
+            }
+        }
+    }
+    println!("{images} images");
+    assert!(images > 20);
 }

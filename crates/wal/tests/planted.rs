@@ -1,6 +1,7 @@
 //! Tests of the tests: each planted bug must be caught by some check, and without one all pass.
 //!
-//! `cargo test -p tenure-wal --features planted --test planted -- --nocapture`
+//! `cargo test -p tenure-wal --features planted --test planted -- --nocapture` prints a line for
+//! each: `planted: NAME | checks | how many`.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -149,7 +150,7 @@ fn every_planted_bug_is_caught() {
     let found: Vec<_> = BUGS.iter().map(|bug| (bug, caught_by(Some(*bug)))).collect();
     std::panic::set_hook(loud);
     for (bug, caught) in &found {
-        println!("{:<22} caught by: {}", format!("{bug:?}"), caught.join(", "));
+        println!("planted: wal::{bug:?} | {} | {}", caught.join(", "), caught.len());
     }
     for (bug, caught) in found {
         assert!(!caught.is_empty(), "nobody notices {bug:?}");

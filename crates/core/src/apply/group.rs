@@ -11,6 +11,7 @@ use crate::event::{
     PromoteArtifacts, SettleBranch, TokenState,
 };
 use crate::id::{GroupId, RunId, TokenId};
+use crate::planted::{self, Bug};
 use crate::state::{Branch, BranchResult, Group, Runs, Scope, ScopeRef, Spawn, Token, Work};
 use crate::time::Timestamp;
 use crate::workflow::merging::v1;
@@ -124,7 +125,8 @@ pub(super) fn settle(to: &mut impl Runs, run: RunId, step: &SettleBranch) {
         let at = ScopeRef { group: step.group, index };
         let scope = to.branch(run, at).and_then(|branch| branch.scope.clone());
         // What a branch has staged goes on only if it came to the join, or to its end without one.
-        let counts = matches!(step.outcome, BranchOutcome::Arrived | BranchOutcome::Ended);
+        let counts = matches!(step.outcome, BranchOutcome::Arrived | BranchOutcome::Ended)
+            || planted::has(Bug::ArtifactOfALoserKept);
         let artifacts = scope.as_ref().filter(|_| counts && is_open);
         let artifacts = artifacts.map(|scope| scope.artifacts.clone()).unwrap_or_default();
         let has_any = !step.values.is_empty() || step.error.is_some() || !artifacts.is_empty();

@@ -14,7 +14,7 @@ pub(crate) fn granted(to: &mut impl Ledger, stamp: Stamp, worker: WorkerRef, ite
         task.lease_id = item.lease_id;
         task.lease_end = LeaseEnd::Open;
         task.attempt = item.about.attempt + u32::from(planted::has(Bug::AttemptCountedLate));
-        task.started_at = stamp.at;
+        task.started_at = planted::stored(stamp.at);
         task.last_lsn = stamp.lsn;
     });
 }

@@ -14,6 +14,7 @@ use crate::event::{
     TakeSignal, TimerKind, TokenState, WorkflowRegistered,
 };
 use crate::id::{GroupId, RunId, TokenId};
+use crate::planted::{self, Bug};
 use crate::state::{
     CommittedArtifact, KeptKey, KeptSignal, RareRun, Run, Runs, Scope, ScopeRef, Staged, Token,
     Work, Workflow,
@@ -148,6 +149,7 @@ pub(crate) fn decide(to: &mut impl Runs, stamp: Stamp, decision: &Decision<'_>, 
         Step::FinishRun(step) => finish(to, stamp, run, step),
         Step::StageArtifact(step) => stage(to, run, step),
         Step::PromoteArtifacts(step) => group::promote_artifacts(to, run, step),
+        Step::TakeSignal(_) if planted::has(Bug::SignalGivenTwice) => {}
         Step::TakeSignal(TakeSignal { signal, .. }) => to.change_run(run, |run| {
             let rare = Arc::make_mut(run.rare.get_or_insert_default());
             rare.signals.retain(|kept| kept.number != *signal);

@@ -6,6 +6,7 @@ use crate::command::{Reply, Rest, Swept};
 use crate::event::{Event, Expired, ExpiryCause, LeaseExpired};
 use crate::id::{LeaseId, TaskId};
 use crate::limits::{DUE_ITEMS_MAX, SWEEP_BYTES_MAX};
+use crate::planted;
 use crate::state::{Draft, Ledger, StateName, Task};
 use crate::time::{Now, Timestamp};
 use crate::workflow::{self, TaskEnd};
@@ -16,7 +17,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
     if draft.base().next_deadline().is_some_and(|at| at <= now.log) {
         return fire_deadlines::sweep(draft, now, Rest::More);
     }
-    let due = draft.base().live().leases.range(..=(now.log, LeaseId(u64::MAX)));
+    let due = draft.base().live().leases.range(..=(planted::over_by(now.log), LeaseId(u64::MAX)));
     let mut due = due.map(|((expires_at, _), task_id)| (*expires_at, *task_id));
     let count = due.clone().take(DUE_ITEMS_MAX).count();
     draft.reserve(count);

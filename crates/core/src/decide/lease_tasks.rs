@@ -37,7 +37,7 @@ pub(super) fn decide<'c>(
     {
         let task_id = next.task_id;
         let task = *draft.task(task_id).expect("a ready task exists");
-        let lease_id = draft.next_lease_id();
+        let lease_id = planted::lease_id(draft.next_lease_id(), now);
         let lease_ms = command.lease_ms.map_or(task.lease_ms, |lease_ms| lease_ms.get());
         let expires_at = lease_end(draft, LeaseRef { task_id, lease_id }, lease_ms, now);
         // Its deadline has passed and the tick that says so is on its way.

@@ -5,6 +5,7 @@ use crate::apply;
 use crate::command::LeaseRef;
 use crate::event::{Report, TaskCancelled};
 use crate::id::LeaseId;
+use crate::planted::{self, Bug};
 use crate::rejection::Rejection;
 use crate::state::{Draft, LeaseEnd, Ledger, Task, TaskState};
 use crate::time::{Now, Timestamp};
@@ -26,11 +27,13 @@ pub(super) fn look(draft: &Draft<'_>, lease: LeaseRef, now: Now) -> Result<Stand
     if lease_id > task.lease_id || lease_id == LeaseId::NONE {
         return Err(lost(lease));
     }
-    if lease_id < task.lease_id {
+    if lease_id < task.lease_id && !planted::has(Bug::OldLeaseHolds) {
         return Ok(Standing::Stale { task });
     }
     Ok(match task.state {
-        TaskState::Leased { expires_at, .. } if now.log < expires_at => {
+        TaskState::Leased { expires_at, .. }
+            if now.log < expires_at || planted::has(Bug::LateIsNotLost) =>
+        {
             Standing::Holds { task, expires_at }
         }
         // Late is lost even if no tick has noticed: the answer must not hang on tick timing.

@@ -23,6 +23,9 @@ impl State {
     /// Finished tasks and runs whose retention is over, as many as one record may forget.
     #[must_use]
     pub fn due(&self, retention: &Retention, now: Now) -> Due {
+        if planted::has(Bug::KeptForEver) {
+            return Due { tasks: Vec::new(), runs: Vec::new(), rest: Rest::Nothing };
+        }
         let indexes = self.live();
         // Beyond the number that is kept, age does not matter: the next in line go.
         let ended = indexes.counts().terminal() - indexes.kept;
@@ -53,7 +56,8 @@ impl State {
         let too_many = (finished.len() as u64).saturating_sub(retention.tasks_max);
         let mut runs = Vec::new();
         for ((at, run_id), nth) in finished.iter().zip(0_u64..) {
-            if at.plus_ms(retention.age_ms.min(FOR_EVER_MS)) > now.log && nth >= too_many {
+            let is_young = at.plus_ms(retention.age_ms.min(FOR_EVER_MS)) > now.log;
+            if is_young && nth >= too_many && !planted::has(Bug::RunPurgedTooEarly) {
                 break;
             }
             if items >= DUE_ITEMS_MAX {

@@ -17,6 +17,7 @@ use crate::event::{
 use crate::id::{GroupId, RunId};
 use crate::limits::ARTIFACTS_PER_RUN_MAX;
 use crate::name::Text;
+use crate::planted::{self, Bug};
 use crate::state::{Runs, ScopeRef, Staged};
 
 /// Numbers and field keys of one artifact in a record, at the most.
@@ -60,6 +61,7 @@ impl Cascade<'_, '_> {
                     Promoted::Ended => branch.outcome == BranchOutcome::Ended,
                 };
                 let result = branch.result.as_ref();
+                let counts = counts || planted::has(Bug::ArtifactOfALoserKept);
                 counts && result.is_some_and(|result| !result.artifacts.is_empty())
             })
         });

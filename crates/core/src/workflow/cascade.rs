@@ -15,6 +15,7 @@ use crate::event::{
 };
 use crate::id::{GroupId, Lsn, RunId, TaskId, TokenId};
 use crate::limits::{CASCADE_BYTES_MAX, STOPPED_BYTES};
+use crate::planted::{self, Bug};
 use crate::state::{Draft, Ledger, Run, Runs, ScopeRef, Token, Work};
 use crate::time::Now;
 
@@ -184,7 +185,11 @@ impl<'d, 's> Cascade<'d, 's> {
     }
 
     pub(super) fn push(&mut self, task: Task) {
-        self.work.push_back(task);
+        let is_lost = planted::has(Bug::TokenLostInCascade)
+            && matches!(task, Task::Start(At { run, token }) if run.0 % 4 == 3 && token.0.is_multiple_of(2));
+        if !is_lost {
+            self.work.push_back(task);
+        }
     }
 
     /// Takes a decision: it is applied to the draft at once, and joined with the one before if that

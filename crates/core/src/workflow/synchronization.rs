@@ -24,6 +24,7 @@ use crate::event::{
 };
 use crate::id::{GroupId, RunId};
 use crate::name::Text;
+use crate::planted::{self, Bug};
 use crate::state::{Group, Runs, ScopeRef};
 
 /// What a join looks at.
@@ -153,7 +154,11 @@ impl Cascade<'_, '_> {
 
     /// Looks whether a group has met, or cannot.
     pub(super) fn check_synchronization(&mut self, run: RunId, id: GroupId) {
-        if self.run(run).state.is_terminal() || self.group(run, id).state != GroupState::Open {
+        let is_open = match planted::has(Bug::JoinFiresTwice) {
+            true => self.group(run, id).state != GroupState::Failed,
+            false => self.group(run, id).state == GroupState::Open,
+        };
+        if self.run(run).state.is_terminal() || !is_open {
             return;
         }
         let definition = self.definition(run);
@@ -238,7 +243,10 @@ impl Cascade<'_, '_> {
         let group = self.group(run, id);
         let is_winner = |index: &u32| {
             let branch = Runs::branch(self.draft, run, ScopeRef { group: id, index: *index });
-            branch.is_some_and(|branch| branch.arrived_as == 1)
+            branch.is_some_and(|branch| match planted::has(Bug::LoserPromoted) {
+                true => branch.arrived_as != 1 && branch.scope.is_some(),
+                false => branch.arrived_as == 1,
+            })
         };
         let winner = match group.promotes {
             true => (0..group.started).find(is_winner),

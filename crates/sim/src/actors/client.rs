@@ -7,16 +7,22 @@ use tenure_coordinator::{Answer, Ask, Outcome, Query, TaskFilter};
 use tenure_core::command::{
     CancelTask, Command, ConfigureQueue, NewTask, Retention, Setting, Start, SubmitTasks,
 };
+use tenure_core::id::TaskId;
 use tenure_core::name::{TagKey, TagValue, TaskKey};
 use tenure_core::state::StateName;
 use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
 use tenure_core::time::Timestamp;
 
 use super::{Scene, Starter, queue};
-use crate::model::{RequestId, payload};
+use crate::model::{POISON, RequestId, payload};
 
 /// How many requests a client has under way at most.
 const UNDER_WAY_MAX: usize = 12;
+/// More than an inbox takes.
+const FLOOD: u64 = 33_000;
+/// Tasks of a submit that no record holds, each as long as a payload may be.
+const TOO_MUCH: u64 = 9;
+const LONG_BYTES: usize = (1 << 20) - 64;
 /// Submits that a client keeps to send again.
 const KEPT_MAX: usize = 8;
 
@@ -32,11 +38,15 @@ pub(crate) struct Client {
     submits: u64,
     /// Workflows and runs.
     starter: Starter,
+    /// It has asked far too much at once, which is enough for one life.
+    has_flooded: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Submit,
+    SubmitOne,
+    SubmitTooMuch,
     SubmitBatch,
     SubmitAgain,
     SubmitOther,
@@ -51,26 +61,30 @@ enum Deed {
     Settings,
     Purge,
     Snapshot,
+    Operate,
     Runs,
 }
 
-const DEEDS: [(u64, Deed); 16] = [
-    (24, Deed::Submit),
-    (8, Deed::SubmitBatch),
-    (5, Deed::SubmitAgain),
-    (3, Deed::SubmitOther),
-    (8, Deed::Burst),
-    (10, Deed::Cancel),
-    (6, Deed::Retry),
-    (10, Deed::Look),
-    (8, Deed::WaitForEnd),
-    (6, Deed::List),
-    (4, Deed::Queues),
-    (3, Deed::Everything),
-    (5, Deed::Settings),
-    (2, Deed::Purge),
-    (2, Deed::Snapshot),
-    (26, Deed::Runs),
+const DEEDS: [(u64, Deed); 19] = [
+    (180, Deed::Submit),
+    (60, Deed::SubmitOne),
+    (1, Deed::SubmitTooMuch),
+    (80, Deed::SubmitBatch),
+    (50, Deed::SubmitAgain),
+    (30, Deed::SubmitOther),
+    (80, Deed::Burst),
+    (100, Deed::Cancel),
+    (60, Deed::Retry),
+    (100, Deed::Look),
+    (80, Deed::WaitForEnd),
+    (60, Deed::List),
+    (40, Deed::Queues),
+    (30, Deed::Everything),
+    (50, Deed::Settings),
+    (20, Deed::Purge),
+    (20, Deed::Snapshot),
+    (15, Deed::Operate),
+    (260, Deed::Runs),
 ];
 
 impl Client {
@@ -83,8 +97,13 @@ impl Client {
         if let Some(submit) = self.unanswered.pop() {
             self.send_submit(submit, scene);
         } else if self.under_way.len() < UNDER_WAY_MAX {
+            if !self.has_flooded && scene.random.chance(scene.mix.flood_permille) {
+                self.has_flooded = true;
+                return scene.wishes.push(super::Wish::Flood(FLOOD));
+            }
             let deed = scene.random.weighted(&DEEDS);
-            let is_new = matches!(deed, Deed::Submit | Deed::SubmitBatch | Deed::Burst);
+            let is_new =
+                matches!(deed, Deed::Submit | Deed::SubmitOne | Deed::SubmitBatch | Deed::Burst);
             self.submits += u64::from(is_new);
             if !is_new || self.submits <= scene.mix.submits_max {
                 self.act(deed, scene);
@@ -97,8 +116,14 @@ impl Client {
         if let Ok(Answer::Submitted(tasks)) = outcome {
             scene.known.extend(tasks.iter().map(|task| task.task_id));
         }
+        if let Ok(Answer::Taken(_, task)) = outcome {
+            scene.known.push(task.id);
+        }
         if let Ok(Answer::Started(started)) = outcome {
             self.starter.heard(started.run_id);
+        }
+        if let Ok(Answer::Began(_, run)) = outcome {
+            self.starter.heard(run.id);
         }
     }
 
@@ -131,6 +156,12 @@ impl Client {
                 let submit = self.new_submit(1, scene);
                 self.send_submit(submit, scene);
             }
+            Deed::SubmitOne => {
+                let id = scene.submission();
+                let task = new_task(id, 0, scene);
+                self.send(Ask::Submit(task), scene);
+            }
+            Deed::SubmitTooMuch => self.submit_too_much(scene),
             Deed::SubmitBatch => {
                 let count = scene.random.between(2, 5);
                 let submit = self.new_submit(count, scene);
@@ -151,15 +182,18 @@ impl Client {
             Deed::Cancel => {
                 let grace = scene.random.pick(&[None, Some(0), Some(40), Some(2_000)]);
                 let grace_ms = grace.map(|ms| span("grace_ms", ms));
-                let cancel = CancelTask { task_id: scene.task(), grace_ms };
-                self.send(Ask::Command(Command::CancelTask(cancel)), scene);
+                let task_id = scene.task();
+                self.change(Command::CancelTask(CancelTask { task_id, grace_ms }), task_id, scene);
             }
             Deed::Retry => {
-                let command = Command::RetryTask(scene.task());
-                self.send(Ask::Command(command), scene);
+                let task_id = scene.task();
+                self.change(Command::RetryTask(task_id), task_id, scene);
             }
             Deed::Look => {
-                let query = Query::Task(scene.task());
+                let query = match scene.random.chance(500) {
+                    true => Query::Task(scene.task()),
+                    false => Query::Explain(scene.task()),
+                };
                 self.send(Ask::Query(query), scene);
             }
             Deed::WaitForEnd => {
@@ -186,9 +220,19 @@ impl Client {
             }
             Deed::Settings => self.set(scene),
             Deed::Snapshot => self.send(Ask::TakeSnapshot, scene),
+            Deed::Operate => {
+                // What the coordinator does by itself may be asked for at any time.
+                let command = match scene.random.below(4) {
+                    0 => Command::SkipIds,
+                    1 => Command::ExpireLeases,
+                    2 => Command::FireDeadlines,
+                    _ => Command::ContinueDispatch,
+                };
+                self.send(Ask::Command(command), scene);
+            }
             Deed::Runs => {
-                if let Some(command) = self.starter.act(scene) {
-                    self.send(Ask::Command(command), scene);
+                if let Some(ask) = self.starter.act(scene) {
+                    self.send(ask, scene);
                 }
             }
             Deed::Purge => {
@@ -198,6 +242,27 @@ impl Client {
                 self.send(Ask::Command(Command::PurgeTasks(retention)), scene);
             }
         }
+    }
+
+    /// Some want to see the task after the change.
+    fn change(&mut self, command: Command, task_id: TaskId, scene: &mut Scene<'_>) {
+        let ask = match scene.random.chance(300) {
+            true => Ask::Change { command, task_id },
+            false => Ask::Command(command),
+        };
+        self.send(ask, scene);
+    }
+
+    /// More than a record holds, which is refused as a whole.
+    fn submit_too_much(&mut self, scene: &mut Scene<'_>) {
+        let id = scene.submission();
+        let tasks = (0..TOO_MUCH as usize).map(|index| {
+            let bytes = payload(id, index, &"x".repeat(LONG_BYTES));
+            let payload = Payload::parse("payload", bytes).expect("as long as it may be");
+            NewTask { payload, ..new_task(id, index, scene) }
+        });
+        let tasks = tasks.collect();
+        self.send(Ask::Command(Command::SubmitTasks(SubmitTasks { tasks })), scene);
     }
 
     fn list(&mut self, scene: &mut Scene<'_>) {
@@ -278,8 +343,11 @@ impl Client {
 }
 
 fn new_task(id: u64, index: usize, scene: &mut Scene<'_>) -> NewTask {
-    let padding = scene.random.pick(&[0, 0, 30, 150]);
-    let bytes = Payload::parse("payload", payload(id, index, padding)).expect("it is short");
+    let padding = match scene.random.chance(scene.mix.poison_permille) {
+        true => POISON.to_owned(),
+        false => "x".repeat(scene.random.pick(&[0, 0, 30, 150])),
+    };
+    let bytes = Payload::parse("payload", payload(id, index, &padding)).expect("it is short");
     let lease_ms = scene.random.between(50, scene.mix.lease_ms) as i64;
     let start = match scene.random.below(8) {
         0 => Start::After(span("delay_ms", scene.random.between(0, 4_000))),
@@ -317,6 +385,12 @@ fn new_task(id: u64, index: usize, scene: &mut Scene<'_>) -> NewTask {
         tags: Tags::parse(tags).expect("one tag"),
         ..NewTask::new(scene.queue(), bytes)
     }
+}
+
+/// Whether an ask is too long to be read along.
+pub(crate) fn is_huge(ask: &Ask) -> bool {
+    matches!(ask, Ask::Command(Command::SubmitTasks(submit))
+        if submit.tasks.first().is_some_and(|task| task.payload.as_bytes().len() >= LONG_BYTES))
 }
 
 fn span(field: &str, ms: u64) -> SpanMs {

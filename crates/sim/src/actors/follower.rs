@@ -77,7 +77,12 @@ impl FollowerActor {
             }
             Ok(Followed::Trimmed(oldest)) => {
                 let trimmed = laws.feed.before(oldest);
-                if trimmed < self.seen || oldest.0 <= self.last.lsn.0 + 1 {
+                // Of the record where it was cut off, there may be more that it has not seen.
+                let seen_up_to = match self.last.index {
+                    Some(_) => self.last.lsn.0,
+                    None => self.last.lsn.0 + 1,
+                };
+                if trimmed < self.seen || oldest.0 <= seen_up_to {
                     return Err(Broken {
                         law: "only what is gone is called trimmed",
                         what: format!(

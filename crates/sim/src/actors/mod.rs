@@ -6,7 +6,7 @@ mod follower;
 mod starter;
 mod worker;
 
-pub(crate) use client::Client;
+pub(crate) use client::{Client, is_huge};
 pub(crate) use follower::{FollowerActor, Look};
 pub(crate) use starter::Starter;
 pub(crate) use worker::Worker;
@@ -35,6 +35,10 @@ pub(crate) enum Wish {
     Wake(u64),
     /// I no longer wait for that.
     Leave(RequestId),
+    /// Something happened that is counted.
+    Count(&'static str),
+    /// So many ask at once.
+    Flood(u64),
 }
 
 /// What an actor sees of the world.

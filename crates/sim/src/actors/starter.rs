@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use tenure_coordinator::{Ask, Query, RunFilter};
 use tenure_core::command::{Command, RegisterWorkflow, SignalRun, StartRun};
-use tenure_core::id::RunId;
+use tenure_core::id::{RunId, TokenId};
 use tenure_core::name::{SignalText, TaskKey};
 use tenure_core::terms::Tags;
 use tenure_flow::{Definition, Value, yaml};
@@ -13,8 +14,6 @@ use crate::workflows::{CHILD, workflow};
 
 /// Runs that a client remembers.
 const RUNS_KEPT: usize = 12;
-/// Runs that a client starts, at most.
-const STARTS_MAX: u64 = 20;
 
 /// A group that takes more than one record to begin.
 const WIDE: &str = "workflow: wide
@@ -33,12 +32,39 @@ timeout_ms: 3000
 nodes: [{ref: a, kind: signal, signal: {name: s}}]
 ";
 
+/// One that is knocked at before it opens: what comes early is kept, and given once.
+const KNOCK: &str = "workflow: knock
+initial_node: a
+timeout_ms: 9000
+nodes:
+  - {ref: a, kind: timer, timer: {delay_ms: 1500}}
+  - {ref: b, kind: signal, signal: {name: s}, timeout_ms: 400}
+  - {ref: c, kind: signal, signal: {name: s}, timeout_ms: 400}
+transitions: [{from: a, to: b}, {from: b, to: c}]
+";
+
+/// Branches of two tasks, some of which fail after the first has brought something.
+const RACE: &str = "workflow: race
+initial_node: a
+timeout_ms: 300000
+nodes:
+  - {ref: a, kind: pass}
+  - {ref: b, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: c, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: d, kind: pass}
+transitions:
+  - {ref: t, from: a, to: b, spawn_count: 3}
+  - {from: b, to: c}
+  - {from: c, to: d, synchronization: {joins_transition: t, on_unreachable: proceed}}
+";
+
 /// The part of a client that knows of workflows.
 #[derive(Debug, Default)]
 pub(crate) struct Starter {
     /// Runs that it was told of.
     runs: Vec<RunId>,
     starts: u64,
+    registers: u64,
     /// How many signals it has sent.
     signals: u64,
 }
@@ -49,10 +75,16 @@ enum Deed {
     Start,
     Signal,
     Cancel,
+    Look,
 }
 
-const DEEDS: [(u64, Deed); 4] =
-    [(25, Deed::Register), (45, Deed::Start), (22, Deed::Signal), (8, Deed::Cancel)];
+const DEEDS: [(u64, Deed); 5] = [
+    (25, Deed::Register),
+    (45, Deed::Start),
+    (22, Deed::Signal),
+    (8, Deed::Cancel),
+    (25, Deed::Look),
+];
 
 impl Starter {
     pub(crate) fn heard(&mut self, run: RunId) {
@@ -63,19 +95,34 @@ impl Starter {
     }
 
     /// What it asks for next, if it has anything to do with workflows.
-    pub(crate) fn act(&mut self, scene: &mut Scene<'_>) -> Option<Command> {
+    pub(crate) fn act(&mut self, scene: &mut Scene<'_>) -> Option<Ask> {
         if !scene.mix.has_runs {
             return None;
         }
         match scene.random.weighted(&DEEDS) {
-            Deed::Register => Some(register(scene)),
-            Deed::Start if self.starts < STARTS_MAX => {
-                self.starts += 1;
-                Some(start(scene))
+            Deed::Register if self.registers < scene.mix.registers_max => {
+                self.registers += 1;
+                Some(Ask::Command(register(scene)))
             }
-            Deed::Start => None,
-            Deed::Signal => self.signal(scene),
-            Deed::Cancel => Some(Command::CancelRun(self.run(scene))),
+            Deed::Start if self.starts < scene.mix.starts_max => {
+                self.starts += 1;
+                let start = start(scene);
+                Some(match scene.random.chance(300) {
+                    true => Ask::StartRun(start),
+                    false => Ask::Command(Command::StartRun(start)),
+                })
+            }
+            Deed::Start | Deed::Register => None,
+            Deed::Signal => {
+                let signal = self.signal(scene)?;
+                let run_id = signal.run_id;
+                Some(change(Command::SignalRun(signal), run_id, scene))
+            }
+            Deed::Cancel => {
+                let run_id = self.run(scene);
+                Some(change(Command::CancelRun(run_id), run_id, scene))
+            }
+            Deed::Look => Some(Ask::Query(self.look(scene))),
         }
     }
 
@@ -84,30 +131,50 @@ impl Starter {
         if self.runs.is_empty() || scene.random.chance(30) {
             return RunId(scene.random.between(100_000, 1_000_000));
         }
-        scene.random.pick(&self.runs)
+        // Most is done to what is new.
+        match scene.random.chance(500) {
+            true => self.runs[self.runs.len() - 1],
+            false => scene.random.pick(&self.runs),
+        }
     }
 
-    fn signal(&mut self, scene: &mut Scene<'_>) -> Option<Command> {
+    fn look(&self, scene: &mut Scene<'_>) -> Query {
+        let run_id = self.run(scene);
+        let name: Arc<str> = scene.random.pick(&["w0", "w1", "child", "missing"]).into();
+        match scene.random.below(7) {
+            0 => Query::Run(run_id),
+            1 => Query::RunEnd { run_id, wait_ms: scene.random.pick(&[0, 200, 5_000]) },
+            2 => Query::Runs(RunFilter { limit: 10, ..RunFilter::default() }),
+            3 => Query::Tokens { run_id, after: TokenId::NONE, limit: 50 },
+            4 => Query::Artifacts(run_id),
+            5 => Query::Workflow { name, version: None },
+            _ => Query::Workflows { after: None, limit: 10 },
+        }
+    }
+
+    fn signal(&mut self, scene: &mut Scene<'_>) -> Option<SignalRun> {
         self.signals += 1;
         let name = scene.random.pick(&["s", "s", "s", "s", "nobody"]);
         // Some are sent again.
         let id = scene.random.chance(500).then(|| format!("signal-{}", self.signals / 2));
-        Some(Command::SignalRun(SignalRun {
+        Some(SignalRun {
             run_id: self.run(scene),
             name: name.into(),
             payload: Value::map(vec![("yes".into(), Value::Bool(true))]),
             correlation: SignalText::parse("").ok()?,
             signal_id: id.and_then(|id| SignalText::parse(&id).ok()),
-        }))
+        })
     }
 }
 
 fn register(scene: &mut Scene<'_>) -> Command {
     let place = queue(scene.random.below(scene.mix.queues));
-    let text = match scene.random.below(8) {
+    let text = match scene.random.below(10) {
         0 => CHILD.replace("QUEUE", place.as_str()),
         1 => WIDE.to_owned(),
         2 => PICKY.to_owned(),
+        3 => KNOCK.to_owned(),
+        4 => RACE.replace("QUEUE", place.as_str()),
         number => {
             let text = workflow(scene.random, place.as_str());
             text.replacen("workflow: w\n", &format!("workflow: w{}\n", number % 2), 1)
@@ -118,19 +185,29 @@ fn register(scene: &mut Scene<'_>) -> Command {
     Command::RegisterWorkflow(RegisterWorkflow { definition: Arc::new(definition) })
 }
 
-fn start(scene: &mut Scene<'_>) -> Command {
-    let names =
-        ["w0", "w0", "w0", "w0", "w1", "w1", "w1", "w1", "child", "picky", "wide", "missing"];
+/// Some want to see the run after the change.
+fn change(command: Command, run_id: RunId, scene: &mut Scene<'_>) -> Ask {
+    match scene.random.chance(300) {
+        true => Ask::ChangeRun { command, run_id },
+        false => Ask::Command(command),
+    }
+}
+
+fn start(scene: &mut Scene<'_>) -> StartRun {
+    let names = [
+        "w0", "w0", "w0", "w0", "w1", "w1", "w1", "w1", "child", "picky", "wide", "missing",
+        "knock", "knock", "race", "race",
+    ];
     let name = scene.random.pick(&names);
     let input = scene
         .random
         .pick(&[r#"{"list":["a","b","c","d"],"none":[],"n":1}"#, r#"{"list":["a"],"none":[]}"#]);
     let key = scene.random.chance(300).then(|| format!("run-{}", scene.random.below(20)));
-    Command::StartRun(StartRun {
+    StartRun {
         workflow: name.into(),
         version: None,
         input: Value::from_json(input.as_bytes()).expect("it is JSON"),
         key: key.and_then(|key| TaskKey::parse(&key).ok()),
         tags: Tags::default(),
-    })
+    }
 }

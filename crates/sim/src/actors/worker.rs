@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use tenure_coordinator::{Answer, Ask, Outcome, Registration};
+use tenure_core::artifact::{Artifact, ArtifactName, MediaType, Sha256};
 use tenure_core::command::{
     Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, ReportTasks, Retry,
 };
@@ -13,7 +14,7 @@ use tenure_core::name::{FailureCode, QueueName, Reason, WorkerName};
 use tenure_core::terms::{LeaseMs, Payload, SpanMs};
 
 use super::{Scene, Wish, queue};
-use crate::model::RequestId;
+use crate::model::{RequestId, is_poison};
 
 /// Old leases that a worker keeps to be a zombie with.
 const OLD_MAX: usize = 20;
@@ -24,6 +25,9 @@ const UNDER_WAY_MAX: usize = 6;
 /// A worker.
 #[derive(Debug)]
 pub(crate) struct Worker {
+    number: u64,
+    /// How often it died and another took its place.
+    deaths: u64,
     name: WorkerName,
     held: Vec<LeaseRef>,
     /// What it once held.
@@ -62,9 +66,16 @@ const DEEDS: [(u64, Deed); 10] = [
 
 impl Worker {
     pub(crate) fn new(number: u64) -> Self {
-        let name = WorkerName::parse(&format!("worker-{number}")).expect("a short plain name");
         let (held, old, under_way) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Self { name, held, old, under_way, leasing: None }
+        Self { number, deaths: 0, name: name(number, 0), held, old, under_way, leasing: None }
+    }
+
+    /// It is gone for good, and another takes its place. Nobody hears of it.
+    fn die(&mut self, why: &'static str, scene: &mut Scene<'_>) {
+        scene.wishes.push(Wish::Count(why));
+        self.deaths += 1;
+        let (number, deaths) = (self.number, self.deaths);
+        *self = Self { deaths, name: name(number, deaths), ..Self::new(number) };
     }
 
     pub(crate) fn wake(&mut self, scene: &mut Scene<'_>) {
@@ -75,9 +86,13 @@ impl Worker {
         if scene.random.chance(scene.mix.silent_permille) {
             // It hangs, and goes on as if nothing was.
             let silence = scene.random.between(0, 3 * scene.mix.lease_ms);
+            scene.wishes.push(Wish::Count("worker silence"));
             return scene.wishes.push(Wish::Wake(think + silence));
         }
         scene.wishes.push(Wish::Wake(think));
+        if scene.random.chance(scene.mix.death_permille) {
+            return self.die("worker death", scene);
+        }
         if let Some(request) = self.leasing {
             if scene.random.chance(60) {
                 self.leave(request, scene);
@@ -103,6 +118,10 @@ impl Worker {
             self.held.extend(grants.iter().map(|grant| grant.lease()));
             // Tasks of runs are known only so; some will want to retry them.
             scene.known.extend(grants.iter().map(|grant| grant.task_id));
+            let is_bad = grants.iter().any(|grant| is_poison(&grant.payload));
+            if is_bad && !scene.is_healed {
+                return self.die("poison", scene);
+            }
         }
         if let Some(lease) = about
             && !matches!(outcome, Ok(Answer::Extended(_)))
@@ -192,6 +211,7 @@ impl Worker {
         if scene.random.chance(50) {
             lease.lease_id = LeaseId(lease.lease_id.0 + scene.random.below(500));
         }
+        scene.wishes.push(Wish::Count("zombie"));
         let command = match scene.random.below(4) {
             0 => Command::Heartbeat(lease),
             1 => Command::ReleaseTask(lease),
@@ -213,7 +233,7 @@ impl Worker {
                 0 => report.completes.push(CompleteTask {
                     lease,
                     output: output(lease, "many"),
-                    artifacts: Vec::new(),
+                    artifacts: artifacts(scene),
                 }),
                 1 => report.fails.push(fail(lease, scene)),
                 2 => report.releases.push(lease),
@@ -229,8 +249,14 @@ impl Worker {
     }
 
     fn complete(&mut self, lease: LeaseRef, scene: &mut Scene<'_>) {
-        let complete = CompleteTask { lease, output: output(lease, "done"), artifacts: Vec::new() };
-        self.send(Ask::Command(Command::CompleteTask(complete)), Some(lease), scene);
+        let artifacts = artifacts(scene);
+        let command =
+            Command::CompleteTask(CompleteTask { lease, output: output(lease, "done"), artifacts });
+        let ask = match scene.random.chance(300) {
+            true => Ask::Change { command, task_id: lease.task_id },
+            false => Ask::Command(command),
+        };
+        self.send(ask, Some(lease), scene);
     }
 
     fn lease(&mut self, scene: &mut Scene<'_>) {
@@ -289,6 +315,24 @@ impl Worker {
         }
         self.old.push(lease);
     }
+}
+
+fn name(number: u64, deaths: u64) -> WorkerName {
+    WorkerName::parse(&format!("worker-{number}-{deaths}")).expect("a short plain name")
+}
+
+/// Files that came out, as far as anybody knows; only runs take them.
+fn artifacts(scene: &mut Scene<'_>) -> Vec<Artifact> {
+    if scene.is_healed || !scene.mix.has_runs || !scene.random.chance(250) {
+        return Vec::new();
+    }
+    let number = scene.random.below(5);
+    vec![Artifact {
+        name: ArtifactName::parse(&format!("file-{number}")).expect("a plain name"),
+        media_type: MediaType::parse("text/plain").expect("a plain type"),
+        bytes: 1 + number,
+        sha256: Sha256([number as u8; 32]),
+    }]
 }
 
 fn fail(lease: LeaseRef, scene: &mut Scene<'_>) -> FailTask {

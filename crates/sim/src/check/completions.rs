@@ -30,7 +30,9 @@ pub(super) fn item(book: &Book, model: &Model, record: &Record<'_>, item: Item<'
 }
 
 pub(super) fn told(book: &Book, ask: &Ask, answer: &Answer) -> Held {
-    if let (Ask::Command(Command::CompleteTask(sent)), Answer::State(..)) = (ask, answer) {
+    if let (Ask::Command(Command::CompleteTask(sent)), Answer::State(..))
+    | (Ask::Change { command: Command::CompleteTask(sent), .. }, Answer::Task(_)) = (ask, answer)
+    {
         return accepted(book, sent);
     }
     if let (Ask::Command(Command::ReportTasks(sent)), Answer::Reported(reports)) = (ask, answer) {
@@ -74,6 +76,10 @@ fn accepted(book: &Book, sent: &CompleteTask) -> Held {
 }
 
 fn refused(book: &Book, sent: &CompleteTask, rejection: &Rejection) -> Held {
+    // It says what is wrong with the report, whatever became of another one under the same lease.
+    if matches!(rejection, Rejection::NoRunForArtifacts { .. }) {
+        return Ok(());
+    }
     let by = book.task(sent.lease.task_id).and_then(|task| task.completed.as_ref());
     hold(ONCE, by.is_none_or(|(by, _)| *by != sent.lease.lease_id), || {
         format!("{sent:?} was refused ({rejection}) and is done")

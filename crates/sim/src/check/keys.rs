@@ -7,13 +7,13 @@ use super::{Held, hold};
 use crate::book::Book;
 use crate::item::Item;
 
+const GROW: &str = "task ids only grow";
 const LAW: &str = "the same key never makes two tasks";
 
 pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
     let Item::Created(item) = item else { return Ok(()) };
-    let fresh = !book.tasks.contains_key(&item.task_id);
-    let lsn = record.lsn;
-    hold(LAW, fresh, || format!("record {lsn}: task {} is made again", item.task_id))?;
+    let (lsn, last) = (record.lsn, book.last_task);
+    hold(GROW, item.task_id > last, || format!("record {lsn}: {} after {last}", item.task_id))?;
     let Some(key) = &item.key else { return Ok(()) };
     let place = (item.queue.as_str().to_owned(), key.as_str().to_owned());
     let holder = book.keys.get(&place);

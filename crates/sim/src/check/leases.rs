@@ -88,7 +88,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
         Item::Created(_)
         | Item::Registered { .. }
         | Item::Began(_)
-        | Item::Decided(_)
+        | Item::Decided(..)
         | Item::Finished(..)
         | Item::PurgedRun(_)
         | Item::Configured => Ok(()),

@@ -3,7 +3,11 @@
 
 mod answers;
 mod attempts;
+mod bounds;
 mod completions;
+mod damage;
+mod disk;
+mod fan_in;
 mod feed;
 mod gone;
 mod history;
@@ -19,6 +23,8 @@ mod time;
 mod undone;
 
 pub(crate) use answers::{dropped, wait_ms};
+pub(crate) use damage::{Noticed, read as read_damaged};
+pub use disk::Sample;
 pub(crate) use feed::Told as FeedEvent;
 pub(crate) use retention::Asked as AskedToForget;
 
@@ -35,8 +41,11 @@ use tenure_wal::{Lsn, Note};
 use crate::book::Book;
 use crate::desk::CallerId;
 use crate::item::items;
+use crate::mix::Mix;
 use crate::model::{Delivery, Model};
 use crate::process::Life;
+use disk::DiskLaw;
+use fan_in::FanInLaw;
 use feed::FeedLaw;
 use gone::GoneLaw;
 use replay::Shadow;
@@ -70,6 +79,8 @@ pub(crate) struct Laws {
     pub(crate) model: Model,
     pub(crate) feed: FeedLaw,
     pub(crate) gone: GoneLaw,
+    pub(crate) disk: DiskLaw,
+    fan_in: FanInLaw,
     shadow: Shadow,
     /// The time by which the coordinator decided last.
     pub(crate) log_now: Timestamp,
@@ -78,12 +89,14 @@ pub(crate) struct Laws {
 }
 
 impl Laws {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(mix: &Mix) -> Self {
         Self {
             book: Book::default(),
             model: Model::default(),
             feed: FeedLaw::default(),
             gone: GoneLaw::default(),
+            disk: DiskLaw::new(mix),
+            fan_in: FanInLaw::default(),
             shadow: Shadow::new(),
             log_now: Timestamp::ZERO,
             read: 0,
@@ -102,6 +115,7 @@ impl Laws {
         let items = items(&record);
         for item in items.iter().copied() {
             runs::item(&self.book, &record, item)?;
+            self.fan_in.item(&record, item)?;
             leases::item(&self.book, &record, item)?;
             attempts::item(&self.book, &record, item)?;
             completions::item(&self.book, &self.model, &record, item)?;
@@ -148,6 +162,11 @@ impl Laws {
         reads::rejected(&self.book, rejection)
     }
 
+    /// A request is in the inbox, or was refused.
+    pub(crate) fn arrived(&self, life: &Life) -> Held {
+        bounds::arrived(&self.model, life)
+    }
+
     /// Somebody would have been told something, and had left.
     pub(crate) fn unclaimed(
         &mut self,
@@ -182,7 +201,6 @@ impl Laws {
     pub(crate) fn settled(&self, state: &State) -> Held {
         replay::settled(&self.shadow, state)?;
         submits::survived(&self.book, &self.model, state.facts())?;
-        submits::counted(&self.book, &self.model)?;
         runs::matches_book(&self.book, &self.model, state.facts())?;
         replay::matches_book(&self.book, state.facts())
     }
@@ -190,6 +208,19 @@ impl Laws {
     /// When everything has come to an end and was read again.
     pub(crate) fn ended(&self, life: &Life) -> Held {
         history::ended(self, life)
+    }
+
+    /// After a step: how much is kept.
+    pub(crate) fn within_bounds(&mut self, life: &Life, now: u64, disk_bytes: u64) -> Held {
+        self.disk.stepped(life, &self.book, now, disk_bytes)
+    }
+
+    /// What is over for long need not be remembered.
+    pub(crate) fn forget(&mut self, now: u64) {
+        self.gone.forget(now);
+        for task in self.book.forget() {
+            self.model.forget(task);
+        }
     }
 
     /// After a step.

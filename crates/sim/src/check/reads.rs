@@ -15,7 +15,7 @@ const FILTER: &str = "a list has what was asked for, newest first";
 
 pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
     match answer {
-        Answer::Task(task) => task_shown(book, task, delivery.after),
+        Answer::Task(task) | Answer::Taken(_, task) => task_shown(book, task, delivery.after),
         Answer::Explained(explained) => task_shown(book, &explained.task, delivery.after),
         Answer::Tasks(page) => {
             for task in &page.tasks {
@@ -61,7 +61,6 @@ pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
         | Answer::Workflows(_)
         | Answer::RunState(..)
         | Answer::Signaled(_)
-        | Answer::Taken(..)
         | Answer::Leased(_)
         | Answer::Extended(_)
         | Answer::State(..)

@@ -2,7 +2,7 @@
 
 use tenure_core::command::{Command, Retention, Setting};
 use tenure_core::event::{Event, Record};
-use tenure_core::id::TaskId;
+use tenure_core::id::{RunId, TaskId};
 
 use super::{Held, hold};
 use crate::book::Book;
@@ -39,15 +39,30 @@ impl Asked {
 
 pub(super) fn record(book: &Book, model: &Model, record: &Record<'_>) -> Held {
     let Event::TasksPurged(event) = &record.event else { return Ok(()) };
-    let ended = book.tasks.values().filter(|task| !task.is_purged && task.state.is_terminal());
-    let mut left = ended.count() as u64;
+    let mut left = book.ended_beside_runs;
     for id in &event.tasks {
         hold(LAW, may_go(book, model, record, *id, left), || {
             format!("record {} forgets task {id}: {:?}", record.lsn, book.task(*id))
         })?;
         left = left.saturating_sub(1);
     }
+    let over = book.runs.values().filter(|run| !run.is_purged && run.state.is_terminal());
+    let mut left = if event.runs.is_empty() { 0 } else { over.count() as u64 };
+    for id in &event.runs {
+        hold(LAW, run_may_go(book, model, record, *id, left), || {
+            format!("record {} forgets run {id}: {:?}", record.lsn, book.run(*id))
+        })?;
+        left = left.saturating_sub(1);
+    }
     Ok(())
+}
+
+fn run_may_go(book: &Book, model: &Model, record: &Record<'_>, id: RunId, left: u64) -> bool {
+    let Some(run) = book.run(id).filter(|run| run.state.is_terminal()) else { return false };
+    let mut asked = model.purges.retentions.iter();
+    asked.any(|retention| {
+        run.ended_at.plus_ms(retention.age_ms) <= record.at || left > retention.tasks_max
+    })
 }
 
 fn may_go(book: &Book, model: &Model, record: &Record<'_>, id: TaskId, left: u64) -> bool {

@@ -45,7 +45,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
             });
             hold(KEY, same.is_none(), || format!("record {lsn}: {key:?} makes {id}; {same:?}"))
         }
-        Item::Decided(id) | Item::Finished(id, _) => {
+        Item::Decided(id, _) | Item::Finished(id, _) => {
             hold(ONCE, is_live(id), || format!("record {lsn}: {item:?}; {:?}", book.runs.get(&id)))
         }
         Item::Purged(id) => {
@@ -74,7 +74,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
 pub(super) fn touched(facts: &Facts, record: &Record<'_>, items: &[Item<'_>]) -> Held {
     let runs: BTreeSet<RunId> = items
         .iter()
-        .filter_map(|item| if let Item::Decided(id) = item { Some(*id) } else { None })
+        .filter_map(|item| if let Item::Decided(id, _) = item { Some(*id) } else { None })
         .collect();
     for id in runs {
         invariant::check_run(facts, id).or_else(|broken| {
@@ -98,6 +98,21 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
                 hold(TOLD, model.runs.insert(id), || format!("run {id} was started twice"))?;
             }
             Ok(())
+        }
+        (Ask::StartRun(sent), Answer::Began(outcome, began)) => {
+            let run = book.runs.get(&began.id);
+            let is_so = run.is_some_and(|run| run.workflow == *sent.workflow);
+            hold(TOLD, is_so, || format!("{sent:?} began {}; the log says {run:?}", began.id))?;
+            let is_new = *outcome == SubmitOutcome::Created;
+            hold(TOLD, !is_new || model.runs.insert(began.id), || {
+                format!("run {} was started twice", began.id)
+            })
+        }
+        (_, Answer::Run(shown)) => {
+            let run = book.runs.get(&shown.id);
+            hold(TOLD, run.is_some_and(|run| run.workflow == *shown.workflow), || {
+                format!("run {} of {} is shown; the log says {run:?}", shown.id, shown.workflow)
+            })
         }
         (_, Answer::RunState(id, state)) => {
             let run = book.runs.get(id);

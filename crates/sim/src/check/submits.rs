@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use tenure_coordinator::{Answer, Ask, Refusal};
 use tenure_core::command::{Command, NewTask, Start, SubmitOutcome};
 use tenure_core::event::{Created, Event, Record};
+use tenure_core::id::TaskId;
 use tenure_core::state::Facts;
 use tenure_core::time::Clock;
 
 use super::{Held, hold};
 use crate::book::Book;
-use crate::model::{Model, SubmissionId, nonce};
+use crate::model::{Model, Submission, SubmissionId, nonce};
 
 const EXISTS: &str = "an acknowledged submit exists with equal content";
 const NO_TRACE: &str = "a refused submit leaves no trace";
@@ -41,6 +42,7 @@ pub(super) fn record(book: &Book, model: &mut Model, record: &Record<'_>) -> Hel
     for (id, indexes) in made {
         let Some(submission) = model.submissions.get_mut(&id) else { continue };
         submission.taken += 1;
+        counted(book, id, submission)?;
         for (index, task) in submission.tasks.iter().enumerate() {
             let known = task.key.as_ref().is_some_and(|key| {
                 let place = (task.queue.as_str().to_owned(), key.as_str().to_owned());
@@ -77,12 +79,34 @@ fn is_same(item: &Created<'_>, task: &NewTask) -> bool {
         && item.tags.iter().map(|tag| (tag.key.as_str(), tag.value.as_str())).eq(tags)
 }
 
+/// The tasks that an ask wants to make.
+fn sent(ask: &Ask) -> Option<&[NewTask]> {
+    match ask {
+        Ask::Command(Command::SubmitTasks(sent)) => Some(&sent.tasks),
+        Ask::Submit(task) => Some(std::slice::from_ref(task)),
+        Ask::Command(_)
+        | Ask::Change { .. }
+        | Ask::StartRun(_)
+        | Ask::ChangeRun { .. }
+        | Ask::Lease { .. }
+        | Ask::Query(_)
+        | Ask::Register(_)
+        | Ask::SignOff(_)
+        | Ask::TakeSnapshot => None,
+    }
+}
+
 pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -> Held {
-    let Ask::Command(Command::SubmitTasks(sent)) = ask else { return Ok(()) };
-    let Answer::Submitted(made) = answer else { return Ok(()) };
-    hold(EXISTS, made.len() == sent.tasks.len(), || format!("{sent:?} was answered {made:?}"))?;
-    for (task, made) in sent.tasks.iter().zip(made) {
-        let id = made.task_id;
+    let Some(sent) = sent(ask) else { return Ok(()) };
+    let made: Vec<(TaskId, SubmitOutcome)> = if let Answer::Submitted(made) = answer {
+        made.iter().map(|made| (made.task_id, made.outcome)).collect()
+    } else if let Answer::Taken(outcome, task) = answer {
+        vec![(task.id, *outcome)]
+    } else {
+        return Ok(());
+    };
+    hold(EXISTS, made.len() == sent.len(), || format!("{sent:?} was answered {made:?}"))?;
+    for (task, (id, outcome)) in sent.iter().zip(made) {
         let entry = book.tasks.get(&id);
         // Under one key the payload is the same, but perhaps of an earlier task of the batch.
         let is_so = entry.is_some_and(|entry| {
@@ -91,7 +115,7 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
         hold(EXISTS, is_so, || {
             format!("task {id} was acknowledged for {task:?}; the log says {entry:?}")
         })?;
-        if made.outcome == SubmitOutcome::Created {
+        if outcome == SubmitOutcome::Created {
             hold(EXISTS, model.made.insert(id), || format!("task {id} was made twice"))?;
         }
         model.acknowledged.insert(id, task.payload.as_bytes().to_vec());
@@ -100,31 +124,28 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
 }
 
 pub(super) fn refused(book: &Book, model: &mut Model, ask: &Ask, refusal: &Refusal) -> Held {
-    let Ask::Command(Command::SubmitTasks(sent)) = ask else { return Ok(()) };
+    let Some(sent) = sent(ask) else { return Ok(()) };
     // A coordinator that ends does not know what becomes of what it decided.
     if matches!(refusal, Refusal::Unavailable(_)) {
         return Ok(());
     }
-    let id = sent.tasks.first().and_then(|task| nonce(task.payload.as_bytes()));
+    let id = sent.first().and_then(|task| nonce(task.payload.as_bytes()));
     let Some(submission) = id.and_then(|(id, _)| model.submissions.get_mut(&id)) else {
         return Ok(());
     };
     submission.refused += 1;
-    counted(book, model)
+    counted(book, id.map_or(0, |(id, _)| id), submission)
 }
 
-/// No submission was taken more often than it was sent and not refused.
-pub(super) fn counted(book: &Book, model: &Model) -> Held {
-    for (id, submission) in &model.submissions {
-        let most = submission.copies - submission.refused;
-        hold(NO_TRACE, submission.taken <= most, || {
-            format!(
-                "submission {id} was sent {} times, refused {} times, and taken {} times by LSN {}",
-                submission.copies, submission.refused, submission.taken, book.last_lsn
-            )
-        })?;
-    }
-    Ok(())
+/// No submission is taken more often than it was sent and not refused.
+fn counted(book: &Book, id: SubmissionId, submission: &Submission) -> Held {
+    let most = submission.copies - submission.refused;
+    hold(NO_TRACE, submission.taken <= most, || {
+        format!(
+            "submission {id} was sent {} times, refused {} times, and taken {} times by LSN {}",
+            submission.copies, submission.refused, submission.taken, book.last_lsn
+        )
+    })
 }
 
 /// What was acknowledged is in the state, as it was sent.

@@ -24,7 +24,11 @@ pub(super) fn stepped(life: &Life, now: u64, next: Next) -> Held {
         return Ok(());
     }
     let log = life.now(now).log;
-    let late = life.coordinator.state().next_lease_end().filter(|end| end.plus_ms(LATE_MS) < log);
+    let late = life
+        .coordinator
+        .state()
+        .next_lease_end()
+        .filter(|end| end.plus_ms(LATE_MS + life.slow_ms) < log);
     hold(IN_TIME, late.is_none() || life.is_held(), || {
         format!("one ended at {late:?}, and it is {log:?}")
     })

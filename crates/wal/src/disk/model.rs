@@ -45,6 +45,8 @@ struct FileState {
     /// Sectors that differ or may differ, written since the last sync, in order of their first
     /// write.
     dirty: Vec<usize>,
+    /// Which sectors those are.
+    is_dirty: Vec<bool>,
     /// Sectors of a sync that failed. They are seen as they were written, may or may not be on the
     /// disk, and no later sync writes them: that is what page caches do.
     doubtful: Vec<usize>,
@@ -143,6 +145,12 @@ impl ModelDisk {
         self.state().room_bytes = bytes;
     }
 
+    /// The bytes of all files together.
+    #[must_use]
+    pub fn used_bytes(&self) -> u64 {
+        self.state().used_bytes()
+    }
+
     /// Unsynced sectors of all files, and changed names.
     #[must_use]
     pub fn pending(&self) -> (Vec<(usize, usize)>, usize) {
@@ -162,6 +170,10 @@ impl ModelDisk {
             change.apply(&mut names);
         }
         let files = state.files.iter().enumerate().map(|(at, file)| {
+            // Nobody can open it any more.
+            if !state.is_named(at) {
+                return FileState::default();
+            }
             let mut image = file.durable.clone();
             for sector in file.unsure() {
                 if survival.keeps(at, sector) {
@@ -181,8 +193,13 @@ impl ModelDisk {
     #[must_use]
     pub fn killed(&self) -> Self {
         let state = self.state();
+        let files = state.files.iter().enumerate();
+        let files = files.map(|(at, file)| match state.is_named(at) {
+            true => file.clone(),
+            false => FileState::default(),
+        });
         let next = State {
-            files: state.files.clone(),
+            files: files.collect(),
             names: state.names.clone(),
             durable_names: state.durable_names.clone(),
             pending_names: state.pending_names.clone(),
@@ -264,6 +281,20 @@ impl State {
     fn change_name(&mut self, change: NameChange) {
         change.apply(&mut self.names);
         self.pending_names.push(change);
+    }
+
+    fn used_bytes(&self) -> u64 {
+        self.names.values().map(|at| self.files[*at].seen.len() as u64).sum()
+    }
+
+    /// Whether a file can still be reached by a name, whatever a crash does to the names.
+    fn is_named(&self, file: usize) -> bool {
+        let mut named = self.names.values().chain(self.durable_names.values());
+        named.any(|at| *at == file)
+            || self
+                .pending_names
+                .iter()
+                .any(|change| matches!(change, NameChange::Set(_, at) if *at == file))
     }
 
     fn find(&self, name: &str) -> io::Result<usize> {
@@ -356,8 +387,7 @@ impl Disk for ModelDisk {
 
     fn free_bytes(&self) -> io::Result<u64> {
         let (state, _) = self.call(Does::Look)?;
-        let used: u64 = state.names.values().map(|at| state.files[*at].seen.len() as u64).sum();
-        Ok(state.room_bytes.map_or(u64::MAX, |room| room.saturating_sub(used)))
+        Ok(state.room_bytes.map_or(u64::MAX, |room| room.saturating_sub(state.used_bytes())))
     }
 }
 
@@ -380,11 +410,9 @@ impl DiskFile for ModelFile {
         let end = offset as usize + bytes.len();
         let grows = end.saturating_sub(state.files[self.at].seen.len()) as u64;
         // What lies in room that was taken before needs no more of it.
-        if let Some(room) = state.room_bytes.filter(|_| grows > 0) {
-            let used: u64 = state.names.values().map(|at| state.files[*at].seen.len() as u64).sum();
-            if used + grows > room {
-                return Err(io::Error::from_raw_os_error(28));
-            }
+        let room = state.room_bytes.filter(|_| grows > 0);
+        if room.is_some_and(|room| state.used_bytes() + grows > room) {
+            return Err(io::Error::from_raw_os_error(28));
         }
         let file = &mut state.files[self.at];
         if file.seen.len() < end {
@@ -395,7 +423,10 @@ impl DiskFile for ModelFile {
             file.seen[offset as usize + bytes.len() / 2] ^= 1;
         }
         for sector in offset as usize / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES) {
-            if !file.dirty.contains(&sector) {
+            if file.is_dirty.len() <= sector {
+                file.is_dirty.resize(sector + 1, false);
+            }
+            if !std::mem::replace(&mut file.is_dirty[sector], true) {
                 file.dirty.push(sector);
             }
         }
@@ -412,6 +443,7 @@ impl DiskFile for ModelFile {
         let mut state = self.disk.state();
         let file = &mut state.files[self.at];
         let dirty = std::mem::take(&mut file.dirty);
+        dirty.iter().for_each(|sector| file.is_dirty[*sector] = false);
         if let Err(error) = called {
             file.doubtful.extend(dirty);
             return Err(error);

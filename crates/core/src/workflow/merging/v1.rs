@@ -9,6 +9,7 @@ use tenure_flow::{Map, Value};
 use crate::event::{
     BranchOutcome, MergeConflict, MergeInto, MergeMissing, MergeMode, MergeStrategy,
 };
+use crate::planted;
 
 /// The number of these rules in a record.
 pub(crate) const VERSION: u32 = 1;
@@ -51,7 +52,7 @@ pub(crate) fn merge<'a>(
 ) -> Result<Value, MergeFault> {
     let target = into.target.as_str();
     let path = Path::parse(target).map_err(|fault_| fault("MERGE_INVALID", fault_.message))?;
-    let given = given(into, branches)?;
+    let given = planted::ordered(given(into, branches)?);
     let before = path.get_below(context);
     let result = match into.strategy {
         MergeStrategy::Append => append(into, given, before)?,
