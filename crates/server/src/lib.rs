@@ -42,7 +42,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::app::App;
-use crate::archive::{ArchiveNews, NoArchive, Shelf};
+use crate::archive::{ArchiveNews, Cabinet, NoArchive};
 use crate::blobs::Blobs;
 use crate::guard::{Guard, Guarded, guard};
 use crate::limits::{ENGINE_STOP_TIMEOUT, STOP_TIMEOUT};
@@ -199,9 +199,9 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
     if !is_loopback && options.api_key.is_none() {
         return Err(Failure::Unguarded { address });
     }
-    let shelf = open_shelf(options)?;
+    let cabinet = open_cabinet(options)?;
     // With an archive, nothing is forgotten that is not in it.
-    let purge = if shelf.is_some() { Purge::AfterArchive } else { Purge::ByItself };
+    let purge = if cabinet.is_some() { Purge::AfterArchive } else { Purge::ByItself };
     let tenure = Opening::default()
         .durability(options.durability)
         .upkeep(Upkeep { purge, ..options.upkeep })
@@ -217,7 +217,7 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
     let store = Arc::new(Store::new(&options.data));
     publish::start(tenure.clone(), Arc::clone(&blobs), Arc::clone(&store))
         .map_err(Failure::Runtime)?;
-    let archive = shelf.map(|shelf| begin_archive(&tenure, shelf)).transpose()?;
+    let archive = cabinet.map(|cabinet| begin_archive(&tenure, cabinet)).transpose()?;
     let app = Arc::new(App::new(tenure.clone(), scribe, blobs, store, archive));
     let guarded = Guarded {
         app: Arc::clone(&app),
@@ -258,16 +258,16 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
 }
 
 /// The folder of the archive, if there is to be one. It is looked at before a long replay.
-fn open_shelf(options: &Options) -> Result<Option<Shelf>, Failure> {
+fn open_cabinet(options: &Options) -> Result<Option<Cabinet>, Failure> {
     let Some(folder) = &options.archive else { return Ok(None) };
-    let opened = Shelf::open(folder, &options.data);
+    let opened = Cabinet::open(folder, &options.data);
     opened.map(Some).map_err(|cause| Failure::Archive { folder: folder.clone(), cause })
 }
 
-fn begin_archive(tenure: &Tenure, shelf: Shelf) -> Result<Arc<ArchiveNews>, Failure> {
-    let folder = shelf.folder().to_owned();
-    shelf.claim(tenure.log_id()?).map_err(|cause| Failure::Archive { folder, cause })?;
-    archive::start(tenure.clone(), shelf).map_err(Failure::Runtime)
+fn begin_archive(tenure: &Tenure, cabinet: Cabinet) -> Result<Arc<ArchiveNews>, Failure> {
+    let folder = cabinet.folder().to_owned();
+    cabinet.claim(tenure.log_id()?).map_err(|cause| Failure::Archive { folder, cause })?;
+    archive::start(tenure.clone(), cabinet).map_err(Failure::Runtime)
 }
 
 struct EngineEnd {

@@ -131,31 +131,12 @@ impl Metrics {
             ("log_oldest_lsn", "The oldest record in the log", status.kept.extent.oldest.0),
             ("log_size_bytes", "Bytes that the log takes on disk", status.kept.extent.bytes),
         ];
-        let archive = app.archive.as_deref();
-        let failing = archive.and_then(ArchiveNews::failing);
-        let failing_s = Gauge::<f64, AtomicU64>::default();
-        failing_s.set(failing.map_or(0.0, |failing| failing.since.elapsed().as_secs_f64()));
-        registry.register(
-            "archive_failing_seconds",
-            "For how long nothing could be archived, and so nothing was forgotten; 0 if all is well",
-            failing_s,
-        );
         for (name, help, value) in gauges {
             let gauge = Gauge::<i64>::default();
             gauge.set(value as i64);
             registry.register(name, help, gauge);
         }
-        let of_archive = |count: fn(&ArchiveNews) -> &AtomicU64| {
-            archive.map_or(0, |archive| count(archive).load(Ordering::Relaxed))
-        };
         let counters = [
-            ("archive_items", "Tasks and runs archived", of_archive(|it| &it.archived)),
-            ("archive_bytes", "Bytes written to the archive", of_archive(|it| &it.bytes)),
-            (
-                "archive_failures",
-                "Tries to archive that could not be written",
-                of_archive(|it| &it.failures),
-            ),
             ("engine_requests", "Requests decided", status.work.requests),
             ("log_records", "Records written", status.work.records),
             ("log_frames", "Frames written", status.work.frames),
@@ -165,14 +146,41 @@ impl Metrics {
             ("shelf_refused", "Large payloads and outputs kept in memory", shelf.refused),
             ("snapshots_failed", "Snapshots that could not be written", status.kept.failed),
         ];
-        for (name, help, value) in counters {
-            let counter = Counter::<u64, AtomicU64>::default();
-            counter.inner().store(value, Ordering::Relaxed);
-            registry.register(name, help, counter);
-        }
+        count(&mut registry, &counters);
+        register_archive(&mut registry, app.archive.as_deref());
         let mut text = String::new();
         // Writing to a string cannot fail.
         let _ = encode(&mut text, &registry);
         text
     }
+}
+
+/// Numbers that only grow, as they are now.
+fn count(registry: &mut Registry, counters: &[(&'static str, &'static str, u64)]) {
+    for (name, help, value) in counters {
+        let counter = Counter::<u64, AtomicU64>::default();
+        counter.inner().store(*value, Ordering::Relaxed);
+        registry.register(*name, *help, counter);
+    }
+}
+
+/// How the archive stands. Without one, nothing fails.
+fn register_archive(registry: &mut Registry, archive: Option<&ArchiveNews>) {
+    let failing = archive.and_then(ArchiveNews::failing);
+    let failing_s = Gauge::<f64, AtomicU64>::default();
+    failing_s.set(failing.map_or(0.0, |failing| failing.since.elapsed().as_secs_f64()));
+    registry.register(
+        "archive_failing_seconds",
+        "For how long nothing could be archived, and so nothing was forgotten; 0 if all is well",
+        failing_s,
+    );
+    let of = |count: fn(&ArchiveNews) -> &AtomicU64| {
+        archive.map_or(0, |archive| count(archive).load(Ordering::Relaxed))
+    };
+    let counters = [
+        ("archive_items", "Tasks and runs archived", of(|it| &it.archived)),
+        ("archive_bytes", "Bytes written to the archive", of(|it| &it.bytes)),
+        ("archive_failures", "Tries to archive that could not be written", of(|it| &it.failures)),
+    ];
+    count(registry, &counters);
 }

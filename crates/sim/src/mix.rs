@@ -213,6 +213,7 @@ impl Mix {
                 snapshot_every_ms: 3_600_000,
                 log_keep: Keep::Bytes(1 << 20),
                 retention: Retention { age_ms: 1_200_000, tasks_max: 200, items_max: 2_000 },
+                ..Upkeep::default()
             },
             ..self
         }

@@ -63,8 +63,8 @@ mod tests {
 
     #[test]
     fn a_payload_of_several_lines_is_one_line() {
-        let payload = b"{\n  \"a\": \"x\\ny\",\r\n  \"b\": 1.50\n}";
-        let line = one_line(&Verbatim(payload));
+        let payload: &[u8] = b"{\n  \"a\": \"x\\ny\",\r\n  \"b\": 1.50\n}";
+        let line = one_line(&Verbatim(payload.into()));
         assert_eq!(line, b"{   \"a\": \"x\\ny\",    \"b\": 1.50 }");
     }
 }

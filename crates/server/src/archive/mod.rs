@@ -2,9 +2,9 @@
 //! asks what is due, writes it with its history, syncs, and only then names it to the coordinator,
 //! which forgets exactly that. Whoever waits for an answer never waits for this thread.
 
+mod cabinet;
 mod line;
 mod read;
-mod shelf;
 
 use std::fmt;
 use std::io;
@@ -20,10 +20,10 @@ use tenure_core::command::{Archived, Command, Rest, Swept};
 use tenure_core::id::{Lsn, TokenId};
 use tenure_core::limits::LIST_ITEMS_MAX;
 
+pub(crate) use self::cabinet::Cabinet;
+use self::cabinet::CabinetError;
+pub use self::cabinet::NoArchive;
 pub use self::read::{ArchiveFile, ArchiveFrames, Kind, Piece, archive_files, archive_lines};
-pub use self::shelf::NoArchive;
-pub(crate) use self::shelf::Shelf;
-use self::shelf::ShelfError;
 use crate::limits::{ARCHIVE_EVERY, ARCHIVE_RETRY, ARCHIVE_SAY_EVERY};
 use crate::wire::shown::moment;
 
@@ -91,16 +91,16 @@ impl ArchiveNews {
 }
 
 /// Begins to archive, on a thread of its own.
-pub(crate) fn start(tenure: Tenure, shelf: Shelf) -> io::Result<Arc<ArchiveNews>> {
-    let news = Arc::new(ArchiveNews::new(shelf.folder()));
-    let archivist = Archivist { tenure, shelf, news: Arc::clone(&news) };
+pub(crate) fn start(tenure: Tenure, cabinet: Cabinet) -> io::Result<Arc<ArchiveNews>> {
+    let news = Arc::new(ArchiveNews::new(cabinet.folder()));
+    let archivist = Archivist { tenure, cabinet, news: Arc::clone(&news) };
     std::thread::Builder::new().name("archive".to_owned()).spawn(move || archivist.run())?;
     Ok(news)
 }
 
 struct Archivist {
     tenure: Tenure,
-    shelf: Shelf,
+    cabinet: Cabinet,
     news: Arc<ArchiveNews>,
 }
 
@@ -116,22 +116,24 @@ enum Round {
 
 /// Why a round was cut off. Nothing was forgotten that is not in the archive.
 enum Trouble {
-    Shelf(ShelfError),
+    Cabinet(CabinetError),
     Engine(Error),
 }
 
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::Shelf(ShelfError { path, cause }) => write!(f, "{}: {cause}", path.display()),
+            Trouble::Cabinet(CabinetError { path, cause }) => {
+                write!(f, "{}: {cause}", path.display())
+            }
             Trouble::Engine(error) => write!(f, "its history cannot be read: {error}"),
         }
     }
 }
 
-impl From<ShelfError> for Trouble {
-    fn from(error: ShelfError) -> Self {
-        Trouble::Shelf(error)
+impl From<CabinetError> for Trouble {
+    fn from(error: CabinetError) -> Self {
+        Trouble::Cabinet(error)
     }
 }
 
@@ -151,11 +153,11 @@ impl Archivist {
                 Err(Trouble::Engine(Error::Refused(Refusal::Unavailable(_)))) => return,
                 // There is too much to do: later.
                 Err(Trouble::Engine(Error::Refused(_))) => {
-                    self.shelf.drop_unsynced();
+                    self.cabinet.drop_unsynced();
                     std::thread::sleep(ARCHIVE_EVERY);
                 }
                 Err(trouble) => {
-                    self.shelf.drop_unsynced();
+                    self.cabinet.drop_unsynced();
                     self.news.failed(&trouble);
                     std::thread::sleep(ARCHIVE_RETRY);
                 }
@@ -189,16 +191,16 @@ impl Archivist {
             // A failure is over only when something was written.
             return Ok(Round::Rest { seen, until: wait.map(|wait| Instant::now() + wait) });
         }
-        self.shelf.begin()?;
+        self.cabinet.begin()?;
         let written = self.write(&due)?;
-        let bytes = self.shelf.sync()?;
+        let bytes = self.cabinet.sync()?;
         self.news.archived.fetch_add(written, Ordering::Relaxed);
         self.news.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.news.is_well();
         self.forget(&due, seen)
     }
 
-    /// Puts all that is due on the shelf, and says how many tasks and runs that are.
+    /// Puts all that is due on the cabinet, and says how many tasks and runs that are.
     fn write(&mut self, due: &DueItems) -> Result<u64, Trouble> {
         let archived_at = moment(due.now);
         self.put_tasks(&due.tasks, &archived_at)?;
@@ -216,7 +218,7 @@ impl Archivist {
             }
             let history = self.tenure.run_history(run.id)?;
             let line = line::of_run(run, &history, &archived_at);
-            let bytes = self.shelf.put(Kind::Runs, &line)?;
+            let bytes = self.cabinet.put(Kind::Runs, &line)?;
             self.news.bytes.fetch_add(bytes, Ordering::Relaxed);
             written += 1;
         }
@@ -233,7 +235,7 @@ impl Archivist {
         };
         for (task, history) in tasks.iter().zip(&histories) {
             let line = line::of_task(task, history, archived_at);
-            let bytes = self.shelf.put(Kind::Tasks, &line)?;
+            let bytes = self.cabinet.put(Kind::Tasks, &line)?;
             self.news.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
         Ok(())

@@ -118,7 +118,7 @@ impl Worker {
             self.held.extend(grants.iter().map(|grant| grant.lease()));
             // Tasks of runs are known only so; some will want to retry them.
             scene.known.extend(grants.iter().map(|grant| grant.task_id));
-            let is_bad = grants.iter().any(|grant| is_poison(&grant.payload));
+            let is_bad = grants.iter().any(|grant| is_poison(&grant.payload.read()));
             if is_bad && !scene.is_healed {
                 return self.die("poison", scene);
             }

@@ -43,7 +43,7 @@ impl From<io::Error> for NoArchive {
 
 /// The folder of an archive, which is ours as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct Cabinet {
     folder: PathBuf,
     rows: [Row; 2],
     packer: Packer,
@@ -52,7 +52,7 @@ pub(crate) struct Shelf {
 
 /// What went wrong, and with which file.
 #[derive(Debug)]
-pub(crate) struct ShelfError {
+pub(crate) struct CabinetError {
     pub(crate) path: PathBuf,
     pub(crate) cause: io::Error,
 }
@@ -85,7 +85,7 @@ impl std::fmt::Debug for Packer {
     }
 }
 
-impl Shelf {
+impl Cabinet {
     /// Makes the folder if it is missing, and sees that it can be written.
     pub(crate) fn open(folder: &Path, data: &Path) -> Result<Self, NoArchive> {
         fs::create_dir_all(folder)?;
@@ -148,7 +148,7 @@ impl Shelf {
 
     /// Looks at what the last server left, and cuts off what a failure left. Called before anything
     /// is put.
-    pub(crate) fn begin(&mut self) -> Result<(), ShelfError> {
+    pub(crate) fn begin(&mut self) -> Result<(), CabinetError> {
         self.stands().map_err(at(&self.folder))?;
         let folder = &self.folder;
         self.rows.iter_mut().try_for_each(|row| row.mend().and_then(|()| row.resume(folder)))
@@ -168,7 +168,7 @@ impl Shelf {
     }
 
     /// Puts a line, which may not be written yet.
-    pub(crate) fn put(&mut self, kind: Kind, line: &[u8]) -> Result<u64, ShelfError> {
+    pub(crate) fn put(&mut self, kind: Kind, line: &[u8]) -> Result<u64, CabinetError> {
         let row = self.rows.iter_mut().find(|row| row.kind == kind);
         let row = row.expect("every kind has its row");
         row.lines.extend_from_slice(line);
@@ -180,7 +180,7 @@ impl Shelf {
     }
 
     /// Makes durable what was put, and says how many bytes were written for it.
-    pub(crate) fn sync(&mut self) -> Result<u64, ShelfError> {
+    pub(crate) fn sync(&mut self) -> Result<u64, CabinetError> {
         let mut bytes = 0;
         for row in &mut self.rows {
             bytes += row.write(&self.folder, &mut self.packer)?;
@@ -201,8 +201,8 @@ fn today() -> String {
     Moment::now().strftime("%Y-%m-%d").to_string()
 }
 
-fn at(path: &Path) -> impl Fn(io::Error) -> ShelfError + '_ {
-    |cause| ShelfError { path: path.to_owned(), cause }
+fn at(path: &Path) -> impl Fn(io::Error) -> CabinetError + '_ {
+    |cause| CabinetError { path: path.to_owned(), cause }
 }
 
 impl Row {
@@ -212,7 +212,7 @@ impl Row {
 
     /// Cuts off what was written and is not durable, and leaves that file: whether what is behind a
     /// failed sync is on disk, nobody knows.
-    fn mend(&mut self) -> Result<(), ShelfError> {
+    fn mend(&mut self) -> Result<(), CabinetError> {
         let Some(open) = self.open.as_mut().filter(|open| open.written > open.synced) else {
             return Ok(());
         };
@@ -224,7 +224,7 @@ impl Row {
     }
 
     /// Goes on with the newest file, without what a crash has left at its end.
-    fn resume(&mut self, folder: &Path) -> Result<(), ShelfError> {
+    fn resume(&mut self, folder: &Path) -> Result<(), CabinetError> {
         if self.is_resumed {
             return Ok(());
         }
@@ -237,7 +237,7 @@ impl Row {
     }
 
     /// Writes the lines as a frame.
-    fn write(&mut self, folder: &Path, packer: &mut Packer) -> Result<u64, ShelfError> {
+    fn write(&mut self, folder: &Path, packer: &mut Packer) -> Result<u64, CabinetError> {
         if self.lines.is_empty() {
             return Ok(0);
         }
@@ -263,7 +263,7 @@ impl Row {
         Ok(bytes)
     }
 
-    fn sync(&mut self) -> Result<(), ShelfError> {
+    fn sync(&mut self) -> Result<(), CabinetError> {
         let Some(open) = self.open.as_mut().filter(|open| open.written > open.synced) else {
             return Ok(());
         };
@@ -274,7 +274,7 @@ impl Row {
 }
 
 /// A new file with its first frame: it has its name only when that is durable.
-fn begun(folder: &Path, kind: Kind, day: &str, frame: &[u8]) -> Result<OpenFile, ShelfError> {
+fn begun(folder: &Path, kind: Kind, day: &str, frame: &[u8]) -> Result<OpenFile, CabinetError> {
     let files = archive_files(folder).map_err(at(folder))?;
     let numbers = files.iter().filter(|file| file.kind == kind && file.day == day);
     let number = numbers.map(|file| file.number).max().unwrap_or(0) + 1;
@@ -291,7 +291,7 @@ fn begun(folder: &Path, kind: Kind, day: &str, frame: &[u8]) -> Result<OpenFile,
     let file = write().map_err(|cause| {
         // On a full disk it should not take room.
         let _ = fs::remove_file(&unfinished);
-        ShelfError { path: unfinished.clone(), cause }
+        CabinetError { path: unfinished.clone(), cause }
     })?;
     let bytes = frame.len() as u64;
     Ok(OpenFile { file, named, synced: bytes, written: bytes })
@@ -299,7 +299,7 @@ fn begun(folder: &Path, kind: Kind, day: &str, frame: &[u8]) -> Result<OpenFile,
 
 /// A file of an earlier server, up to its last whole frame. None if it is damaged in the middle: then
 /// it is left as it is, and another one is begun.
-fn resumed(newest: ArchiveFile) -> Result<Option<OpenFile>, ShelfError> {
+fn resumed(newest: ArchiveFile) -> Result<Option<OpenFile>, CabinetError> {
     let path = &newest.path;
     let mut frames = ArchiveFrames::open(path).map_err(at(path))?;
     let (mut end, mut torn) = (0, 0);

@@ -1,4 +1,4 @@
-//! What is on the shelf after crashes, damage and failures.
+//! What is on the cabinet after crashes, damage and failures.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,18 +11,18 @@ impl Folder {
     fn new() -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tenure-shelf-{}-{number}", std::process::id());
+        let name = format!("tenure-cabinet-{}-{number}", std::process::id());
         Self(std::env::temp_dir().join(name))
     }
 
-    fn open(&self) -> Result<Shelf, NoArchive> {
-        Shelf::open(&self.0, Path::new("no-data"))
+    fn open(&self) -> Result<Cabinet, NoArchive> {
+        Cabinet::open(&self.0, Path::new("no-data"))
     }
 
-    fn shelf(&self) -> Shelf {
-        let mut shelf = self.open().unwrap();
-        shelf.begin().unwrap();
-        shelf
+    fn cabinet(&self) -> Cabinet {
+        let mut cabinet = self.open().unwrap();
+        cabinet.begin().unwrap();
+        cabinet
     }
 
     fn files(&self) -> Vec<ArchiveFile> {
@@ -59,36 +59,36 @@ impl Drop for Folder {
     }
 }
 
-fn put(shelf: &mut Shelf, line: &str) {
-    shelf.put(Kind::Tasks, line.as_bytes()).unwrap();
-    shelf.sync().unwrap();
+fn put(cabinet: &mut Cabinet, line: &str) {
+    cabinet.put(Kind::Tasks, line.as_bytes()).unwrap();
+    cabinet.sync().unwrap();
 }
 
 #[test]
 fn a_folder_that_is_not_for_us_is_refused() {
     let folder = Folder::new();
-    let shelf = folder.shelf();
+    let cabinet = folder.cabinet();
     assert!(matches!(folder.open(), Err(NoArchive::InUse)));
-    shelf.claim(7).unwrap();
-    shelf.claim(7).unwrap();
-    assert!(matches!(shelf.claim(8), Err(NoArchive::Foreign)));
-    assert!(matches!(Shelf::open(&folder.0.join("a"), &folder.0), Err(NoArchive::InData)));
-    assert!(matches!(Shelf::open(&folder.0, &folder.0), Err(NoArchive::InData)));
+    cabinet.claim(7).unwrap();
+    cabinet.claim(7).unwrap();
+    assert!(matches!(cabinet.claim(8), Err(NoArchive::Foreign)));
+    assert!(matches!(Cabinet::open(&folder.0.join("a"), &folder.0), Err(NoArchive::InData)));
+    assert!(matches!(Cabinet::open(&folder.0, &folder.0), Err(NoArchive::InData)));
     let in_a_file = folder.0.join(LOCK).join("deeper");
-    assert!(matches!(Shelf::open(&in_a_file, Path::new("no")), Err(NoArchive::Disk(_))));
+    assert!(matches!(Cabinet::open(&in_a_file, Path::new("no")), Err(NoArchive::Disk(_))));
 }
 
 #[test]
 fn what_was_synced_is_read_and_the_next_server_goes_on_with_the_same_file() {
     let folder = Folder::new();
-    let mut shelf = folder.shelf();
-    put(&mut shelf, "1");
-    put(&mut shelf, "2");
-    shelf.put(Kind::Runs, b"a").unwrap();
+    let mut cabinet = folder.cabinet();
+    put(&mut cabinet, "1");
+    put(&mut cabinet, "2");
+    cabinet.put(Kind::Runs, b"a").unwrap();
     assert_eq!(folder.files().len(), 1, "what is not synced has no file");
-    drop(shelf);
-    let mut shelf = folder.shelf();
-    put(&mut shelf, "3");
+    drop(cabinet);
+    let mut cabinet = folder.cabinet();
+    put(&mut cabinet, "3");
     assert_eq!(folder.read(), (vec!["1".into(), "2".into(), "3".into()], vec![]));
     assert_eq!(folder.files().len(), 1);
     let name = folder.files()[0].path.file_name().unwrap().to_owned();
@@ -100,10 +100,10 @@ fn an_unfinished_end_is_cut_off_at_the_next_start_wherever_it_was_cut() {
     let frame = zstd::bulk::compress(b"2\n", ARCHIVE_LEVEL).unwrap();
     for cut in 1..frame.len() {
         let folder = Folder::new();
-        put(&mut folder.shelf(), "1");
+        put(&mut folder.cabinet(), "1");
         folder.append(&frame[..cut]);
         assert!(matches!(folder.read().1[..], [Piece::Unfinished { .. }]), "{cut}");
-        put(&mut folder.shelf(), "3");
+        put(&mut folder.cabinet(), "3");
         assert_eq!(folder.read(), (vec!["1".into(), "3".into()], vec![]), "{cut}");
     }
 }
@@ -111,17 +111,17 @@ fn an_unfinished_end_is_cut_off_at_the_next_start_wherever_it_was_cut() {
 #[test]
 fn a_damaged_file_is_left_as_it_is_and_what_follows_the_damage_is_read() {
     let folder = Folder::new();
-    let mut shelf = folder.shelf();
-    put(&mut shelf, "1");
-    put(&mut shelf, "2");
-    drop(shelf);
+    let mut cabinet = folder.cabinet();
+    put(&mut cabinet, "1");
+    put(&mut cabinet, "2");
+    drop(cabinet);
     let path = folder.files()[0].path.clone();
     let sound = fs::read(&path).unwrap();
     for at in 0..sound.len() / 2 {
         let mut rotten = sound.clone();
         rotten[at] ^= 1;
         fs::write(&path, &rotten).unwrap();
-        put(&mut folder.shelf(), "3");
+        put(&mut folder.cabinet(), "3");
         let (lines, bad) = folder.read();
         assert_eq!(lines, ["2", "3"], "byte {at}");
         assert!(matches!(bad[..], [Piece::Damaged { offset: 0, .. }]), "byte {at}: {bad:?}");
@@ -134,14 +134,14 @@ fn a_damaged_file_is_left_as_it_is_and_what_follows_the_damage_is_read() {
 #[test]
 fn what_could_not_be_synced_is_cut_off_before_anything_else_is_written() {
     let folder = Folder::new();
-    let mut shelf = folder.shelf();
-    put(&mut shelf, "1");
+    let mut cabinet = folder.cabinet();
+    put(&mut cabinet, "1");
     let long = "x".repeat(ARCHIVE_FRAME_BYTES);
-    assert!(shelf.put(Kind::Tasks, long.as_bytes()).unwrap() > 0, "it was written");
-    shelf.put(Kind::Tasks, b"2").unwrap();
-    shelf.drop_unsynced();
-    shelf.begin().unwrap();
-    put(&mut shelf, "3");
+    assert!(cabinet.put(Kind::Tasks, long.as_bytes()).unwrap() > 0, "it was written");
+    cabinet.put(Kind::Tasks, b"2").unwrap();
+    cabinet.drop_unsynced();
+    cabinet.begin().unwrap();
+    put(&mut cabinet, "3");
     assert_eq!(folder.read(), (vec!["1".into(), "3".into()], vec![]));
     assert_eq!(folder.files().len(), 2, "nobody trusts a file after a failure");
 }
@@ -149,36 +149,36 @@ fn what_could_not_be_synced_is_cut_off_before_anything_else_is_written() {
 #[test]
 fn a_write_that_fails_is_told_and_forgotten_and_the_next_one_works() {
     let folder = Folder::new();
-    let mut shelf = folder.shelf();
-    put(&mut shelf, "1");
+    let mut cabinet = folder.cabinet();
+    put(&mut cabinet, "1");
     let path = folder.files()[0].path.clone();
     let read_only = File::open(&path).unwrap();
-    let open = shelf.rows[0].open.as_mut().unwrap();
+    let open = cabinet.rows[0].open.as_mut().unwrap();
     let writable = std::mem::replace(&mut open.file, read_only);
-    shelf.put(Kind::Tasks, b"2").unwrap();
-    assert_eq!(shelf.sync().unwrap_err().path, path);
-    shelf.drop_unsynced();
-    assert!(shelf.begin().is_err(), "it cannot be cut either, so it is not left");
-    shelf.rows[0].open.as_mut().unwrap().file = writable;
-    shelf.begin().unwrap();
-    put(&mut shelf, "3");
+    cabinet.put(Kind::Tasks, b"2").unwrap();
+    assert_eq!(cabinet.sync().unwrap_err().path, path);
+    cabinet.drop_unsynced();
+    assert!(cabinet.begin().is_err(), "it cannot be cut either, so it is not left");
+    cabinet.rows[0].open.as_mut().unwrap().file = writable;
+    cabinet.begin().unwrap();
+    put(&mut cabinet, "3");
     assert_eq!(folder.read(), (vec!["1".into(), "3".into()], vec![]));
 }
 
 #[test]
 fn a_folder_that_went_away_is_not_made_anew() {
     let folder = Folder::new();
-    let mut shelf = folder.shelf();
+    let mut cabinet = folder.cabinet();
     let away = folder.0.with_extension("away");
     fs::rename(&folder.0, &away).unwrap();
-    assert!(shelf.begin().is_err());
+    assert!(cabinet.begin().is_err());
     fs::create_dir(&folder.0).unwrap();
     fs::write(folder.0.join(LOCK), b"").unwrap();
-    let error = shelf.begin().unwrap_err();
+    let error = cabinet.begin().unwrap_err();
     assert!(error.cause.to_string().contains("not the one that was opened"), "{error:?}");
     fs::remove_dir_all(&folder.0).unwrap();
     fs::rename(&away, &folder.0).unwrap();
-    shelf.begin().unwrap();
+    cabinet.begin().unwrap();
 }
 
 #[test]
