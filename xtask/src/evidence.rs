@@ -8,8 +8,8 @@ use std::process::Stdio;
 
 use crate::command::{self, program, root};
 
-/// A chore begins the lines so that belong into the ledger.
-const COUNTED: &str = "evidence: ";
+/// What belongs into the ledger stands behind one of these. The name of a test may stand before.
+const COUNTED: [&str; 2] = ["evidence: ", "planted: "];
 const FOLDER: &str = "docs/evidence";
 pub(crate) const PAGE: &str = "docs/book/src/ledger.md";
 
@@ -106,7 +106,7 @@ fn gather(part: &Part) -> Result<(), String> {
     for line in running.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
         let line = line.map_err(failed)?;
         println!("{line}");
-        if let Some(counted) = line.strip_prefix(COUNTED) {
+        if let Some((_, counted)) = COUNTED.iter().find_map(|mark| line.split_once(mark)) {
             kept.push_str(counted);
             kept.push('\n');
         }

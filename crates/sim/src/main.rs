@@ -108,7 +108,9 @@ fn many(from: u64, seeds: u64) -> ExitCode {
         Ok(summary) => {
             println!("\r{}", progress::line(&summary));
             progress::table(&summary);
-            println!("{}", progress::speed(&summary, started_at.elapsed().as_secs_f64()));
+            println!("evidence: T2 {}", progress::line(&summary));
+            let seconds = started_at.elapsed().as_secs_f64();
+            println!("evidence: T2 {}", progress::speed(&summary, seconds));
             ExitCode::SUCCESS
         }
         Err(failed) => {

@@ -1,5 +1,7 @@
-//! The simulation as every change meets it: many seeds, and nothing that can happen may never
+//! T2: the simulation as every change meets it: many seeds, and nothing that can happen may never
 //! happen.
+//!
+//! Proves P18, and looks for what would break most of the others.
 
 use tenure_sim::runner::run_seeds;
 use tenure_sim::{Plan, Voice, run, shrink};
