@@ -2,6 +2,7 @@
 //! `cargo xtask bench coordinator` runs them; `TENURE_BENCH_DIR` says on which disk.
 
 mod callers;
+mod curve;
 mod disk;
 mod idle;
 mod replay;
@@ -14,7 +15,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Case = (&'static str, fn());
 
-const CASES: [Case; 8] = [
+const CASES: [Case; 9] = [
     ("one", callers::one),
     ("threads", callers::threads),
     ("tasks", callers::tasks),
@@ -23,6 +24,7 @@ const CASES: [Case; 8] = [
     ("idle", idle::idle),
     ("start", start::start),
     ("snapshot", under_way::snapshot),
+    ("curve", curve::curve),
 ];
 
 fn main() {

@@ -104,7 +104,7 @@ fn open(data: &Path) {
 }
 
 /// A line of what the kernel knows of this process.
-fn kib(name: &str) -> u64 {
+pub(crate) fn kib(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or(0)
