@@ -52,6 +52,8 @@ pub(crate) struct DiskLaw {
     fell_back: u64,
     followed: u64,
     sample_every_ms: u64,
+    /// After that, all that is left is done at once, faster than anybody forgets.
+    steady_until: u64,
     pub(crate) curve: Vec<Sample>,
 }
 
@@ -80,6 +82,7 @@ impl DiskLaw {
             starts: [(0, 1); 2],
             fell_back: 0,
             followed: 0,
+            steady_until: mix.trouble_for_ms,
             sample_every_ms: mix.trouble_for_ms.div_ceil(SAMPLES),
             curve: Vec::new(),
         }
@@ -103,7 +106,8 @@ impl DiskLaw {
         hold(DISK, longest <= SNAPSHOT_BYTES_MAX, || format!("a snapshot of {longest} bytes"))?;
         hold(KEPT, tasks <= TASKS_MAX, || format!("{tasks} tasks are in memory"))?;
         let ended = book.ended_beside_runs;
-        hold(KEPT, ended <= policy.kept_max + LATE_MAX || life.is_held(), || {
+        let may_wait = life.is_held() || now >= self.steady_until;
+        hold(KEPT, ended <= policy.kept_max + LATE_MAX || may_wait, || {
             format!("{ended} ended tasks are in memory, and {} are to be kept", policy.kept_max)
         })
     }
