@@ -24,7 +24,7 @@ pub(crate) const TEMPORARY: &str = "snapshot.tmp";
 const BLOCK_BYTES: usize = 1 << 20;
 /// So much is written before it is synced. All at once at the end, the disk would be busy with it
 /// for seconds, and every sync of the log would wait behind.
-const SYNC_BYTES: u64 = 4 << 20;
+const SYNC_BYTES: u64 = 1 << 20;
 /// How many good ones are kept.
 const KEPT: usize = 2;
 /// What follows the name of one that turned out to be bad.

@@ -3,10 +3,11 @@
 
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crate::Lsn;
 use crate::disk::Disk;
@@ -24,6 +25,10 @@ use crate::writer::Wal;
 /// How far a snapshot steps back behind everything else where processors are scarce: it then gets
 /// about a tenth of one.
 const SNAPSHOT_NICE: i32 = 10;
+/// While others write, a snapshot rests so many times as long as it has worked: the disk is theirs.
+const SNAPSHOT_RESTS: u32 = 2;
+/// And no longer than this at a time.
+const SNAPSHOT_REST_MAX: Duration = Duration::from_millis(100);
 
 /// A log that can be synced here, without a hand-over, or over there, beside other work.
 #[derive(Debug)]
@@ -35,6 +40,8 @@ pub struct LogThread<D: Disk> {
     under_way: UnderWay,
     snapshot: Option<SnapshotThread>,
     bell: Bell,
+    /// Batches so far; a snapshot looks whether there are more.
+    batches: Arc<AtomicU64>,
 }
 
 /// Is rung after each batch and each snapshot.
@@ -88,7 +95,8 @@ impl<D: Disk> LogThread<D> {
         })?;
         let under_way = UnderWay::Nothing;
         let (work, thread, snapshot) = (Some(work), Some(thread), None);
-        Ok(Self { wal, work, done, thread, under_way, snapshot, bell })
+        let batches = Arc::default();
+        Ok(Self { wal, work, done, thread, under_way, snapshot, bell, batches })
     }
 
     /// The log itself, for everything else. Waits for what is under way.
@@ -116,12 +124,14 @@ impl<D: Disk> Log for LogThread<D> {
     }
 
     fn commit(&mut self, batch: Batch, place: Place, at_ms: u64) -> Committed {
+        self.batches.fetch_add(1, Ordering::Relaxed);
         self.idle().commit_at(batch, place, at_ms)
     }
 
     fn begin(&mut self, batch: Batch, place: Place, at_ms: u64) {
         assert_eq!(self.under_way, UnderWay::Nothing, "one batch is under way at a time");
         self.under_way = UnderWay::OneBatch;
+        self.batches.fetch_add(1, Ordering::Relaxed);
         let work = self.work.as_ref().expect("the thread runs as long as this does");
         work.send(Work { batch, place, at_ms }).expect("the thread runs as long as this does");
     }
@@ -165,7 +175,8 @@ impl<D: Disk> Log for LogThread<D> {
         let wal = self.wal();
         let job = SnapshotJob::new(wal.disk().clone(), wal.log_id(), work);
         drop(wal);
-        self.snapshot = Some(SnapshotThread::start(job, self.bell.clone()));
+        let batches = Arc::clone(&self.batches);
+        self.snapshot = Some(SnapshotThread::start(job, self.bell.clone(), batches));
     }
 
     fn poll_snapshot(&mut self) -> Option<SnapshotEnd> {
@@ -193,7 +204,7 @@ impl<D: Disk> Log for LogThread<D> {
 }
 
 impl SnapshotThread {
-    fn start<D: Disk>(mut job: SnapshotJob<D>, bell: Bell) -> Self {
+    fn start<D: Disk>(mut job: SnapshotJob<D>, bell: Bell, batches: Arc<AtomicU64>) -> Self {
         let (tell, done) = mpsc::sync_channel(1);
         let give_up = Arc::new(AtomicBool::new(false));
         let (lsn, stop) = (job.lsn(), Arc::clone(&give_up));
@@ -205,8 +216,12 @@ impl SnapshotThread {
                     let stopped = io::ErrorKind::Interrupted.into();
                     break job.give_up(Fault::io("go on with", TEMPORARY, stopped));
                 }
+                let (begin, before) = (Instant::now(), batches.load(Ordering::Relaxed));
                 if let Some(end) = job.step() {
                     break end;
+                }
+                if batches.load(Ordering::Relaxed) != before {
+                    std::thread::sleep((begin.elapsed() * SNAPSHOT_RESTS).min(SNAPSHOT_REST_MAX));
                 }
             };
             // What only the snapshot still held is given back here, and not by the writer.
