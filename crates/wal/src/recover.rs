@@ -93,6 +93,7 @@ pub(crate) fn recover<D: Disk>(
         recovered: Recovered {
             last_lsn: Lsn::NONE,
             chain: Chain::START,
+            record_chain: Chain::START,
             at_ms: 0,
             epoch: 0,
             may_lack: false,
@@ -113,6 +114,7 @@ pub(crate) fn recover<D: Disk>(
         scan.meets_anchor = anchor.is_some_and(|anchor| anchor.lsn < header.first_lsn);
         (scan.recovered.last_lsn, scan.recovered.chain) =
             (header.first_lsn.before(), header.before);
+        scan.recovered.record_chain = anchor.map_or(header.before, |anchor| anchor.chain);
     }
     let mut files = found.segments.into_iter().skip(first).peekable();
     while scan.flow.is_continue()
@@ -405,6 +407,9 @@ impl<D: Disk> Scan<'_, D> {
         }
         self.recovered.last_lsn = last_lsn;
         self.recovered.chain = header.chain;
+        if header.kind == Kind::Records {
+            self.recovered.record_chain = header.chain;
+        }
         self.recovered.may_lack = header.word == Word::ToldEarly;
         self.recovered.at_ms = self.recovered.at_ms.max(header.at_ms);
         self.recovered.epoch = self.recovered.epoch.max(header.epoch);

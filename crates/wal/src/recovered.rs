@@ -118,8 +118,10 @@ impl fmt::Display for Note {
 pub struct Recovered {
     /// The last record.
     pub last_lsn: Lsn,
-    /// The chain up to and with it.
+    /// The chain up to and with the last frame, which may be a mark.
     pub chain: Chain,
+    /// The chain up to and with the frame of the last record.
+    pub record_chain: Chain,
     /// Log time of the last frame.
     pub at_ms: u64,
     /// The last writer's time in office.

@@ -119,8 +119,7 @@ impl<D: Disk> Log for LogThread<D> {
     }
 
     fn end(&self) -> Anchor {
-        let wal = self.idle();
-        Anchor { lsn: wal.written(), chain: wal.chain() }
+        self.idle().end()
     }
 
     fn commit(&mut self, batch: Batch, place: Place, at_ms: u64) -> Committed {

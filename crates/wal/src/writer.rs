@@ -39,6 +39,8 @@ pub struct Wal<D: Disk> {
     offset: u64,
     stock: Stock<D>,
     chain: Chain,
+    /// The same with the frame of the last record.
+    record_chain: Chain,
     epoch: u64,
     written: Lsn,
     /// When the oldest write that is not durable was made, by log time.
@@ -93,6 +95,7 @@ impl<D: Disk> Wal<D> {
             && let Some(anchor) = anchor
         {
             (recovered.last_lsn, recovered.chain) = (anchor.lsn, anchor.chain);
+            recovered.record_chain = anchor.chain;
         }
         let mut salts = options.salt_seed;
         // After a crash the end may be in the page cache only; after this it is not.
@@ -137,6 +140,7 @@ impl<D: Disk> Wal<D> {
             offset,
             stock,
             chain: recovered.chain,
+            record_chain: recovered.record_chain,
             epoch: recovered.epoch + 1,
             written: recovered.last_lsn,
             unsynced_since_ms: None,
@@ -243,6 +247,13 @@ impl<D: Disk> Wal<D> {
         self.chain
     }
 
+    /// The last record and the chain with its frame, for a snapshot. Marks that follow are left out:
+    /// a copy of the log ends with its last record.
+    #[must_use]
+    pub fn end(&self) -> Anchor {
+        Anchor { lsn: self.written, chain: self.record_chain }
+    }
+
     /// This writer's time in office.
     #[must_use]
     pub fn epoch(&self) -> u64 {
@@ -308,6 +319,9 @@ impl<D: Disk> Wal<D> {
         let chain = written.map_err(|error| self.broke("write", error))?;
         self.offset += size;
         self.chain = chain;
+        if kind == Kind::Records {
+            self.record_chain = chain;
+        }
         self.unsynced_since_ms.get_or_insert(at_ms);
         self.written = Lsn(self.written.0 + u64::from(batch.records()));
         Ok(())

@@ -27,12 +27,9 @@ fn take(backup: &Backup<ModelDisk>) -> ModelDisk {
 
 /// A snapshot of nothing but its number.
 fn snapshot(wal: &Wal<ModelDisk>) -> Footer {
-    let footer = Footer {
-        lsn: wal.written(),
-        chain: wal.chain(),
-        state_hash: [7; 32],
-        items: wal.written().0,
-    };
+    let end = wal.end();
+    let footer =
+        Footer { lsn: end.lsn, chain: end.chain, state_hash: [7; 32], items: wal.written().0 };
     let mut writer = SnapshotWriter::create(wal.disk(), wal.log_id(), footer.lsn).unwrap();
     writer.write(b"as it is").unwrap();
     writer.finish(&footer).unwrap();
@@ -68,6 +65,33 @@ fn a_copy_has_all_that_was_told_and_nothing_else() {
         assert_eq!((backup.lsn, found.len() as u64, notes.len()), (told, told.0, 0));
         assert!(found.iter().all(|(lsn, bytes)| *bytes == record(lsn.0)));
         wal.sync().unwrap();
+    }
+}
+
+/// A mark follows the last record when nothing happens for a while, and a copy ends with the record.
+#[test]
+fn a_snapshot_that_is_taken_behind_a_mark_fits_a_copy() {
+    for restarts in [false, true] {
+        let disk = ModelDisk::default();
+        let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
+        append(&mut wal, 3).unwrap();
+        wal.sync().unwrap();
+        wal.mark(1_000).unwrap();
+        if restarts {
+            drop(wal);
+            (wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
+            wal.mark(2_000).unwrap();
+        }
+        let footer = snapshot(&wal);
+        let copy = take(&Backup::begin(&wal.reader(), Since::Snapshot).unwrap());
+        let anchor = Some(footer.anchor());
+        assert_eq!(records(&copy, anchor), (Vec::new(), Vec::new()));
+        let back = ModelDisk::default();
+        let restored = restore(&copy, &back, options(), None, &mut |_| {}).unwrap();
+        assert_eq!(restored.lsn, Lsn(3));
+        drop(wal);
+        // The log itself fits too, on whichever side of the mark it is looked at.
+        assert_eq!(records(&disk, anchor), (Vec::new(), Vec::new()));
     }
 }
 
