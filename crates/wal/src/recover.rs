@@ -105,7 +105,7 @@ pub(crate) fn recover<D: Disk>(
         flow: ControlFlow::Continue(()),
     };
     let headers: Vec<_> = found.segments.iter().map(|(header, _)| *header).collect();
-    let first = first_to_read(&headers, anchor);
+    let first = anchor.map_or(0, |anchor| anchor.first_to_read(&headers));
     if let Some(header) = headers.get(first) {
         if beginning != Beginning::Oldest {
             check_beginning(header, anchor)?;
@@ -216,14 +216,6 @@ fn check_header(
         return Err(foreign(found));
     }
     Ok(())
-}
-
-/// The last segment that begins at or before the record after the anchor; older ones need not be
-/// read.
-fn first_to_read(headers: &[SegmentHeader], anchor: Option<Anchor>) -> usize {
-    let Some(anchor) = anchor else { return 0 };
-    let after = headers.partition_point(|header| header.first_lsn <= anchor.lsn);
-    after.saturating_sub(1)
 }
 
 /// The log must begin at its first record, or at the latest right behind the snapshot.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::Lsn;
 use crate::frame::Chain;
+use crate::segment::SegmentHeader;
 
 /// What is known beforehand: the log contained this record, and this was its chain. From a
 /// snapshot; records up to it need not be replayed.
@@ -13,6 +14,14 @@ pub struct Anchor {
     pub lsn: Lsn,
     /// The chain up to and with the frame that ended with it.
     pub chain: Chain,
+}
+
+impl Anchor {
+    /// The last segment that begins at or before the record after this; older ones need not be read.
+    pub(crate) fn first_to_read(&self, headers: &[SegmentHeader]) -> usize {
+        let after = headers.partition_point(|header| header.first_lsn <= self.lsn);
+        after.saturating_sub(1)
+    }
 }
 
 /// Where the reading of a log begins.
