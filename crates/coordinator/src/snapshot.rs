@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use tenure_core::command::Rest;
 use tenure_core::id::Lsn;
 use tenure_core::state::snapshot::Encoder;
-use tenure_core::state::{Facts, StateHash};
+use tenure_core::state::{Facts, Hashing, StateHash};
 use tenure_core::time::{Now, Timestamp};
 use tenure_wal::snapshot::Footer;
 use tenure_wal::{
@@ -298,7 +298,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             "a view is taken between two frames"
         );
         let begun = Begun { at, log_bytes: self.snapshots.kept.log_bytes };
-        let source = Box::new(Source { encoder: Encoder::new(*view) });
+        let source = Box::new(Source { encoder: Encoder::new(*view), hashing: Hashing::default() });
         self.log.begin_snapshot(SnapshotWork { anchor, source });
         self.snapshots.stage = Stage::UnderWay(begun);
         Ok(())
@@ -343,6 +343,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
 #[derive(Debug)]
 struct Source {
     encoder: Encoder,
+    hashing: Hashing,
 }
 
 impl SnapshotSource for Source {
@@ -353,8 +354,11 @@ impl SnapshotSource for Source {
         }
     }
 
-    fn sum(&mut self) -> Sum {
+    fn sum(&mut self) -> ControlFlow<Sum> {
         let facts = self.encoder.facts();
-        Sum { state_hash: facts.hash().0, items: facts.task_count() }
+        match self.hashing.step(facts) {
+            Some(hash) => ControlFlow::Break(Sum { state_hash: hash.0, items: facts.task_count() }),
+            None => ControlFlow::Continue(()),
+        }
     }
 }

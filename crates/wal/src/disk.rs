@@ -1,6 +1,7 @@
 //! A disk, as little of it as the log needs: files in one folder. The real one, and one in memory
 //! that can crash at any point.
 
+mod giving_back;
 #[cfg(feature = "model")]
 pub mod model;
 pub mod read_only;

@@ -8,15 +8,15 @@ use crate::Lsn;
 use crate::disk::Disk;
 use crate::fault::Fault;
 use crate::recovered::Anchor;
-use crate::snapshot::{Footer, SnapshotWriter, TEMPORARY};
+use crate::snapshot::{Footer, Sealed, SnapshotWriter, TEMPORARY};
 
 /// Where the bytes of a snapshot come from.
 pub trait SnapshotSource: fmt::Debug + Send {
     /// Adds the next bytes; breaks when these were the last.
     fn next(&mut self, out: &mut Vec<u8>) -> ControlFlow<()>;
 
-    /// What they add up to, once all were asked for.
-    fn sum(&mut self) -> Sum;
+    /// Goes on to add them up, once all were asked for; breaks with what they add up to.
+    fn sum(&mut self) -> ControlFlow<Sum>;
 }
 
 /// What a snapshot adds up to.
@@ -73,8 +73,9 @@ pub struct SnapshotJob<D: Disk> {
 enum Stage<D: Disk> {
     Begin,
     Write(SnapshotWriter<D>),
-    Seal(SnapshotWriter<D>),
-    Name(SnapshotWriter<D>, Footer, u64),
+    Sum(SnapshotWriter<D>),
+    ReadBack(Sealed<D>),
+    Name(Sealed<D>),
     /// It has ended.
     Over,
 }
@@ -97,8 +98,9 @@ impl<D: Disk> SnapshotJob<D> {
     pub fn step(&mut self) -> Option<SnapshotEnd> {
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
         // Only from the moment on at which it gets its name does a failure mean more.
-        if let Stage::Name(writer, footer, bytes) = stage {
-            return Some(match writer.name() {
+        if let Stage::Name(sealed) = stage {
+            let (footer, bytes) = (sealed.footer(), sealed.bytes());
+            return Some(match sealed.name() {
                 Ok(()) => SnapshotEnd::Kept { footer, bytes },
                 Err(fault) => SnapshotEnd::Broken(fault),
             });
@@ -130,15 +132,19 @@ impl<D: Disk> SnapshotJob<D> {
                 writer.write(&self.buffer)?;
                 match flow {
                     ControlFlow::Continue(()) => Stage::Write(writer),
-                    ControlFlow::Break(()) => Stage::Seal(writer),
+                    ControlFlow::Break(()) => Stage::Sum(writer),
                 }
             }
-            Stage::Seal(mut writer) => {
-                let Sum { state_hash, items } = self.source.sum();
-                let footer = Footer { lsn, chain, state_hash, items };
-                let bytes = writer.seal(&footer)?;
-                Stage::Name(writer, footer, bytes)
-            }
+            Stage::Sum(writer) => match self.source.sum() {
+                ControlFlow::Continue(()) => Stage::Sum(writer),
+                ControlFlow::Break(Sum { state_hash, items }) => {
+                    Stage::ReadBack(writer.seal(Footer { lsn, chain, state_hash, items })?)
+                }
+            },
+            Stage::ReadBack(mut sealed) => match sealed.read_back()? {
+                ControlFlow::Continue(()) => Stage::ReadBack(sealed),
+                ControlFlow::Break(()) => Stage::Name(sealed),
+            },
             Stage::Name(..) | Stage::Over => unreachable!("a snapshot ends once"),
         })
     }

@@ -11,6 +11,8 @@
 //! A snapshot is written under a temporary name, synced, read back and checked, and only then
 //! gets its name. So a file with the name of a snapshot was good once.
 
+use std::ops::ControlFlow;
+
 use crate::disk::{Disk, DiskFile};
 use crate::fault::{Corruption, Fault};
 use crate::frame::Chain;
@@ -112,51 +114,25 @@ impl<D: Disk> SnapshotWriter<D> {
 
     /// Ends the snapshot. When this returns, it was read back whole and its name is durable.
     /// Older ones than the last two are gone.
-    pub fn finish(mut self, footer: &Footer) -> Result<(), Fault> {
-        self.seal(footer)?;
-        self.name()
+    pub fn finish(self, footer: &Footer) -> Result<(), Fault> {
+        let mut sealed = self.seal(*footer)?;
+        while sealed.read_back()?.is_continue() {}
+        sealed.name()
     }
 
-    /// Writes the end, makes everything durable and reads it back. It has no name yet, so nothing
-    /// is changed if this fails. Gives back how long the file is.
-    pub(crate) fn seal(&mut self, footer: &Footer) -> Result<u64, Fault> {
+    /// Writes the end and makes everything durable. It has no name yet, so nothing is changed if
+    /// this fails.
+    pub(crate) fn seal(mut self, footer: Footer) -> Result<Sealed<D>, Fault> {
         assert_eq!(footer.lsn, self.lsn, "a snapshot ends as what it began as");
         if self.block.len() > BLOCK_HEADER_BYTES {
             self.end_block()?;
         }
         let mut end = vec![0; BLOCK_HEADER_BYTES];
-        end.extend_from_slice(&encode_footer(footer, self.blocks, self.bytes));
+        end.extend_from_slice(&encode_footer(&footer, self.blocks, self.bytes));
         self.put(&end)?;
         self.sync()?;
-        // A disk can lose or change a write and not say so. Once the name is there, older snapshots
-        // and the log before them go, so this is the last moment to notice.
-        let read = match planted::has(Bug::SnapshotNotReadBack) {
-            true => *footer,
-            false => read(&self.disk, TEMPORARY, self.log_id, &mut |_| {})?,
-        };
-        if read != *footer {
-            return Err(corrupt(
-                TEMPORARY,
-                self.offset,
-                self.lsn,
-                "it does not read back as written",
-            ));
-        }
-        Ok(self.offset)
-    }
-
-    /// Gives a sealed snapshot its name, and forgets those that are too many. If this fails,
-    /// nobody knows which names are durable.
-    pub(crate) fn name(self) -> Result<(), Fault> {
-        let name = file_name(self.lsn);
-        self.disk.rename(TEMPORARY, &name).map_err(|e| Fault::io("rename to", &name, e))?;
-        // The rename is not durable until the folder is; without this a crash can lose the name.
-        self.disk.sync_folder().map_err(|e| Fault::io("sync the folder of", &name, e))?;
-        for old in list(&self.disk)?.iter().skip(KEPT) {
-            let name = file_name(*old);
-            self.disk.remove(&name).map_err(|e| Fault::io("remove", &name, e))?;
-        }
-        remove_bad(&self.disk)
+        let reading = Reading::open(&self.disk, TEMPORARY, self.log_id)?;
+        Ok(Sealed { disk: self.disk, footer, bytes: self.offset, reading })
     }
 
     fn end_block(&mut self) -> Result<(), Fault> {
@@ -187,6 +163,57 @@ impl<D: Disk> SnapshotWriter<D> {
         written.map_err(|e| Fault::io("write", TEMPORARY, e))?;
         self.offset += bytes.len() as u64;
         Ok(())
+    }
+}
+
+/// A snapshot that is written but has no name yet.
+#[derive(Debug)]
+pub(crate) struct Sealed<D: Disk> {
+    disk: D,
+    footer: Footer,
+    bytes: u64,
+    reading: Reading<D::File>,
+}
+
+impl<D: Disk> Sealed<D> {
+    /// What it says about itself.
+    pub(crate) fn footer(&self) -> Footer {
+        self.footer
+    }
+
+    /// How long its file is.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Reads the next block back, and breaks after the last. A disk can lose or change a write and
+    /// not say so. Once the name is there, older snapshots and the log before them go, so this is
+    /// the last moment to notice.
+    pub(crate) fn read_back(&mut self) -> Result<ControlFlow<()>, Fault> {
+        if planted::has(Bug::SnapshotNotReadBack) {
+            return Ok(ControlFlow::Break(()));
+        }
+        if self.reading.next_block()?.is_some() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        match self.reading.end()? == self.footer {
+            true => Ok(ControlFlow::Break(())),
+            false => Err(self.reading.corrupt("it does not read back as written")),
+        }
+    }
+
+    /// Gives it its name, and forgets those that are too many. If this fails, nobody knows which
+    /// names are durable.
+    pub(crate) fn name(self) -> Result<(), Fault> {
+        let name = file_name(self.footer.lsn);
+        self.disk.rename(TEMPORARY, &name).map_err(|e| Fault::io("rename to", &name, e))?;
+        // The rename is not durable until the folder is; without this a crash can lose the name.
+        self.disk.sync_folder().map_err(|e| Fault::io("sync the folder of", &name, e))?;
+        for old in list(&self.disk)?.iter().skip(KEPT) {
+            let name = file_name(*old);
+            self.disk.remove(&name).map_err(|e| Fault::io("remove", &name, e))?;
+        }
+        remove_bad(&self.disk)
     }
 }
 
@@ -238,45 +265,11 @@ fn read<D: Disk>(
     log_id: u128,
     visit: &mut dyn FnMut(&[u8]),
 ) -> Result<Footer, Fault> {
-    let file = disk.open(name).map_err(|e| Fault::io("open", name, e))?;
-    let mut source = Source { file: &file, name, offset: 0, lsn: Lsn::NONE };
-    let mut header = [0; HEADER_BYTES];
-    source.fill(&mut header)?;
-    let lsn = check_header(name, &header, log_id)?;
-    source.lsn = lsn;
-    let (mut blocks, mut bytes) = (0, 0);
-    let mut block = Vec::new();
-    loop {
-        let mut head = [0; BLOCK_HEADER_BYTES];
-        source.fill(&mut head)?;
-        let size = word(&head, 0) as usize;
-        if head == [0; BLOCK_HEADER_BYTES] {
-            break;
-        }
-        if size == 0 || size > BLOCK_BYTES {
-            return Err(source.corrupt("a block has a size that blocks do not have"));
-        }
-        block.resize(size, 0);
-        source.fill(&mut block)?;
-        if block_crc(lsn, blocks, &block) != word(&head, 4) {
-            return Err(source.corrupt("a block was changed"));
-        }
-        blocks += 1;
-        bytes += size as u64;
-        visit(&block);
+    let mut reading = Reading::open(disk, name, log_id)?;
+    while let Some(block) = reading.next_block()? {
+        visit(block);
     }
-    let mut footer = [0; FOOTER_BYTES];
-    source.fill(&mut footer)?;
-    let (footer, counted) =
-        decode_footer(&footer, lsn).ok_or_else(|| source.corrupt("its footer was changed"))?;
-    if counted != (blocks, bytes) {
-        return Err(source.corrupt("blocks are missing"));
-    }
-    let size = file.size().map_err(|e| Fault::io("look at", name, e))?;
-    match size == source.offset {
-        true => Ok(footer),
-        false => Err(source.corrupt("something follows its end")),
-    }
+    reading.end()
 }
 
 fn check_header(name: &str, header: &[u8; HEADER_BYTES], log_id: u128) -> Result<Lsn, Fault> {
@@ -293,17 +286,71 @@ fn check_header(name: &str, header: &[u8; HEADER_BYTES], log_id: u128) -> Result
     Ok(Lsn(long(header, 32)))
 }
 
-struct Source<'a, F> {
-    file: &'a F,
-    name: &'a str,
-    offset: u64,
+/// A snapshot that is being read, block by block.
+#[derive(Debug)]
+struct Reading<F> {
+    file: F,
+    name: String,
     lsn: Lsn,
+    offset: u64,
+    block: Vec<u8>,
+    blocks: u64,
+    bytes: u64,
 }
 
-impl<F: DiskFile> Source<'_, F> {
+impl<F: DiskFile> Reading<F> {
+    fn open<D: Disk<File = F>>(disk: &D, name: &str, log_id: u128) -> Result<Self, Fault> {
+        let file = disk.open(name).map_err(|e| Fault::io("open", name, e))?;
+        let (name, lsn, block) = (name.to_owned(), Lsn::NONE, Vec::new());
+        let mut reading = Self { file, name, lsn, offset: 0, block, blocks: 0, bytes: 0 };
+        let mut header = [0; HEADER_BYTES];
+        reading.fill(&mut header)?;
+        reading.lsn = check_header(&reading.name, &header, log_id)?;
+        Ok(reading)
+    }
+
+    /// The next block, checked; nothing after the last.
+    fn next_block(&mut self) -> Result<Option<&[u8]>, Fault> {
+        let mut head = [0; BLOCK_HEADER_BYTES];
+        self.fill(&mut head)?;
+        let size = word(&head, 0) as usize;
+        if head == [0; BLOCK_HEADER_BYTES] {
+            return Ok(None);
+        }
+        if size == 0 || size > BLOCK_BYTES {
+            return Err(self.corrupt("a block has a size that blocks do not have"));
+        }
+        let mut block = std::mem::take(&mut self.block);
+        block.resize(size, 0);
+        self.fill(&mut block)?;
+        if block_crc(self.lsn, self.blocks, &block) != word(&head, 4) {
+            return Err(self.corrupt("a block was changed"));
+        }
+        self.block = block;
+        self.blocks += 1;
+        self.bytes += size as u64;
+        Ok(Some(&self.block))
+    }
+
+    /// What it says about itself, once there is no further block.
+    fn end(&mut self) -> Result<Footer, Fault> {
+        let mut footer = [0; FOOTER_BYTES];
+        self.fill(&mut footer)?;
+        let (footer, counted) = decode_footer(&footer, self.lsn)
+            .ok_or_else(|| self.corrupt("its footer was changed"))?;
+        if counted != (self.blocks, self.bytes) {
+            return Err(self.corrupt("blocks are missing"));
+        }
+        let size = self.file.size().map_err(|e| Fault::io("look at", &self.name, e))?;
+        match size == self.offset {
+            true => Ok(footer),
+            false => Err(self.corrupt("something follows its end")),
+        }
+    }
+
     fn fill(&mut self, into: &mut [u8]) -> Result<(), Fault> {
         let read = self.file.read_full_at(into, self.offset);
-        let read = read.map_err(|e| Fault::io("read", self.name, e))?;
+        let read = read.map_err(|e| Fault::io("read", &self.name, e))?;
         if read < into.len() {
             return Err(self.corrupt("it is cut off"));
         }
@@ -312,7 +359,7 @@ impl<F: DiskFile> Source<'_, F> {
     }
 
     fn corrupt(&self, found: &str) -> Fault {
-        corrupt(self.name, self.offset, self.lsn, found)
+        corrupt(&self.name, self.offset, self.lsn, found)
     }
 }
 

@@ -12,8 +12,9 @@ use crate::segment::{self, SegmentHeader};
 
 /// A segment that is made but not yet named: header unknown, zeros written.
 pub(crate) const SPARE: &str = "spare.tmp";
-/// Zeros are written in pieces of this size.
-const ZEROS_BYTES: usize = 1 << 20;
+/// Zeros are written in pieces of this size, and each is synced: a whole segment at once would keep
+/// the log's own syncs waiting.
+const ZEROS_BYTES: usize = 4 << 20;
 
 /// How much room there is for new work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,9 +216,9 @@ fn fill<D: Disk>(disk: &D, segment_bytes: u64, used: Option<&str>) -> Result<D::
     while offset < segment_bytes {
         let piece = zeros.len().min((segment_bytes - offset) as usize);
         file.write_all_at(&zeros[..piece], offset).map_err(|e| Fault::io("fill", SPARE, e))?;
+        file.sync().map_err(|e| Fault::io("sync", SPARE, e))?;
         offset += piece as u64;
     }
-    file.sync().map_err(|e| Fault::io("sync", SPARE, e))?;
     Ok(file)
 }
 

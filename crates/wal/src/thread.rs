@@ -26,7 +26,7 @@ use crate::writer::Wal;
 /// about a tenth of one.
 const SNAPSHOT_NICE: i32 = 10;
 /// While others write, a snapshot rests so many times as long as it has worked: the disk is theirs.
-const SNAPSHOT_RESTS: u32 = 2;
+const SNAPSHOT_RESTS: u32 = 5;
 /// And no longer than this at a time.
 const SNAPSHOT_REST_MAX: Duration = Duration::from_millis(100);
 

@@ -6,6 +6,7 @@ mod curve;
 mod disk;
 mod idle;
 mod replay;
+mod standstill;
 mod start;
 mod steps;
 mod under_way;

@@ -8,19 +8,33 @@ use std::time::{Duration, Instant};
 use tenure_coordinator::{Opening, Tenure, Upkeep, new_task};
 
 use crate::disk::{Folder, syncs_per_s};
+use crate::standstill::{Machine, Span};
 use crate::start;
 
 const WAITING: u64 = 10_000_000;
-const SPAN: Duration = Duration::from_secs(10);
+const SPAN: Duration = Duration::from_secs(20);
+const ROUNDS: usize = 3;
 /// Callers with one request at a time.
 const CALLERS: usize = 16;
+
+const LONG: Duration = Duration::from_millis(20);
 
 /// What callers saw.
 #[derive(Default)]
 struct Seen {
     done: u64,
     longest: Duration,
-    over_20_ms: u64,
+    /// Waits that were longer than they should be.
+    long: Vec<Span>,
+}
+
+impl Seen {
+    fn waited(&mut self, span: Span) {
+        self.longest = self.longest.max(span.took());
+        if span.took() > LONG {
+            self.long.push(span);
+        }
+    }
 }
 
 pub(crate) fn snapshot() {
@@ -33,31 +47,61 @@ pub(crate) fn snapshot() {
     let tenure = Opening::default().upkeep(upkeep).open(&data, |_| {}).expect("it is sound");
     // The first seconds touch much for the first time.
     work_for(&tenure, SPAN / 2, || {});
-    for _ in 0..3 {
+    for _ in 0..ROUNDS {
         let alone = work_for(&tenure, SPAN, || std::thread::sleep(SPAN));
+        alone.print("alone");
         let mut took_ms = 0;
         let beside = work_for(&tenure, Duration::ZERO, || {
             took_ms = tenure.snapshot().expect("it is written").took_ms;
         });
-        let rate = |seen: &(Seen, Duration)| seen.0.done as f64 / seen.1.as_secs_f64();
-        println!(
-            "alone {:.0} lifecycles/s, longest wait {:.1} ms, {} over 20 ms; beside a snapshot of {took_ms} ms {:.0} ({:+.1} %), longest wait {:.1} ms, {} over 20 ms",
-            rate(&alone),
-            alone.0.longest.as_secs_f64() * 1e3,
-            alone.0.over_20_ms,
-            rate(&beside),
-            (rate(&beside) / rate(&alone) - 1.0) * 100.0,
-            beside.0.longest.as_secs_f64() * 1e3,
-            beside.0.over_20_ms,
-        );
+        beside.print(&format!("beside a snapshot of {took_ms} ms"));
+        println!("  {:+.1} %", (beside.rate() / alone.rate() - 1.0) * 100.0);
     }
     tenure.close().expect("it ends well");
 }
 
+/// What callers and the machine did for a while.
+struct While {
+    seen: Seen,
+    took: Duration,
+    still: Vec<Span>,
+}
+
+impl While {
+    fn rate(&self) -> f64 {
+        self.seen.done as f64 / self.took.as_secs_f64()
+    }
+
+    /// The longest wait less what the machine stood still in it, and how many of those there were.
+    fn own(&self) -> (Duration, usize) {
+        let own = |wait: &Span| {
+            let still = self.still.iter().map(|still| still.overlap(wait)).sum();
+            wait.took().saturating_sub(still)
+        };
+        let own: Vec<Duration> = self.seen.long.iter().map(own).collect();
+        let count = own.iter().filter(|own| **own > LONG).count();
+        (own.into_iter().max().unwrap_or_default(), count)
+    }
+
+    fn print(&self, name: &str) {
+        let ms = |span: Duration| span.as_secs_f64() * 1e3;
+        let (own, count) = self.own();
+        println!(
+            "{name}: {:.0} lifecycles/s, longest wait {:.1} ms, {} of more than 20 ms; less what the machine stood still: {:.1} ms, {count} of more than 20 ms; it stood still for {:.0} ms in all, {:.1} ms at most",
+            self.rate(),
+            ms(self.seen.longest),
+            self.seen.long.len(),
+            ms(own.max(self.seen.longest.min(LONG))),
+            ms(self.still.iter().map(Span::took).sum()),
+            ms(self.still.iter().map(Span::took).max().unwrap_or_default()),
+        );
+    }
+}
+
 /// Lifecycles by several callers for as long as the other work takes, and at least so long.
-fn work_for(tenure: &Tenure, at_least: Duration, other: impl FnOnce()) -> (Seen, Duration) {
+fn work_for(tenure: &Tenure, at_least: Duration, other: impl FnOnce()) -> While {
     let stop = Arc::new(AtomicBool::new(false));
-    let begin = Instant::now();
+    let (begin, machine) = (Instant::now(), Machine::watch());
     let callers: Vec<_> = (0..CALLERS)
         .map(|caller| {
             let (tenure, stop) = (tenure.clone(), Arc::clone(&stop));
@@ -68,14 +112,14 @@ fn work_for(tenure: &Tenure, at_least: Duration, other: impl FnOnce()) -> (Seen,
     std::thread::sleep(at_least.saturating_sub(begin.elapsed()));
     stop.store(true, Ordering::Relaxed);
     let took = begin.elapsed();
-    let mut all = Seen::default();
+    let mut seen = Seen::default();
     for caller in callers {
-        let seen = caller.join().expect("a caller does not panic");
-        all.done += seen.done;
-        all.longest = all.longest.max(seen.longest);
-        all.over_20_ms += seen.over_20_ms;
+        let one = caller.join().expect("a caller does not panic");
+        seen.done += one.done;
+        seen.longest = seen.longest.max(one.longest);
+        seen.long.extend(one.long);
     }
-    (all, took)
+    While { seen, took, still: machine.stood_still() }
 }
 
 fn work(tenure: &Tenure, queue: &str, stop: &AtomicBool) -> Seen {
@@ -83,10 +127,9 @@ fn work(tenure: &Tenure, queue: &str, stop: &AtomicBool) -> Seen {
     while !stop.load(Ordering::Relaxed) {
         let mut lap = Instant::now();
         let mut waited = |seen: &mut Seen| {
-            let took = lap.elapsed();
-            seen.longest = seen.longest.max(took);
-            seen.over_20_ms += u64::from(took > Duration::from_millis(20));
-            lap = Instant::now();
+            let now = Instant::now();
+            seen.waited(Span { begin: lap, end: now });
+            lap = now;
         };
         tenure.submit(new_task(queue, [b'x'; 100]).expect("it is small")).expect("it is taken");
         waited(&mut seen);

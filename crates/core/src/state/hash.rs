@@ -36,12 +36,82 @@ impl fmt::Debug for StateHash {
 const GATHER_BYTES: usize = 64 << 10;
 /// Values from this size on count by a hash of their own.
 const HASHED_BYTES_MIN: usize = 256;
+/// So many tasks or runs are a step.
+const STEP_ITEMS: usize = 4_096;
+
+/// The hash of facts in the making, for whoever must not be busy for long.
+#[derive(Debug, Default)]
+pub struct Hashing {
+    sink: Sink,
+    next: Next,
+}
+
+/// What is hashed next.
+#[derive(Clone, Copy, Debug, Default)]
+enum Next {
+    #[default]
+    Queues,
+    /// Tasks from this id on.
+    Tasks(u64),
+    Workflows,
+    /// Runs from this id on.
+    Runs(u64),
+}
+
+impl Hashing {
+    /// Goes on for a while. Gives the hash once it is made; then it must not be called again. The
+    /// facts have to be the same ones each time.
+    pub fn step(&mut self, facts: &Facts) -> Option<StateHash> {
+        let sink = &mut self.sink;
+        self.next = match self.next {
+            Next::Queues => {
+                facts.hash_queues(sink);
+                sink.number(facts.tasks.len());
+                Next::Tasks(0)
+            }
+            Next::Tasks(from) => {
+                let mut tasks = facts.tasks.up_from(from);
+                for (id, task) in tasks.by_ref().take(STEP_ITEMS) {
+                    sink.number(id);
+                    facts.hash_task(task, sink);
+                }
+                tasks.next().map_or(Next::Workflows, |(id, _)| Next::Tasks(id))
+            }
+            Next::Workflows => {
+                facts.hash_workflows(sink);
+                sink.number(facts.runs.len());
+                Next::Runs(0)
+            }
+            Next::Runs(from) => {
+                let mut runs = facts.runs.up_from(from);
+                for (id, stored) in runs.by_ref().take(STEP_ITEMS) {
+                    sink.number(id);
+                    sink.known.clear();
+                    hash_run(stored, sink);
+                }
+                match runs.next() {
+                    Some((id, _)) => Next::Runs(id),
+                    None => return Some(sink.finish()),
+                }
+            }
+        };
+        None
+    }
+}
 
 impl Facts {
     /// The hash of these facts. It reads everything: call it on a clone, off the writer's thread.
     #[must_use]
     pub fn hash(&self) -> StateHash {
-        let mut sink = Sink::default();
+        let mut hashing = Hashing::default();
+        loop {
+            if let Some(hash) = hashing.step(self) {
+                return hash;
+            }
+        }
+    }
+
+    fn hash_queues(&self, sink: &mut Sink) {
         let mut queues: Vec<_> = self.queues.iter().map(|(_, queue)| queue).collect();
         queues.sort_by(|a, b| a.name.cmp(&b.name));
         sink.number(queues.len() as u64);
@@ -51,28 +121,14 @@ impl Facts {
             sink.number(u64::from(queue.settings.paused));
             sink.optional(queue.settings.retention_ms);
         }
-        sink.number(self.tasks.len());
-        for (id, task) in self.tasks.iter() {
-            sink.number(id);
-            self.hash_task(task, &mut sink);
-        }
-        self.hash_runs(&mut sink);
-        sink.finish()
     }
 
-    /// Workflows by name and version, runs by id, with all that a decision could depend on.
-    fn hash_runs(&self, sink: &mut Sink) {
+    fn hash_workflows(&self, sink: &mut Sink) {
         for workflow in self.workflows.values().flatten() {
             sink.bytes(workflow.name.as_bytes());
             sink.number(workflow.version.into());
             sink.number(workflow.registered_at.0);
             sink.bytes(&workflow.definition.hash);
-        }
-        sink.number(self.runs.len());
-        for (id, stored) in self.runs.iter() {
-            sink.number(id);
-            sink.known.clear();
-            hash_run(stored, sink);
         }
     }
 
@@ -325,7 +381,7 @@ fn hash_group(stored: &StoredGroup, sink: &mut Sink) {
     }
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Sink {
     hasher: blake3::Hasher,
     gathered: Vec<u8>,
@@ -364,8 +420,9 @@ impl Sink {
         }
     }
 
-    fn finish(mut self) -> StateHash {
+    fn finish(&mut self) -> StateHash {
         self.hasher.update(&self.gathered);
+        self.gathered.clear();
         StateHash(*self.hasher.finalize().as_bytes())
     }
 }

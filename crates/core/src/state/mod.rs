@@ -22,7 +22,7 @@ pub use self::blobs::{NearBytes, SharedBytes};
 pub use self::draft::Draft;
 pub use self::due::Due;
 pub use self::facts::Facts;
-pub use self::hash::StateHash;
+pub use self::hash::{Hashing, StateHash};
 pub use self::index::StateCounts;
 pub use self::list::{Filter, Page};
 pub use self::place::Place;

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::giving_back::GivingBack;
 use super::{Disk, DiskFile};
 
 /// The file whose lock says that the folder is taken. It is never removed: a lock on a name that
@@ -16,6 +17,7 @@ const LOCK_FILE: &str = "LOCK";
 #[derive(Clone, Debug)]
 pub struct RealDisk {
     folder: Arc<Path>,
+    removed: Arc<GivingBack>,
 }
 
 impl RealDisk {
@@ -28,7 +30,7 @@ impl RealDisk {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
-        Ok(Self { folder: folder.into() })
+        Ok(Self { folder: folder.into(), removed: Arc::default() })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -36,7 +38,7 @@ impl RealDisk {
     }
 }
 
-fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
+pub(super) fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
@@ -109,7 +111,7 @@ impl Disk for RealDisk {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.path(name))
+        self.removed.remove(&self.folder, name)
     }
 
     fn sync_folder(&self) -> io::Result<()> {
