@@ -261,11 +261,11 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// Tells everybody who waits that it is over.
     pub fn turn_away(&mut self, why: &str) {
         self.inbox.close(why);
-        if self.taken.is_empty() {
-            self.inbox.take(&mut self.taken);
-        }
+        let mut taken = std::mem::take(&mut self.taken);
+        self.inbox.take(&mut self.taken);
+        taken.append(&mut self.taken);
         let refusal = || Err(crate::ask::Refusal::Unavailable(Arc::from(why)));
-        let callers = self.outbox.drain().chain(self.taken.drain(..).map(|request| request.caller));
+        let callers = self.outbox.drain().chain(taken.into_iter().map(|request| request.caller));
         let parked = self.parked.remove_if(|_| true).into_iter().map(|parked| parked.caller);
         let readers = self.readers.remove_if(|_| true).into_iter().map(|reader| reader.caller);
         let waiting = self.snapshots.drain_callers();
@@ -359,6 +359,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             return Next::WhenLogged(self.next_chore().map(ms_until));
         }
         let has_more = !self.taken.is_empty()
+            // Those who came while others were being served.
+            || (!self.is_starting && !self.inbox.is_empty())
             || !self.errands.is_empty()
             || !self.woken.is_empty()
             || ticked == Rest::More

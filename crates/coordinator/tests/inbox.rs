@@ -7,7 +7,8 @@ mod support;
 
 use support::House;
 use support::asks::{get, heartbeat, lease_ref, submit, submit_task, task};
-use tenure_coordinator::limits::{INBOX_BYTES_MAX, INBOX_REQUESTS_MAX};
+use tenure_coordinator::limits::{INBOX_BYTES_MAX, INBOX_REQUESTS_MAX, STEP_REQUESTS_MAX};
+use tenure_coordinator::{Next, Refusal};
 use tenure_core::command::NewTask;
 use tenure_core::terms::Payload;
 
@@ -52,4 +53,33 @@ fn requests_are_bounded_by_their_bytes_too() {
     assert!(house.ask(heartbeat(lease_ref(1, 1))).waits());
     house.disk.limit_room(None);
     house.step();
+}
+
+/// A house that has served a step's worth of requests and has one left of those it took, and somebody
+/// who came since.
+fn crowded() -> (House, support::Probe) {
+    let mut house = House::new();
+    for _ in 0..=STEP_REQUESTS_MAX {
+        house.ask(get(1));
+    }
+    house.step();
+    let late = house.ask(get(1));
+    (house, late)
+}
+
+#[test]
+fn whoever_came_while_others_were_served_is_work_to_do() {
+    let (mut house, late) = crowded();
+    let reading = house.reading();
+    assert_eq!(house.coordinator.step(reading).unwrap(), Next::Now);
+    assert!(late.waits());
+    house.step();
+    assert!(!late.waits());
+}
+
+#[test]
+fn whoever_came_while_others_were_served_hears_of_the_end() {
+    let (mut house, late) = crowded();
+    house.coordinator.turn_away("the disk is gone");
+    assert!(matches!(late.refusal(), Refusal::Unavailable(_)));
 }
