@@ -99,12 +99,13 @@ async fn a_task_of_a_worker_that_dies_is_finished_by_another() {
     let client = server.client().await;
     let id = client.submit(NewTask::new("q", "x")).await.unwrap().id;
     let mut dying = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "worker::a_worker_that_never_ends", "--ignored"])
+        .args(["--exact", "grpc::worker::a_worker_that_never_ends", "--ignored"])
         .env(ADDRESS, &server.address)
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
     while client.get(id).await.unwrap().state() != TaskState::Leased {
+        assert!(dying.try_wait().unwrap().is_none(), "it never ends by itself");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     dying.kill().unwrap();
