@@ -7,7 +7,7 @@ mod evidence;
 mod server;
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,6 +20,7 @@ use server::{Server, folder_of};
 /// Nothing in these tests takes so long.
 const LONG: Duration = Duration::from_secs(60);
 const WRITE_FAILED: i32 = 74;
+const GET: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
 /// Room for a segment, its spare, what is kept free, and a little more.
 const SMALL_DISK_BYTES: u64 = 320 << 20;
 
@@ -207,4 +208,49 @@ fn lines_that_cannot_be_written_are_let_go() {
     let held = lease(&server);
     assert_eq!(report(&server, &held, "complete"), 200);
     assert_eq!(server.terminate(), Some(0));
+}
+
+/// P15.
+#[test]
+fn ten_thousand_idle_connections_leave_it_responsive() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    const IDLE: usize = 10_000;
+    let wanted = IDLE as u64 + 2_000;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < wanted) {
+        let maximum = limit.maximum.map(|maximum| maximum.max(wanted));
+        let raised = Rlimit { current: Some(wanted), maximum };
+        if let Err(error) = setrlimit(Resource::Nofile, raised) {
+            println!("SKIPPED: {wanted} descriptors cannot be had: {error}");
+            return;
+        }
+    }
+    let server = Server::start("idle");
+    let before = server.memory_mib();
+    let mut idle: Vec<_> = (0..IDLE - 100).map(|_| server.connect()).collect();
+    server.assert_well("idle connections", before + 300);
+    let begun = Instant::now();
+    assert_eq!(server.post("/v1/tasks", &json!({})).0, 201);
+    assert!(begun.elapsed() < Duration::from_secs(10), "it answers");
+    // Those beyond the limit are turned away at once, and those before are still there.
+    idle.extend((0..300).map(|_| server.connect()));
+    let mut last = idle.pop().unwrap();
+    assert_eq!(last.read(&mut [0]).unwrap_or(0), 0, "one too many is closed");
+    idle[0].write_all(GET).unwrap();
+    let mut said = [0; 12];
+    // It may have waited longer for its headers than it is given.
+    let _ = idle[0].read(&mut said);
+    drop(idle);
+    let begun = Instant::now();
+    let is_free = |server: &Server| {
+        TcpStream::connect(&server.address).is_ok_and(|mut stream| {
+            let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
+            stream.write_all(GET).is_ok() && stream.read(&mut [0; 8]).is_ok_and(|size| size > 0)
+        })
+    };
+    while !is_free(&server) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "places are given back");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    server.assert_well("after idle connections", before + 300);
 }

@@ -7,6 +7,7 @@
 mod support;
 
 use std::panic::catch_unwind;
+use std::sync::Mutex;
 
 use support::reference::{Ends, open_image, reference};
 use support::trimming::{Told, check_orderly_run, check_trimmed, write_and_trim};
@@ -14,6 +15,9 @@ use support::{BATCHES, Nothing, check_after_crash, crashes, open, write_all};
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault, SECTOR_BYTES};
 use tenure_wal::planted::{Bug, plant};
 use tenure_wal::{Fault, Lsn};
+
+/// Each has its own bug at a time.
+const THREADS: usize = 2;
 
 const BUGS: [Bug; 16] = [
     Bug::SyncSkipped,
@@ -147,12 +151,23 @@ fn every_planted_bug_is_caught() {
     assert_eq!(caught_by(None), [""; 0], "without a bug all is well");
     let loud = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let found: Vec<_> = BUGS.iter().map(|bug| (bug, caught_by(Some(*bug)))).collect();
+    let (left, found) = (Mutex::new(BUGS.iter().enumerate()), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let Some((nth, bug)) = left.lock().unwrap().next() else { return };
+            let caught = caught_by(Some(*bug));
+            found.lock().unwrap().push((nth, bug, caught));
+        }
+    };
+    std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(work))));
     std::panic::set_hook(loud);
-    for (bug, caught) in &found {
+    let mut found = found.into_inner().unwrap();
+    found.sort_by_key(|(nth, ..)| *nth);
+    assert_eq!(found.len(), BUGS.len(), "each was tried");
+    for (_, bug, caught) in &found {
         println!("planted: wal::{bug:?} | {} | {}", caught.join(", "), caught.len());
     }
-    for (bug, caught) in found {
+    for (_, bug, caught) in found {
         assert!(!caught.is_empty(), "nobody notices {bug:?}");
     }
 }

@@ -1,0 +1,11 @@
+//! Workflows and runs as a user has them: the real binary, real sockets, every endpoint, and the
+//! refusals.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod definitions;
+mod events;
+mod lines;
+mod reads;
+mod refusals;
+mod signals;
+mod story;

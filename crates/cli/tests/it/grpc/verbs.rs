@@ -1,0 +1,293 @@
+//! Each verb does what it does over HTTP, and a refusal has the same code.
+
+use std::time::Duration;
+
+use tenure_sdk::wire as v1;
+use tenure_sdk::{Error, NewTask, TaskFilter, TaskState, WatchFrom};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Code;
+
+use crate::grpc::server::{LONG, Server, lease_ref};
+
+fn lease_request(max: u32) -> v1::LeaseRequest {
+    v1::LeaseRequest {
+        worker: "w".to_owned(),
+        queues: vec!["q".to_owned()],
+        max: Some(max),
+        ..Default::default()
+    }
+}
+
+fn queue(name: &str) -> v1::QueueRequest {
+    v1::QueueRequest { queue: name.to_owned() }
+}
+
+#[tokio::test]
+async fn tasks_are_submitted_seen_canceled_and_retried() {
+    let server = Server::start("tasks");
+    let client = server.client().await;
+    let task = client.submit(NewTask::new("q", "1").key("k").tag("a", "b")).await.unwrap();
+    assert_eq!((task.state(), task.attempt), (TaskState::Waiting, 0));
+    let again = client.submit(NewTask::new("q", "1").key("k").tag("a", "b")).await.unwrap();
+    assert_eq!(again.id, task.id, "the same key gives the same task");
+    let other = client.submit(NewTask::new("q", "2").key("k")).await.unwrap_err();
+    assert_eq!((other.code(), other.is_refusal()), ("conflict", true));
+
+    let ids = client.submit_batch([NewTask::new("q", "3"), NewTask::new("q", "4")]).await.unwrap();
+    assert_eq!(ids, [task.id + 1, task.id + 2]);
+
+    let batch = |sequence, count| v1::SubmitStreamRequest {
+        sequence,
+        tasks: vec![v1::NewTask { queue: "s".to_owned(), ..Default::default() }; count],
+    };
+    let (send, batches) = tokio::sync::mpsc::channel(8);
+    for batch in [batch(7, 2), batch(8, 10_001), batch(9, 1)] {
+        send.send(batch).await.unwrap();
+    }
+    drop(send);
+    let mut stream =
+        client.tasks().submit_stream(ReceiverStream::new(batches)).await.unwrap().into_inner();
+    let mut acknowledged = Vec::new();
+    while let Some(one) = stream.message().await.unwrap() {
+        acknowledged.push((one.sequence, one.ids.len(), one.problem.map(|problem| problem.code)));
+    }
+    let too_large = Some("payload_too_large".to_owned());
+    assert_eq!(acknowledged, [(7, 2, None), (8, 0, too_large), (9, 1, None)]);
+
+    let filter = TaskFilter { queue: Some("q".to_owned()), limit: Some(2), ..Default::default() };
+    let page = client.list(filter.clone()).await.unwrap();
+    assert_eq!(page.tasks.iter().map(|task| task.id).collect::<Vec<_>>(), [ids[1], ids[0]]);
+    let rest = client.list(TaskFilter { cursor: page.next_cursor, ..filter }).await.unwrap();
+    assert_eq!(rest.tasks.len(), 1);
+    let tagged = TaskFilter { tag: Some("a:b".to_owned()), ..Default::default() };
+    assert_eq!(client.list(tagged).await.unwrap().tasks.len(), 1);
+
+    assert_eq!(client.cancel(task.id, None).await.unwrap().state(), TaskState::Canceled);
+    assert_eq!(client.wait(task.id, LONG).await.unwrap().state(), TaskState::Canceled);
+    assert_eq!(client.retry(task.id).await.unwrap().state(), TaskState::Waiting);
+    let history = client.history(task.id).await.unwrap();
+    let events: Vec<_> = history.steps.iter().map(|step| step.event.as_str()).collect();
+    assert_eq!(events, ["TaskCreated", "CancelRequested", "TaskRetried"]);
+    let started = std::time::Instant::now();
+    client.wait(task.id, Duration::from_millis(100)).await.unwrap();
+    assert!(started.elapsed() >= Duration::from_millis(90), "it waits for the end");
+}
+
+#[tokio::test]
+async fn work_is_leased_and_reported_on() {
+    let server = Server::start("reports");
+    let client = server.client().await;
+    let payloads = ["a", "b", "c", "d", "e", "f"];
+    client.submit_batch(payloads.map(|text| NewTask::new("q", text))).await.unwrap();
+    let mut workers = client.workers();
+    let leases = workers.lease(lease_request(6)).await.unwrap().into_inner().leases;
+    assert_eq!(
+        leases.iter().map(|lease| &lease.payload[..]).collect::<Vec<_>>(),
+        [b"a", b"b", b"c", b"d", b"e", b"f"]
+    );
+    let refs: Vec<_> = leases.iter().map(lease_ref).collect();
+    let beat = v1::HeartbeatRequest {
+        task_id: refs[0].task_id,
+        lease_id: refs[0].lease_id,
+        progress: Some("half".to_owned()),
+        message: None,
+    };
+    let beat = workers.heartbeat(beat).await.unwrap().into_inner();
+    assert!(beat.expires_at >= leases[0].expires_at && !beat.cancel_requested);
+
+    let complete = |lease: &v1::LeaseRef, output: &[u8]| v1::CompleteReport {
+        task_id: lease.task_id,
+        lease_id: lease.lease_id,
+        output: output.to_vec(),
+        artifacts: Vec::new(),
+    };
+    let fail = |lease: &v1::LeaseRef| v1::FailReport {
+        task_id: lease.task_id,
+        lease_id: lease.lease_id,
+        reason: "no".to_owned(),
+        code: Some("why".to_owned()),
+        retryable: Some(false),
+        retry_after_ms: None,
+    };
+    let done = workers.complete(complete(&refs[0], b"\xff")).await.unwrap().into_inner();
+    assert_eq!((done.state(), &done.output[..]), (TaskState::Completed, &b"\xff"[..]));
+    let failed = workers.fail(fail(&refs[1])).await.unwrap().into_inner();
+    let error = failed.error.clone().unwrap();
+    assert_eq!((failed.state(), &*error.code, &*error.message), (TaskState::Failed, "why", "no"));
+    let released = workers.release(refs[2]).await.unwrap().into_inner();
+    assert_eq!((released.state(), released.attempt), (TaskState::Waiting, 1));
+
+    let mut stale = refs[5];
+    stale.lease_id += 1_000;
+    let reports = v1::Reports {
+        sequence: 5,
+        heartbeats: vec![refs[3], stale],
+        completes: vec![complete(&refs[3], b"")],
+        fails: vec![fail(&refs[4])],
+        releases: vec![refs[5]],
+    };
+    let results = workers.report(reports).await.unwrap().into_inner();
+    let codes: Vec<_> = results.results.iter().map(|result| result.code.as_str()).collect();
+    assert_eq!((results.sequence, codes), (5, vec!["", "lease_lost", "", "", ""]));
+
+    let late = Error::from(workers.complete(complete(&stale, b"")).await.unwrap_err());
+    assert_eq!(late.code(), "lease_lost");
+
+    let register = v1::RegisterRequest {
+        worker: "w".to_owned(),
+        queues: vec!["q".to_owned()],
+        slots: Some(3),
+        ..Default::default()
+    };
+    workers.register(register).await.unwrap();
+    workers.lease(lease_request(2)).await.unwrap();
+    let list = client.list_workers().await.unwrap();
+    assert_eq!((list[0].name.as_str(), list[0].slots, list[0].active_leases), ("w", Some(3), 2));
+    let leave = v1::SignOffRequest { worker: "w".to_owned() };
+    assert_eq!(workers.sign_off(leave).await.unwrap().into_inner().released, 2);
+}
+
+#[tokio::test]
+async fn queues_are_seen_paused_and_configured() {
+    let server = Server::start("queues");
+    let client = server.client().await;
+    let mut queues = client.queues();
+    let missing = Error::from(queues.get(queue("q")).await.unwrap_err());
+    assert_eq!(missing.code(), "not_found");
+    client.submit(NewTask::new("q", "")).await.unwrap();
+    assert!(client.pause("q").await.unwrap().paused);
+    let leases = client.workers().lease(lease_request(1)).await.unwrap().into_inner().leases;
+    assert!(leases.is_empty(), "a paused queue gives nothing");
+    assert!(!client.resume("q").await.unwrap().paused);
+    let configure = |retention_ms, clear: &[&str]| v1::ConfigureQueueRequest {
+        queue: "q".to_owned(),
+        retention_ms,
+        clear: clear.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let set = queues.configure(configure(Some(60_000), &[])).await.unwrap().into_inner();
+    assert_eq!(set.retention_ms, Some(60_000));
+    let kept = queues.configure(configure(None, &[])).await.unwrap().into_inner();
+    assert_eq!(kept.retention_ms, Some(60_000));
+    let cleared = queues.configure(configure(None, &["retention_ms"])).await.unwrap();
+    assert_eq!(cleared.into_inner().retention_ms, None);
+    let all = client.list_queues().await.unwrap();
+    assert_eq!((all.len(), all[0].depth), (1, 1));
+}
+
+#[tokio::test]
+async fn a_refusal_has_its_code_and_a_sentence() {
+    let server = Server::start_with("refusals", Some("secret"));
+    let stranger = server.client().await;
+    let refused = stranger.tasks().get(v1::GetTaskRequest::default()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    assert_eq!(Error::from(refused).code(), "unauthorized");
+    let health = tonic_health::pb::HealthCheckRequest { service: "tenure.v1.Tasks".to_owned() };
+    let channel = tonic::transport::Endpoint::new(server.address.clone()).unwrap();
+    let channel = channel.connect().await.unwrap();
+    let mut client = tonic_health::pb::health_client::HealthClient::new(channel.clone());
+    let health = client.check(health).await.unwrap().into_inner();
+    assert_eq!(health.status, 1, "health is open, and good");
+
+    let client = server.client_with("secret").await;
+    let missing = client.get(1).await.unwrap_err();
+    assert_eq!(missing.code(), "not_found");
+    assert!(missing.message().starts_with("there is no task 1"), "{missing}");
+    let wrong = client.submit(NewTask::new("q", "").priority(101)).await.unwrap_err();
+    assert_eq!(wrong.code(), "invalid_request");
+    assert_eq!(wrong.message(), "priority is 101; it must be from -100 to 100");
+    let large = client.submit(NewTask::new("q", vec![0; (1 << 20) + 1])).await.unwrap_err();
+    assert_eq!(large.code(), "payload_too_large");
+    let nothing = client.tasks().submit(v1::SubmitRequest::default()).await.unwrap_err();
+    assert_eq!(nothing.code(), Code::InvalidArgument);
+    let id = client.submit(NewTask::new("q", "")).await.unwrap().id;
+    assert_eq!(client.retry(id).await.unwrap_err().code(), "conflict");
+    let leased = client.workers().lease(lease_request(1)).await.unwrap().into_inner();
+    let report = v1::Reports { completes: vec![done(&leased.leases[0])], ..Default::default() };
+    client.workers().report(report).await.unwrap();
+    assert_eq!(client.cancel(id, None).await.unwrap_err().code(), "task_terminal");
+    let future = client.watch(WatchFrom::after("1000000")).await.unwrap_err();
+    assert_eq!(future.code(), "invalid_request");
+}
+
+fn done(lease: &v1::Lease) -> v1::CompleteReport {
+    v1::CompleteReport {
+        task_id: lease.task_id,
+        lease_id: lease.lease_id,
+        output: Vec::new(),
+        artifacts: Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_s_host_is_refused() {
+    let server = Server::start("host");
+    let elsewhere = tonic::transport::Endpoint::new(server.address.clone()).unwrap();
+    let elsewhere = elsewhere.origin("http://tenure.example.org".parse().unwrap());
+    let channel = elsewhere.connect().await.unwrap();
+    let mut status = v1::status_client::StatusClient::new(channel);
+    let refused = status.get(v1::GetStatusRequest::default()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    assert_eq!(Error::from(refused).code(), "bad_host");
+}
+
+#[tokio::test]
+async fn a_method_that_is_not_there_is_unimplemented() {
+    let server = Server::start("method");
+    let client = server.client().await;
+    let mut grpc = tonic::client::Grpc::new(
+        tonic::transport::Endpoint::new(server.address.clone()).unwrap().connect().await.unwrap(),
+    );
+    grpc.ready().await.unwrap();
+    let path = tonic::codegen::http::uri::PathAndQuery::from_static("/tenure.v2.Tasks/Get");
+    let codec = tonic_prost::ProstCodec::<v1::GetTaskRequest, v1::Task>::default();
+    let request = tonic::Request::new(v1::GetTaskRequest::default());
+    let refused = grpc.unary(request, path, codec).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unimplemented);
+    client.status().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_schema_can_be_asked_for() {
+    use tonic_reflection::pb::v1 as pb;
+    let server = Server::start("reflection");
+    let channel = tonic::transport::Endpoint::new(server.address.clone()).unwrap();
+    let channel = channel.connect().await.unwrap();
+    let mut client = pb::server_reflection_client::ServerReflectionClient::new(channel);
+    let list = pb::ServerReflectionRequest {
+        message_request: Some(pb::server_reflection_request::MessageRequest::ListServices(
+            String::new(),
+        )),
+        ..Default::default()
+    };
+    let mut answers =
+        client.server_reflection_info(tokio_stream::iter([list])).await.unwrap().into_inner();
+    let answer = answers.message().await.unwrap().unwrap();
+    let Some(pb::server_reflection_response::MessageResponse::ListServicesResponse(list)) =
+        answer.message_response
+    else {
+        panic!("{answer:?}");
+    };
+    let names: Vec<_> = list.service.iter().map(|service| service.name.as_str()).collect();
+    for name in ["Tasks", "Workers", "Queues", "Events", "Status"] {
+        assert!(names.contains(&format!("tenure.v1.{name}").as_str()), "{names:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_watch_goes_on_after_a_crash() {
+    let mut server = Server::start("watch");
+    let client = server.client().await;
+    let mut watch = client.watch(WatchFrom::now().queue("q")).await.unwrap();
+    client.submit(NewTask::new("other", "")).await.unwrap();
+    let first = client.submit(NewTask::new("q", "").key("1")).await.unwrap().id;
+    let event = watch.next().await.unwrap();
+    assert_eq!((event.event.as_str(), event.task_id), ("TaskCreated", first));
+    server.crash_and_restart();
+    let second = client.submit(NewTask::new("q", "").key("2")).await.unwrap().id;
+    let event = tokio::time::timeout(LONG, watch.next()).await.unwrap().unwrap();
+    assert_eq!((event.event.as_str(), event.task_id), ("TaskCreated", second));
+    let mut all = client.watch(WatchFrom::after("0").task(first)).await.unwrap();
+    assert_eq!(all.next().await.unwrap().task_id, first);
+    let status = client.status().await.unwrap();
+    assert_eq!((status.role.as_str(), status.tasks["WAITING"]), ("leader", 3));
+}

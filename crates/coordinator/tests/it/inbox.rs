@@ -1,0 +1,83 @@
+//! When there is too much to do, those are refused first who are hurt least.
+//!
+//! Proves P15 and P16.
+#![allow(clippy::unwrap_used)]
+
+use crate::support::asks::{get, heartbeat, lease_ref, submit, submit_task, task};
+use crate::support::{House, Probe};
+use tenure_coordinator::limits::{INBOX_BYTES_MAX, INBOX_REQUESTS_MAX, STEP_REQUESTS_MAX};
+use tenure_coordinator::{Next, Refusal};
+use tenure_core::command::NewTask;
+use tenure_core::terms::Payload;
+
+#[test]
+fn new_work_is_refused_first_then_everything_but_reports() {
+    let mut house = House::new();
+    for _ in 0..INBOX_REQUESTS_MAX / 2 {
+        house.ask(get(1));
+    }
+    let refused = house.ask(submit("mail")).refusal();
+    assert_eq!(refused.code(), "overloaded");
+    assert_eq!(
+        refused.to_string(),
+        "there are 16384 requests waiting already; try again in a moment"
+    );
+    for _ in 0..INBOX_REQUESTS_MAX / 4 {
+        assert!(house.ask(get(1)).waits());
+    }
+    assert_eq!(house.ask(get(1)).refusal().code(), "overloaded");
+    for _ in 0..INBOX_REQUESTS_MAX / 4 {
+        assert!(house.ask(heartbeat(lease_ref(1, 1))).waits());
+    }
+    assert_eq!(house.ask(heartbeat(lease_ref(1, 1))).refusal().code(), "overloaded");
+    // What was taken and is not decided yet counts.
+    house.step();
+    assert_eq!(house.ask(submit("mail")).refusal().code(), "overloaded");
+    house.settle();
+    assert!(house.ask(submit("mail")).waits(), "it is over");
+}
+
+#[test]
+fn requests_are_bounded_by_their_bytes_too() {
+    let mut house = House::new();
+    let payload = Payload::parse("payload", vec![b'1'; 1 << 20]).unwrap();
+    let large = NewTask { payload, ..task("mail") };
+    let fit = INBOX_BYTES_MAX / 2 / ((1 << 20) + 256);
+    for _ in 0..fit {
+        assert!(house.ask(submit_task(large.clone())).waits());
+    }
+    let refused = house.ask(submit_task(large)).refusal().to_string();
+    assert!(refused.contains("bytes of requests waiting"), "{refused}");
+    assert!(house.ask(heartbeat(lease_ref(1, 1))).waits());
+    house.disk.limit_room(None);
+    house.step();
+}
+
+/// A house that has served a step's worth of requests and has one left of those it took, and somebody
+/// who came since.
+fn crowded() -> (House, Probe) {
+    let mut house = House::new();
+    for _ in 0..=STEP_REQUESTS_MAX {
+        house.ask(get(1));
+    }
+    house.step();
+    let late = house.ask(get(1));
+    (house, late)
+}
+
+#[test]
+fn whoever_came_while_others_were_served_is_work_to_do() {
+    let (mut house, late) = crowded();
+    let reading = house.reading();
+    assert_eq!(house.coordinator.step(reading).unwrap(), Next::Now);
+    assert!(late.waits());
+    house.step();
+    assert!(!late.waits());
+}
+
+#[test]
+fn whoever_came_while_others_were_served_hears_of_the_end() {
+    let (mut house, late) = crowded();
+    house.coordinator.turn_away("the disk is gone");
+    assert!(matches!(late.refusal(), Refusal::Unavailable(_)));
+}

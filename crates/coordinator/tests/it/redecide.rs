@@ -1,0 +1,101 @@
+//! Deciding old records again: the state before them comes from the log, or from a snapshot and the
+//! log after it.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use crate::support::asks::{complete, lease, submit_task};
+use crate::support::{House, START_MS};
+use tenure_coordinator::{Answer, Ask, Keep, RedecideError, Upkeep, new_task, redecide};
+use tenure_core::command::{Command, RegisterWorkflow, StartRun};
+use tenure_core::id::{Lsn, RunId};
+use tenure_core::terms::Tags;
+use tenure_flow::{Definition, Value};
+use tenure_wal::Log;
+use tenure_wal::disk::model::ModelDisk;
+
+const TWO_STEPS: &str = "
+workflow: two_steps
+initial_node: one
+nodes:
+  - {ref: one, kind: task, task: {queue: steps}, output_mapping: {context.n: result}}
+  - {ref: two, kind: task, task: {queue: steps}}
+  - {ref: never, kind: pass}
+transitions:
+  - {from: one, to: two, priority: 1, condition: context.n == 1}
+  - {from: one, to: never, priority: 2}
+";
+
+fn register() -> Ask {
+    let definition = Arc::new(Definition::from_yaml(TWO_STEPS).unwrap());
+    Ask::Command(Command::RegisterWorkflow(RegisterWorkflow { definition }))
+}
+
+fn start() -> Ask {
+    Ask::Command(Command::StartRun(StartRun {
+        workflow: "two_steps".into(),
+        version: None,
+        input: Value::empty_map(),
+        key: None,
+        tags: Tags::default(),
+    }))
+}
+
+/// Plays a run to its end, and gives the records that decided something about it.
+fn play(house: &mut House) -> (RunId, Vec<Lsn>) {
+    house.tell(register()).answer();
+    let Answer::Started(started) = house.tell(start()).answer() else { unreachable!("it began") };
+    let mut decided = vec![house.last_lsn()];
+    for _ in 0..2 {
+        let grant = house.tell(lease("anna", &["steps"], 0)).grants()[0].lease();
+        house.tell(complete(grant)).answer();
+        decided.push(house.last_lsn());
+    }
+    (started.run_id, decided)
+}
+
+#[test]
+fn a_record_that_is_not_there_or_decides_nothing_is_refused() {
+    let mut house = House::new();
+    let (run, decided) = play(&mut house);
+    let ask = |run, lsn| redecide(house.coordinator.log().reader(), None, run, lsn).unwrap_err();
+    assert_eq!(ask(run, Lsn(999)).code(), "not_found");
+    assert_eq!(ask(RunId(9), decided[0]).code(), "not_found");
+    let registered = ask(run, Lsn(1));
+    assert_eq!(registered.code(), "invalid_request");
+    assert!(registered.to_string().contains("WorkflowRegistered"), "{registered}");
+}
+
+#[test]
+fn every_record_of_a_run_is_decided_again_in_the_same_way() {
+    let mut house = House::new();
+    let (run, decided) = play(&mut house);
+    for lsn in decided {
+        let found = redecide(house.coordinator.log().reader(), None, run, lsn).unwrap();
+        assert!(found.is_same() && !found.pairs.is_empty(), "{found:#?}");
+        assert_eq!(found.lsn, lsn);
+    }
+}
+
+#[test]
+fn a_trimmed_log_says_what_can_be_rebuilt_and_a_snapshot_stands_for_what_is_gone() {
+    let upkeep =
+        Upkeep { snapshot_log_bytes: 8_000, log_keep: Keep::Bytes(1), ..Upkeep::default() };
+    let mut house = House::kept(ModelDisk::default(), START_MS, upkeep);
+    for n in 0..600 {
+        house.tell(submit_task(new_task("mail", format!("{n:0300}")).unwrap())).answer();
+        house.step();
+    }
+    let kept = house.coordinator.kept().clone();
+    let oldest = house.coordinator.log().extent().oldest;
+    assert!(oldest.0 > 1, "something was trimmed");
+    let error = redecide(house.coordinator.log().reader(), None, RunId(1), Lsn(1)).unwrap_err();
+    let RedecideError::Trimmed { oldest } = error else { unreachable!("{error}") };
+    assert_eq!(Some(Lsn(oldest.0 - 1)), kept.older, "the older snapshot is where it can begin");
+    assert_eq!(RedecideError::Trimmed { oldest }.code(), "log_trimmed");
+    let (run, decided) = play(&mut house);
+    for lsn in decided {
+        let found = redecide(house.coordinator.log().reader(), None, run, lsn).unwrap();
+        assert!(found.is_same() && !found.pairs.is_empty(), "{found:#?}");
+    }
+}

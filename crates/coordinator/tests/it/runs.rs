@@ -1,0 +1,181 @@
+//! Runs, asked for: answered when durable, waited for, listed, and what their records tell.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::Arc;
+
+use crate::support::asks::{complete, lease, lease_ref};
+use crate::support::{House, Probe, START_MS};
+use tenure_coordinator::{Answer, Ask, Position, Query, RunFilter, RunInfo};
+use tenure_core::command::{Command, RegisterWorkflow, SignalRun, StartRun};
+use tenure_core::id::{RunId, TokenId};
+use tenure_core::name::SignalText;
+use tenure_core::terms::Tags;
+use tenure_core::transition::Told;
+use tenure_flow::{Definition, Value};
+use tenure_wal::Log;
+
+const LINE: &str = "
+workflow: line
+initial_node: work
+timeout_ms: 10000
+nodes:
+  - {ref: work, kind: task, task: {queue: q}}
+output_mapping: {out: outputs.work}
+";
+
+const ASK: &str = "
+workflow: ask
+initial_node: ask
+nodes:
+  - {ref: ask, kind: signal, signal: {name: go}}
+";
+
+fn register(yaml: &str) -> Ask {
+    let definition = Arc::new(Definition::from_yaml(yaml).unwrap());
+    Ask::Command(Command::RegisterWorkflow(RegisterWorkflow { definition }))
+}
+
+fn start(workflow: &str) -> Ask {
+    Ask::StartRun(StartRun {
+        workflow: workflow.into(),
+        version: None,
+        input: Value::empty_map(),
+        key: None,
+        tags: Tags::default(),
+    })
+}
+
+fn signal(run: u64) -> Ask {
+    Ask::Command(Command::SignalRun(SignalRun {
+        run_id: RunId(run),
+        name: "go".into(),
+        payload: Value::Null,
+        correlation: SignalText::parse("").unwrap(),
+        signal_id: None,
+    }))
+}
+
+fn cancel(run: u64) -> Ask {
+    Ask::ChangeRun { command: Command::CancelRun(RunId(run)), run_id: RunId(run) }
+}
+
+fn wait(run: u64, wait_ms: u64) -> Ask {
+    Ask::Query(Query::RunEnd { run_id: RunId(run), wait_ms })
+}
+
+fn run_in(probe: &Probe) -> Box<RunInfo> {
+    let (Answer::Run(run) | Answer::Began(_, run)) = probe.answer() else {
+        panic!("it asked for a run")
+    };
+    run
+}
+
+/// A house with both workflows.
+fn house() -> House {
+    let mut house = House::new();
+    house.tell(register(LINE));
+    house.tell(register(ASK));
+    house
+}
+
+#[test]
+fn nothing_about_a_run_is_told_before_it_is_durable() {
+    let mut house = house();
+    house.gate.shut();
+    // So many at once that the frame goes to the log's thread.
+    let begun: Vec<_> = (0..6).map(|_| house.ask(start("ask"))).collect();
+    house.settle();
+    let others = [
+        house.ask(Ask::Query(Query::Run(RunId(1)))),
+        house.ask(Ask::Query(Query::Runs(RunFilter { limit: 9, ..RunFilter::default() }))),
+        house.ask(signal(1)),
+        house.ask(cancel(2)),
+        house.ask(wait(1, 60_000)),
+    ];
+    house.settle();
+    assert!(begun.iter().chain(&others).all(Probe::waits), "they saw what may be undone");
+    house.gate.open();
+    house.settle();
+    assert!(begun.iter().chain(&others).all(|probe| !probe.waits()));
+    assert_eq!(run_in(&begun[0]).state, "WAITING", "as it was when it was asked");
+    assert_eq!(run_in(&others[4]).state, "COMPLETED");
+}
+
+#[test]
+fn whoever_waits_for_a_run_hears_of_each_way_to_end() {
+    let mut house = house();
+    for workflow in ["line", "ask", "line", "line", "ask"] {
+        house.tell(start(workflow));
+    }
+    let readers: Vec<_> = (1..=5).map(|run| house.ask(wait(run, 60_000))).collect();
+    house.tell(lease("anna", &["q"], 0));
+    assert!(readers.iter().all(Probe::waits));
+    house.tell(complete(lease_ref(1, 1)));
+    house.tell(signal(2));
+    house.tell(cancel(3));
+    let state = |at: usize| run_in(&readers[at]).state;
+    assert_eq!([state(0), state(1), state(2)], ["COMPLETED", "COMPLETED", "CANCELED"]);
+    assert!(readers[3].waits() && readers[4].waits());
+    house.pass_ms(10_000);
+    assert_eq!(state(3), "TIMED_OUT", "by its deadline");
+    house.pass_ms(50_000);
+    assert_eq!(state(4), "WAITING", "as it is when the time is up");
+    let over = house.ask(wait(1, 60_000));
+    house.step();
+    assert!(!over.waits(), "what is over is not waited for");
+    assert_eq!(house.tell(wait(99, 60_000)).refusal().code(), "not_found");
+}
+
+#[test]
+fn what_is_counted_is_what_is_there_also_after_a_restart() {
+    let mut house = house();
+    for workflow in ["line", "ask", "ask", "line"] {
+        house.tell(start(workflow));
+    }
+    house.tell(cancel(1));
+    let check = |house: &mut House| {
+        let probe = house.tell(Ask::Query(Query::Status));
+        let Answer::Status(status) = probe.answer() else { panic!("it asked for the status") };
+        assert_eq!((status.runs, status.workflows), ([1, 2, 0, 0, 1, 0], 2));
+        let tokens = Query::Tokens { run_id: RunId(1), after: TokenId::NONE, limit: 5 };
+        let Answer::Tokens(page) = house.tell(Ask::Query(tokens)).answer() else {
+            panic!("it asked for tokens")
+        };
+        assert_eq!((page.tokens[0].state, page.next), ("canceled", None));
+    };
+    check(&mut house);
+    check(&mut house.restart(START_MS + 1_000));
+}
+
+#[test]
+fn a_follower_is_told_of_runs_between_the_tasks_and_goes_on_anywhere() {
+    let mut house = house();
+    house.tell(start("line"));
+    house.tell(lease("anna", &["q"], 0));
+    house.tell(complete(lease_ref(1, 1)));
+    let read = |after: Position| {
+        let log = house.coordinator.log().reader();
+        let mut follower = house.coordinator.feed().follow(log, after);
+        let mut told = Vec::new();
+        while follower
+            .next_told(|record, it| {
+                let (name, run) = match it {
+                    Told::Task(step) => (step.event, step.run_id),
+                    Told::Run(step) => (step.event, Some(step.run_id)),
+                };
+                told.push((Position { lsn: record.lsn, index: Some(it.index()) }, name, run));
+            })
+            .unwrap()
+            == tenure_coordinator::Followed::Frame
+        {}
+        told
+    };
+    let all = read(Position::START);
+    let names: Vec<_> = all.iter().map(|(_, name, _)| *name).collect();
+    let expected = ["RunStarted", "TaskCreated", "LeaseGranted", "TaskCompleted", "RunFinished"];
+    assert_eq!(names, expected);
+    assert!(all.iter().all(|(.., run)| *run == Some(RunId(1))), "{all:?}");
+    for (seen, (at, ..)) in all.iter().enumerate() {
+        assert_eq!(read(*at), all[seen + 1..]);
+    }
+}

@@ -1,0 +1,104 @@
+//! The three durabilities, and the log on its own thread.
+#![allow(clippy::unwrap_used)]
+
+use crate::support::{Nothing, append, check_after_crash, crashes, open, options, record};
+use tenure_wal::disk::model::ModelDisk;
+use tenure_wal::disk::real::RealDisk;
+use tenure_wal::{Batch, Durability, Fault, Log, LogThread, Lsn, Options, Place, Spares, Wal};
+
+fn batch_of(first: u64, count: u64) -> Batch {
+    let mut batch = Batch::default();
+    for lsn in first..first + count {
+        batch.push(|out| out.extend_from_slice(&record(lsn)));
+    }
+    batch
+}
+
+#[test]
+fn in_sync_mode_what_is_told_is_durable() {
+    let disk = ModelDisk::default();
+    let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
+    for lsn in 1..20 {
+        let told = wal.commit(&mut batch_of(lsn, 1), lsn).unwrap();
+        assert_eq!((told.lsn(), wal.durable()), (Lsn(lsn), Lsn(lsn)));
+        assert_eq!(wal.sync_due_ms(), None);
+        let (_, _, left) = open(&disk.crashed(&mut Nothing)).unwrap();
+        assert_eq!(left.len() as u64, lsn);
+    }
+}
+
+#[test]
+fn in_interval_mode_a_crash_takes_back_no_more_than_the_interval() {
+    let disk = ModelDisk::default();
+    let options = Options { durability: Durability::IntervalMs(5), ..options() };
+    let (mut wal, _) = Wal::open(&disk, options, None, |_| {}).unwrap();
+    for ms in 1..=100 {
+        let told = wal.commit(&mut batch_of(ms, 1), ms).unwrap();
+        assert_eq!(told.lsn(), Lsn(ms));
+        assert!(ms - wal.durable().0 <= 5, "at {ms} ms {} is durable", wal.durable());
+        for mut crash in crashes(&disk).into_iter().step_by(7) {
+            let image = disk.crashed(&mut crash);
+            check_after_crash(&image, wal.durable(), ms, &format!("{ms} ms, {:b}", crash.bits));
+        }
+    }
+    assert!(wal.sync_due_ms().is_some_and(|due| (101..=105).contains(&due)));
+    wal.sync().unwrap();
+    assert_eq!(wal.sync_due_ms(), None);
+}
+
+#[test]
+fn in_os_mode_only_a_segment_that_is_left_is_made_durable() {
+    let disk = ModelDisk::default();
+    let options = Options { durability: Durability::Os, ..options() };
+    let (mut wal, _) = Wal::open(&disk, options, None, |_| {}).unwrap();
+    let mut durable = Lsn::NONE;
+    for lsn in 1..=40 {
+        wal.commit(&mut batch_of(lsn, 1), lsn).unwrap();
+        durable = durable.max(wal.durable());
+        for mut crash in crashes(&disk).into_iter().step_by(11) {
+            let image = disk.crashed(&mut crash);
+            check_after_crash(&image, wal.durable(), lsn, &format!("{lsn}, {:b}", crash.bits));
+        }
+    }
+    assert!(durable > Lsn::NONE && durable < Lsn(40), "{durable}");
+    assert_eq!(wal.sync_due_ms(), None);
+}
+
+#[test]
+fn the_next_batch_is_made_while_the_last_one_syncs() {
+    let folder = std::env::temp_dir().join(format!("tenure-wal-thread-{}", std::process::id()));
+    let disk = RealDisk::open(&folder).unwrap();
+    let options = Options { spares: Spares::Background, ..options() };
+    let (wal, _) = Wal::open(&disk, options, None, |_| {}).unwrap();
+    let (ring, bell) = std::sync::mpsc::channel();
+    let mut log = LogThread::start(wal, move || ring.send(()).unwrap()).unwrap();
+    let epoch = log.epoch();
+    let at = |lsn| Place { lsn: Lsn(lsn), epoch };
+    let mut next = 1;
+    for _ in 0..50 {
+        log.begin(batch_of(next, 3), at(next), next);
+        let ready = batch_of(next + 3, 1);
+        bell.recv().unwrap();
+        let committed = log.poll().expect("the bell rings when it is done");
+        assert_eq!(committed.result.unwrap().lsn(), Lsn(next + 2));
+        assert_eq!(committed.batch.records(), 3, "it comes back as it was sent");
+        let committed = log.commit(ready, at(next + 3), next);
+        assert_eq!(committed.result.unwrap().lsn(), Lsn(next + 3));
+        next += 4;
+    }
+    assert_eq!(log.end().lsn, Lsn(next - 1));
+    let elsewhere =
+        [Place { lsn: Lsn(next + 1), epoch }, Place { lsn: Lsn(next), epoch: epoch + 1 }];
+    for place in elsewhere {
+        let refused = log.commit(batch_of(next, 1), place, next).result.unwrap_err();
+        assert!(matches!(refused, Fault::Deposed { .. }), "{refused}");
+    }
+    assert!(log.poll().is_none());
+    log.wal().mark(next).unwrap();
+    drop(log);
+    let (mut wal, recovered, records) = open(&disk).unwrap();
+    assert_eq!((recovered.last_lsn.0, records.len() as u64), (next - 1, next - 1));
+    append(&mut wal, 1).unwrap();
+    drop(wal);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
