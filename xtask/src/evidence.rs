@@ -20,7 +20,7 @@ struct Part {
     chore: &'static str,
 }
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     Part {
         name: "simulation",
         title: "The whole engine in simulated weather: crashes, torn and lost writes, rot, lost and doubled messages, clocks that jump (T2)",
@@ -70,6 +70,11 @@ const PARTS: [Part; 10] = [
         name: "planted",
         title: "Bugs that were put in on purpose, and what noticed each (T20)",
         chore: "planted",
+    },
+    Part {
+        name: "mutants",
+        title: "Small changes to the rules and the log, and how many the tests notice (T20)",
+        chore: "mutants --sample 100",
     },
 ];
 

@@ -8,6 +8,7 @@ mod dev;
 mod evidence;
 mod fuzz;
 mod laws;
+mod mutants;
 mod planted;
 mod proto;
 mod schemathesis;
@@ -81,6 +82,11 @@ const CHORES: &[Chore] = &[
         usage: "planted",
         help: "Put bugs in on purpose, one at a time, and see that the tests notice each.",
         run: planted::run,
+    },
+    Chore {
+        usage: "mutants [--sample N] [--file F]",
+        help: "Change the rules and the log a little, one place at a time, and tell what no test notices; needs cargo-mutants.",
+        run: mutants::run,
     },
     Chore {
         usage: "evidence [all|PART…]",

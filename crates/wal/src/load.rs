@@ -83,3 +83,19 @@ pub(crate) fn is_zeros(bytes: &[u8]) -> bool {
     // Without a way out in the middle of a piece this is done many bytes at a time.
     bytes.chunks(4_096).all(|piece| piece.iter().fold(0, |all, byte| all | byte) == 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_cancel_each_other_are_no_zeros() {
+        assert!(is_zeros(&[]) && is_zeros(&[0; 9_000]));
+        assert!(!is_zeros(&[5, 5]), "an even number of the same");
+        for at in [0, 4_095, 4_096, 8_999] {
+            let mut bytes = [0; 9_000];
+            bytes[at] = 1;
+            assert!(!is_zeros(&bytes), "byte {at}");
+        }
+    }
+}

@@ -470,3 +470,17 @@ fn next_salt(state: &mut u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_segments_get_the_same_salt() {
+        let mut state = 0;
+        let mut salts: Vec<_> = (0..1_000).map(|_| next_salt(&mut state)).collect();
+        salts.sort_unstable();
+        salts.dedup();
+        assert_eq!(salts.len(), 1_000);
+    }
+}

@@ -81,6 +81,36 @@ fn a_disk_that_only_says_no_is_low_until_it_says_yes() {
     check_goes_on(wal, &disk);
 }
 
+/// A nearly full disk would otherwise be filled up again and again.
+#[test]
+fn a_spare_that_was_refused_is_made_when_there_is_a_little_more_room_than_it_takes() {
+    let disk = ModelDisk::default();
+    let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
+    let has_spare = || disk.list().unwrap().iter().any(|name| name == "spare.tmp");
+    disk.limit_room(Some(disk.used_bytes()));
+    assert!(matches!(wal.prepare(), Err(Fault::Full)));
+    let enough = disk.used_bytes() + SEGMENT_BYTES + SEGMENT_BYTES / 8;
+    for (room, is_made) in [(enough - 1, false), (enough, true)] {
+        disk.limit_room(Some(room));
+        assert_eq!((wal.room(), has_spare()), (Room::Low, is_made));
+    }
+}
+
+#[test]
+fn on_a_full_disk_a_trimmed_segment_becomes_the_next_one() {
+    let disk = ModelDisk::default();
+    let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
+    disk.limit_room(Some(2 * SEGMENT_BYTES));
+    append_until_full(&mut wal);
+    let written = wal.written();
+    wal.trim(written).unwrap();
+    assert_eq!(disk.used_bytes(), 2 * SEGMENT_BYTES, "its file is kept");
+    // Others have nothing from it, but the log can go on.
+    assert_eq!(wal.room(), Room::Low);
+    assert!(disk.list().unwrap().iter().any(|name| name == "spare.tmp"));
+    assert!(append_until_full(&mut wal) > 0);
+}
+
 /// A disk that can be filled, in memory.
 struct SmallDisk(PathBuf);
 

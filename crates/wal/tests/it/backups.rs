@@ -308,3 +308,88 @@ fn a_log_that_was_put_back_survives_any_crash_once_that_is_said() {
     println!("{images} images");
     assert!(images > 20);
 }
+
+#[test]
+fn a_copy_and_a_log_put_back_are_as_long_as_they_say() {
+    let (_, _, backup) = copied_log();
+    let bytes: u64 = backup.files.iter().map(|file| file.bytes).sum();
+    assert!(bytes > 0);
+    assert_eq!(backup.bytes(), bytes);
+    let (copy, folder) = (take(&backup), ModelDisk::default());
+    let mut told = Vec::new();
+    let restored = restore(&copy, &folder, options(), None, &mut |bytes| told.push(bytes)).unwrap();
+    assert!(restored.bytes > 0 && told.is_sorted());
+    assert_eq!(told.last(), Some(&restored.bytes), "the last word is all of it");
+    for file in &backup.files {
+        let there = folder.bytes(&file.name).map(|bytes| bytes.len() as u64);
+        assert_eq!(there, Some(file.size), "{}", file.name);
+    }
+}
+
+/// Files go while they are being opened, so it is tried again; those that are gone for good, or
+/// cannot be read, must not keep it trying for ever.
+#[test]
+fn a_copy_is_begun_anew_when_a_file_is_gone_and_is_given_up_in_the_end() {
+    let (wal, _, _) = copied_log();
+    let disk = wal.disk();
+    let calls = |begun: &dyn Fn() -> bool| {
+        let before = disk.calls();
+        (begun(), disk.calls() - before)
+    };
+    let begin = || Backup::begin(&wal.reader(), Since::Oldest).is_ok();
+    let (is_begun, once) = calls(&begin);
+    assert!(is_begun);
+    let unreadable =
+        PlannedFault { at_call: disk.calls() + 1, kind: FaultKind::Eio, lasting: true };
+    disk.plan(Some(unreadable));
+    assert_eq!(calls(&begin), (false, 1), "no other try mends a disk");
+    disk.plan(None);
+    let oldest = disk.list().unwrap().into_iter().find(|name| name.ends_with(".wal")).unwrap();
+    disk.take(&oldest);
+    let (is_begun, often) = calls(&begin);
+    assert!(!is_begun && often > 3 * once, "{often} calls, and {once} for one try");
+}
+
+#[test]
+fn a_copied_file_is_made_as_long_as_it_was_and_nothing_of_it_changes() {
+    let disk = ModelDisk::default();
+    for (size, expected) in [(3, &[1, 2, 3][..]), (5, &[1, 2, 3, 0, 0])] {
+        let mut file = CopiedFile::create(&disk, "copied").unwrap();
+        file.write(&[1, 2]).unwrap();
+        file.write(&[3]).unwrap();
+        file.finish(size).unwrap();
+        assert_eq!(disk.bytes("copied").unwrap(), expected);
+    }
+}
+
+/// The oldest record of a copy may be the one right behind its snapshot, and no later one.
+#[test]
+fn a_copy_that_begins_right_behind_its_snapshot_is_put_back() {
+    let fill = |wal: &mut Wal<ModelDisk>, until: Option<Lsn>| loop {
+        let (next, bytes) = (wal.written().next(), wal.extent().bytes);
+        if until == Some(next) {
+            return next;
+        }
+        append(wal, 1).unwrap();
+        wal.sync().unwrap();
+        if until.is_none() && wal.extent().bytes > bytes {
+            return next;
+        }
+    };
+    let (mut first, _) = Wal::open(&ModelDisk::default(), options(), None, |_| {}).unwrap();
+    let second_begins = fill(&mut first, None);
+    let (mut wal, _) = Wal::open(&ModelDisk::default(), options(), None, |_| {}).unwrap();
+    fill(&mut wal, Some(second_begins));
+    snapshot(&wal);
+    append(&mut wal, 1).unwrap();
+    wal.sync().unwrap();
+    wal.trim(second_begins).unwrap();
+    assert_eq!(wal.extent().oldest, second_begins);
+    let copy = take(&Backup::begin(&wal.reader(), Since::Oldest).unwrap());
+    let restored = restore(&copy, &ModelDisk::default(), options(), None, &mut |_| {}).unwrap();
+    assert_eq!(restored.lsn, second_begins);
+    let [only] = snapshot::list(&copy).unwrap()[..] else { unreachable!("there is one") };
+    copy.take(&snapshot::file_name(only));
+    let alone = restore(&copy, &ModelDisk::default(), options(), None, &mut |_| {});
+    assert!(matches!(alone, Err(Fault::Corrupt(_))), "{alone:?}");
+}

@@ -50,6 +50,40 @@ fn a_snapshot_reads_back_and_two_are_kept() {
     assert_eq!(load(&disk, 21).unwrap(), (footer(21), Vec::new()), "an empty state is one, too");
 }
 
+/// All at once at the end, every sync of the log would wait behind it.
+#[test]
+fn a_snapshot_is_made_durable_while_it_is_written() {
+    let disk = ModelDisk::default();
+    let mut writer = SnapshotWriter::create(&disk, LOG_ID, Lsn(9)).unwrap();
+    let mut unsure_max = 0;
+    for piece in content(9).chunks(7_777) {
+        writer.write(piece).unwrap();
+        unsure_max = unsure_max.max(disk.pending().0.len() * 512);
+    }
+    assert!(unsure_max < 1 << 20, "{unsure_max} bytes were not durable at once");
+}
+
+#[test]
+fn what_a_crash_left_of_one_is_gone_with_the_next_start() {
+    let disk = ModelDisk::default();
+    disk.put("snapshot.tmp", vec![1; 1_000]);
+    open(&disk).unwrap();
+    assert_eq!(disk.bytes("snapshot.tmp"), None);
+}
+
+#[test]
+fn one_that_was_set_aside_stays_until_the_next_good_one() {
+    let disk = ModelDisk::default();
+    let (bad, strange) = ("snapshot-0000000000000005.snap.bad", "snapshot-5.snap.bad");
+    disk.put(bad, vec![1]);
+    disk.put(strange, vec![1]);
+    let mut writer = SnapshotWriter::create(&disk, LOG_ID, Lsn(9)).unwrap();
+    writer.write(b"as it is").unwrap();
+    assert!(disk.bytes(bad).is_some(), "there is no other yet");
+    writer.finish(&footer(9)).unwrap();
+    assert_eq!((disk.bytes(bad), disk.bytes(strange)), (None, Some(vec![1])));
+}
+
 #[test]
 fn a_write_that_the_disk_lost_or_changed_is_noticed_before_the_file_has_its_name() {
     support::silent::check_snapshots();
