@@ -2,8 +2,8 @@
 //! heard, and refusals say when to come back. P7: leases that expire together are offered
 //! again, and nobody else has to wait for that.
 //!
-//! Figures are printed and not judged, because other programs share the machine; bounds are such that
-//! only a stall breaks them.
+//! Figures are printed. Few are judged, because other programs share the machine; bounds are such that
+//! only a stall breaks them, or new work that pushes workers aside.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod evidence;
@@ -29,6 +29,8 @@ const WORKERS_MAX: u64 = 9_900;
 /// Nobody may wait longer for anything here, however slow the machine is.
 const STALL_MAX: Duration = Duration::from_secs(20);
 const MEMORY_MIB_MAX: u64 = 1_000;
+/// What gets done under too much, of the peak in the same run.
+const GOODPUT_PERCENT_MIN: u64 = 50;
 
 fn bench(server: &Server, args: &[&str]) -> Value {
     let mut bench = Command::new(env!("CARGO_BIN_EXE_tenure"));
@@ -66,45 +68,79 @@ fn longest(stop: &AtomicBool, mut call: impl FnMut()) -> (u64, Duration) {
     (count, longest)
 }
 
-/// T13; P15, P16. Ten times the peak is asked for; what the load test can offer beside the server on
-/// one machine is less, and is printed. That new work is refused and workers are heard even with a
-/// disk that hangs is in `faults.rs`.
+/// What became of an overload.
+struct Overload {
+    /// Lifecycles a second when nobody offers more than can be done.
+    peak: u64,
+    shown: Value,
+    beats: u64,
+    slowest: Duration,
+}
+
+impl Overload {
+    /// Ten times the peak is asked for. Those who submit wait for their turn, so that what is sent
+    /// is less, and is printed.
+    fn endure(server: &Server) -> Self {
+        let peak = ["--batch", "10", "--connections", "16", "--lifecycles", "20000"];
+        let peak = bench(server, &peak)["lifecycles_per_s"].as_u64().unwrap().max(1);
+        submit(server, "mine", 1);
+        let mine = lease(server, "mine", 1, &json!({"lease_ms": 600_000})).remove(0);
+        let stop = AtomicBool::new(false);
+        let (shown, (beats, slowest)) = std::thread::scope(|scope| {
+            let beat = scope.spawn(|| {
+                longest(&stop, || {
+                    let path = format!("/v1/tasks/{}/heartbeat", mine["task_id"]);
+                    let (status, said) = server.post(&path, &json!({"lease_id": mine["lease_id"]}));
+                    assert_eq!(status, 200, "a worker is heard: {said}");
+                })
+            });
+            let rate = (10 * peak).to_string();
+            let offer =
+                ["--offer", &rate, "--seconds", "4", "--batch", "10", "--connections", "256"];
+            let shown = bench(server, &offer);
+            stop.store(true, Ordering::Relaxed);
+            (shown, beat.join().unwrap())
+        });
+        let path = format!("/v1/tasks/{}/complete", mine["task_id"]);
+        assert_eq!(server.post(&path, &json!({"lease_id": mine["lease_id"]})).0, 200);
+        Self { peak, shown, beats, slowest }
+    }
+
+    fn figure(&self, name: &str) -> u64 {
+        self.shown[name].as_u64().unwrap()
+    }
+
+    /// What gets done, in percent of the peak.
+    fn goodput(&self) -> u64 {
+        100 * self.figure("lifecycles_per_s") / self.peak
+    }
+}
+
+/// T13; P15, P16. That new work is refused and workers are heard even with a disk that hangs is in
+/// `faults.rs`. Were new work not held back, goodput would be a third of the peak or less. Other
+/// programs can spoil one try, but hardly two.
 #[test]
 fn under_more_than_can_be_done_work_gets_done_and_workers_are_heard() {
     let server = Server::start("herd-overload");
-    let peak = bench(&server, &["--batch", "10", "--connections", "16", "--lifecycles", "20000"]);
-    let peak = peak["lifecycles_per_s"].as_u64().unwrap();
-    submit(&server, "mine", 1);
-    let mine = lease(&server, "mine", 1, &json!({"lease_ms": 600_000})).remove(0);
-    let stop = AtomicBool::new(false);
-    let (shown, (beats, slowest)) = std::thread::scope(|scope| {
-        let beat = scope.spawn(|| {
-            longest(&stop, || {
-                let path = format!("/v1/tasks/{}/heartbeat", mine["task_id"]);
-                let (status, said) = server.post(&path, &json!({"lease_id": mine["lease_id"]}));
-                assert_eq!(status, 200, "a worker is heard: {said}");
-            })
-        });
-        let rate = (10 * peak).max(1).to_string();
-        let offer = ["--offer", &rate, "--seconds", "4", "--batch", "10", "--connections", "256"];
-        let shown = bench(&server, &offer);
-        stop.store(true, Ordering::Relaxed);
-        (shown, beat.join().unwrap())
-    });
-    let figure = |name: &str| shown[name].as_u64().unwrap();
-    let path = format!("/v1/tasks/{}/complete", mine["task_id"]);
-    assert_eq!(server.post(&path, &json!({"lease_id": mine["lease_id"]})).0, 200);
-    assert_eq!(figure("refused_without_retry_after"), 0, "a refusal says when to come back");
-    assert!(figure("lifecycles") > 0 && beats > 0, "work gets done: {shown}");
-    assert!(slowest < STALL_MAX, "a heartbeat took {slowest:?}");
+    let mut tries = std::iter::repeat_with(|| Overload::endure(&server)).take(2);
+    let first = tries.next().unwrap();
+    let overload = match first.goodput() < GOODPUT_PERCENT_MIN {
+        true => tries.next().unwrap(),
+        false => first,
+    };
+    let Overload { peak, ref shown, beats, slowest } = overload;
+    assert_eq!(overload.figure("refused_without_retry_after"), 0, "a refusal says when to return");
+    assert!(overload.goodput() >= GOODPUT_PERCENT_MIN, "peak {peak}, overload {shown}");
+    assert!(overload.figure("accepted_per_s") > 0, "new work gets on: {shown}");
+    assert!(beats > 0 && slowest < STALL_MAX, "a heartbeat took {slowest:?}");
     server.assert_well("overload", MEMORY_MIB_MAX);
     let counts = [
         ("overloads", 1),
         ("peak per s", peak),
-        ("offered per s", figure("offered_per_s")),
-        ("accepted per s", figure("accepted_per_s")),
-        ("goodput per s", figure("lifecycles_per_s")),
-        ("goodput percent of peak", 100 * figure("lifecycles_per_s") / peak.max(1)),
+        ("offered per s", overload.figure("offered_per_s")),
+        ("accepted per s", overload.figure("accepted_per_s")),
+        ("goodput per s", overload.figure("lifecycles_per_s")),
+        ("goodput percent of peak", overload.goodput()),
         ("heartbeats", beats),
         ("slowest heartbeat ms", slowest.as_millis() as u64),
         ("refused without advice", 0),

@@ -31,6 +31,7 @@ use crate::opening::Opening;
 use crate::recover::Failure;
 use crate::shelf::{FileShelf, ShelfUse};
 use crate::snapshot::SnapshotInfo;
+use crate::supply::Supply;
 use crate::ticket::{Ticket, TicketCaller};
 
 /// A folder of tasks that is open. Clones are the same one; the last that goes closes it.
@@ -152,6 +153,12 @@ impl Tenure {
     #[must_use]
     pub fn load(&self) -> Load {
         self.running.inbox.load()
+    }
+
+    /// Whether workers found more work than they took, lately.
+    #[must_use]
+    pub fn supply(&self) -> Supply {
+        self.running.inbox.supply()
     }
 
     /// How full the shelf is; nothing is on one that could not be made.

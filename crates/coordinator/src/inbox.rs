@@ -1,13 +1,14 @@
 //! The one door into the coordinator: bounded, and the first to go are those who hurt least.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::ask::{Caller, Kind, Refusal, Request};
 use crate::limits::{INBOX_BYTES_MAX, INBOX_REQUESTS_MAX};
 use crate::planted::{self, Bug};
+use crate::supply::Supply;
 
 /// How long the coordinator looks for something new before it sleeps.
 const WATCH_SPAN: Duration = Duration::from_micros(50);
@@ -29,6 +30,8 @@ struct Shared<C> {
     /// How full it is, for those who only want to know that.
     requests: AtomicUsize,
     bytes: AtomicUsize,
+    /// Whether workers find more work than they take.
+    is_ample: AtomicBool,
 }
 
 /// How full an inbox is.
@@ -84,7 +87,8 @@ impl<C> Default for Inbox<C> {
         };
         let (requests, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let (waiting, bell, news) = (Mutex::new(waiting), Condvar::new(), AtomicU64::new(0));
-        Self { shared: Arc::new(Shared { waiting, bell, news, requests, bytes }) }
+        let is_ample = AtomicBool::new(false);
+        Self { shared: Arc::new(Shared { waiting, bell, news, requests, bytes, is_ample }) }
     }
 }
 
@@ -138,6 +142,19 @@ impl<C> Inbox<C> {
     pub fn load(&self) -> Load {
         let Shared { requests, bytes, .. } = &*self.shared;
         Load { requests: requests.load(Ordering::Relaxed), bytes: bytes.load(Ordering::Relaxed) }
+    }
+
+    /// Whether workers found more work than they took, lately. Takes no lock.
+    #[must_use]
+    pub fn supply(&self) -> Supply {
+        match self.shared.is_ample.load(Ordering::Relaxed) {
+            true => Supply::Ample,
+            false => Supply::Short,
+        }
+    }
+
+    pub(crate) fn show_supply(&self, supply: Supply) {
+        self.shared.is_ample.store(supply == Supply::Ample, Ordering::Relaxed);
     }
 
     /// Whether a request of this kind and of about so many bytes would be let in just now. For those

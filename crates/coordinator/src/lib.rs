@@ -56,6 +56,7 @@ mod serve;
 mod shelf;
 mod snapshot;
 mod step;
+mod supply;
 mod thread;
 mod tick;
 mod ticket;
@@ -84,6 +85,7 @@ pub use run_info::{
 pub use shelf::{FileShelf, SHELF_FILE, ShelfUse};
 pub use snapshot::{Kept, SnapshotInfo};
 pub use step::{Coordinator, Next};
+pub use supply::Supply;
 pub use thread::{MachineClock, Trouble, run};
 pub use ticket::{Ticket, TicketCaller};
 pub use upkeep::{Purge, Upkeep};

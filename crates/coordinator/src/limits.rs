@@ -22,6 +22,10 @@ pub const INLINE_RECORDS_MAX: u32 = 4;
 pub const STEP_REQUESTS_MAX: usize = 1_024;
 /// Parked requests that one step serves.
 pub const STEP_GRANTS_MAX: usize = 1_024;
+/// The last leases that tell whether workers find more work than they take.
+pub const SUPPLY_LEASES: u32 = 32;
+/// After so long without a lease nobody takes work, and there is no such thing as enough of it.
+pub const SUPPLY_MEMORY_MS: u64 = 1_000;
 /// Workers that are remembered.
 pub const WORKERS_MAX: usize = 10_000;
 /// A worker that was silent for so long is shown as dead.

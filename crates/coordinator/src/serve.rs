@@ -20,6 +20,7 @@ use crate::limits::{PARKED_LEASES_MAX, PARKED_READERS_MAX, STEP_GRANTS_MAX, WAIT
 use crate::planted::{self, Bug};
 use crate::run_info::run_counts;
 use crate::step::Coordinator;
+use crate::supply::Rest;
 
 /// A worker that waits for work.
 #[derive(Debug)]
@@ -133,7 +134,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             return true;
         }
         let command = Arc::clone(&parked.command);
-        let outcome = self.run(&command, now);
+        let outcome = self.lease_out(&command, now);
         if matches!(&outcome, Ok(Answer::Leased(grants)) if grants.is_empty()) {
             // All that is ready is past its deadline, and the tick that says so is near.
             return false;
@@ -210,7 +211,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             _ => request.queues.iter().map(|queue| Arc::from(queue.as_str())).collect(),
         };
         let command = Command::LeaseTasks(request);
-        let outcome = self.run(&command, now);
+        let outcome = self.lease_out(&command, now);
         let wait_ms = wait_ms.min(WAIT_MS_MAX);
         if !matches!(&outcome, Ok(Answer::Leased(grants)) if grants.is_empty()) || wait_ms == 0 {
             return self.put(caller, outcome);
@@ -222,6 +223,21 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             let (what, limit) = ("lease requests parked", PARKED_LEASES_MAX);
             self.put(parked.caller, Err(Refusal::Overloaded { what, limit }));
         }
+    }
+
+    /// Decides a lease command, and notes what it leaves behind.
+    fn lease_out(&mut self, command: &Command, now: Now) -> Outcome {
+        let outcome = self.run(command, now);
+        if let Command::LeaseTasks(request) = command
+            && matches!(&outcome, Ok(Answer::Leased(grants)) if !grants.is_empty())
+        {
+            let rest = match request.queues.iter().any(|name| self.state.has_ready(name.as_str())) {
+                true => Rest::Something,
+                false => Rest::Nothing,
+            };
+            self.last_leases.granted(rest, now.log);
+        }
+        outcome
     }
 
     fn wait_for_end(&mut self, awaited: Awaited, wait_ms: u64, caller: C, now: Now) {

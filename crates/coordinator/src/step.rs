@@ -25,6 +25,7 @@ use crate::recover::Recovery;
 use crate::respond::Outbox;
 use crate::serve::{Awaited, ParkedLease, ParkedReader};
 use crate::snapshot::Snapshots;
+use crate::supply::LastLeases;
 use crate::wait::Waiters;
 use crate::workers::Workers;
 
@@ -51,6 +52,7 @@ pub struct Coordinator<L: Log, C: Caller> {
     pub(crate) woken: Vec<Arc<str>>,
     pub(crate) readers: Waiters<Awaited, ParkedReader<C>>,
     pub(crate) workers: Workers,
+    pub(crate) last_leases: LastLeases,
     clock: LogClock,
     feed: Feed,
     pub(crate) epoch: u64,
@@ -134,6 +136,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             woken: Vec::new(),
             readers: Waiters::new(PARKED_READERS_MAX),
             workers: Workers::default(),
+            last_leases: LastLeases::default(),
             clock,
             seed,
             work: Work::default(),
@@ -181,6 +184,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             self.serve_woken(now);
         }
         self.inbox.left(self.taken.len());
+        self.inbox.show_supply(self.last_leases.supply(now.log));
         self.send(now)?;
         self.tend_snapshots(now)?;
         self.give_back_lost();

@@ -66,6 +66,7 @@ impl App {
         store: Arc<Store>,
         archive: Option<Arc<ArchiveNews>>,
     ) -> Self {
+        let supplied = tenure.clone();
         Self {
             tenure,
             started: Instant::now(),
@@ -73,7 +74,7 @@ impl App {
             streams: Streams::default(),
             scribe,
             bodies: Bodies::default(),
-            turnstile: Turnstile::default(),
+            turnstile: Turnstile::new(move || supplied.supply()),
             backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
             blobs,
             store,

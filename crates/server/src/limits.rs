@@ -16,6 +16,9 @@ pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 pub const BODIES_BYTES_MAX: usize = 256 << 20;
 /// Bytes of requests with new work that are handled at a time; the others wait for their turn.
 pub const NEW_WORK_BYTES_AT_ONCE: u64 = 256 << 10;
+/// The same for those who had to wait, while workers find more work than they take. It is never less,
+/// so that new work gets on.
+pub const NEW_WORK_BYTES_AT_LEAST: u64 = 32 << 10;
 /// Requests with new work that wait for their turn.
 pub const NEW_WORK_WAITING_MAX: usize = 4_096;
 /// How long one of them may wait.

@@ -42,15 +42,16 @@ pub(super) async fn run(
 /// One connection's part of the load.
 async fn live(mut door: Door, load: Arc<Load>, number: u32) -> Result<Tally, Failure> {
     let mut tally = Tally::default();
-    let whole = submit_body(&load, load.batch);
+    let (path, batch) = (submit_path(load.batch), load.batch);
+    let whole = submit_body(&load, batch, batch);
     let lease = lease_body(&load, &format!("bench-{number}"), LEASE_WAIT_MS);
     while !load.is_done() {
         if let Some(tasks) = load.take() {
-            let body = match tasks == load.batch {
+            let body = match tasks == batch {
                 true => whole.clone(),
-                false => submit_body(&load, tasks),
+                false => submit_body(&load, batch, tasks),
             };
-            if door.ask(load.submit_path(), body, &mut tally).await?.is_none() {
+            if door.ask(path, body, &mut tally).await?.is_none() {
                 load.give_back(tasks);
             }
         }
@@ -114,10 +115,15 @@ fn parse<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, Failure> {
         .map_err(|error| Error::unavailable(format!("the answer is not Tenure's: {error}")).into())
 }
 
-pub(super) fn submit_body(load: &Load, tasks: u32) -> Bytes {
+pub(super) fn submit_path(batch: u32) -> &'static str {
+    if batch == 1 { "/v1/tasks" } else { "/v1/tasks/batch" }
+}
+
+/// The last of many batches may have fewer tasks than the others.
+pub(super) fn submit_body(load: &Load, batch: u32, tasks: u32) -> Bytes {
     let payload = String::from_utf8_lossy(&load.payload);
     let one = format!(r#"{{"queue":"{}","payload":{payload}}}"#, load.queue);
-    match load.batch {
+    match batch {
         1 => one.into(),
         _ => format!(r#"{{"tasks":[{}]}}"#, vec![one; tasks as usize].join(",")).into(),
     }

@@ -32,9 +32,11 @@ Examples:
   tenure bench --protocol http --batch 1 --connections 64 --lifecycles 100000
   tenure bench --rate 100 --lifecycles 1000          how long a task takes to a waiting worker
   tenure bench --offer 1000000 --connections 256     ten times too much, for 30 seconds
+  tenure bench --offer 1000000 --connections 1024 --batch 10 --offer-batch 1000
   tenure bench --probe ./tenure-data -o json         with what the disk under it can do
 
-It leaves its tasks, all of them complete, in a queue of its own, bench-PID.";
+It leaves its tasks, all of them complete unless more were offered than could be done, in a queue of
+its own, bench-PID.";
 
 /// A load test against a server: submit, lease, complete.
 #[derive(Debug, Args)]
@@ -75,6 +77,11 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "R", conflicts_with_all = ["rate", "lifecycles"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     offer: Option<u32>,
+
+    /// How many tasks one request offers, if not as many as workers take with one.
+    #[arg(long, value_name = "B", requires = "offer")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    offer_batch: Option<u32>,
 
     /// For how long tasks are offered.
     #[arg(long, value_name = "S", default_value_t = 30, requires = "offer")]
@@ -129,10 +136,6 @@ impl Load {
         self.progress.inc(tasks);
     }
 
-    fn submit_path(&self) -> &'static str {
-        if self.batch == 1 { "/v1/tasks" } else { "/v1/tasks/batch" }
-    }
-
     fn is_done(&self) -> bool {
         self.done.load(Ordering::Relaxed) >= self.lifecycles
     }
@@ -153,7 +156,8 @@ pub(crate) fn run(args: &Bench, server: &Server, format: Format) -> Result<(), F
         let start = Instant::now();
         if let Some(rate) = args.offer {
             let Bench { seconds, connections, .. } = *args;
-            let offer = Offer { rate, seconds, connections };
+            let batch = args.offer_batch.unwrap_or(args.batch);
+            let offer = Offer { rate, batch, seconds, connections };
             return Ok((offered::run(server, &load, offer).await?, start.elapsed()));
         }
         let tally = match (args.rate, args.protocol) {

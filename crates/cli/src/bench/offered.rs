@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::Load;
-use super::http::{Door, LEASE_WAIT_MS, complete, lease_body, submit_body};
+use super::http::{Door, LEASE_WAIT_MS, complete, lease_body, submit_body, submit_path};
 use super::tally::{Tally, collect};
 use crate::client::Server;
 use crate::failure::Failure;
@@ -22,6 +22,8 @@ const WORKERS: u32 = 16;
 pub(super) struct Offer {
     /// Tasks a second.
     pub(super) rate: u32,
+    /// Tasks a request.
+    pub(super) batch: u32,
     pub(super) seconds: u32,
     /// Connections that submit.
     pub(super) connections: u32,
@@ -66,7 +68,7 @@ pub(super) async fn run(
     load: &Arc<Load>,
     offer: Offer,
 ) -> Result<Outcome, Failure> {
-    let Offer { rate, seconds, connections } = offer;
+    let Offer { rate, batch, seconds, connections } = offer;
     let mut doors = Vec::new();
     for _ in 0..connections + WORKERS {
         doors.push(Door::open(server).await?);
@@ -75,7 +77,7 @@ pub(super) async fn run(
     let schedule = Arc::new(Schedule {
         start,
         end: start + Duration::from_secs(seconds.into()),
-        interval: Duration::from_secs(1) * load.batch / rate,
+        interval: Duration::from_secs(1) * batch / rate,
         next: AtomicU64::new(0),
         offered: AtomicU64::new(0),
         accepted: AtomicU64::new(0),
@@ -85,7 +87,7 @@ pub(super) async fn run(
         let (load, schedule) = (Arc::clone(load), Arc::clone(&schedule));
         running.push(match number < WORKERS {
             true => tokio::spawn(work(door, load, schedule, number)),
-            false => tokio::spawn(submit(door, load, schedule)),
+            false => tokio::spawn(submit(door, load, schedule, batch)),
         });
     }
     let tally = collect(running).await?;
@@ -97,13 +99,15 @@ async fn submit(
     mut door: Door,
     load: Arc<Load>,
     schedule: Arc<Schedule>,
+    batch: u32,
 ) -> Result<Tally, Failure> {
-    let (mut tally, batch) = (Tally::default(), u64::from(load.batch));
-    let body: Bytes = submit_body(&load, load.batch);
+    let mut tally = Tally::default();
+    let (path, body): (_, Bytes) = (submit_path(batch), submit_body(&load, batch, batch));
+    let batch = u64::from(batch);
     while let Some(due) = schedule.next() {
         tokio::time::sleep_until(due).await;
         schedule.offered.fetch_add(batch, Ordering::Relaxed);
-        if door.offer(load.submit_path(), body.clone(), &mut tally).await? {
+        if door.offer(path, body.clone(), &mut tally).await? {
             schedule.accepted.fetch_add(batch, Ordering::Relaxed);
         }
     }

@@ -3,10 +3,12 @@
 //! Proves P15 and P16.
 #![allow(clippy::unwrap_used)]
 
-use crate::support::asks::{get, heartbeat, lease_ref, submit, submit_task, task};
+use crate::support::asks::{get, heartbeat, lease, lease_ref, submit, submit_task, task};
 use crate::support::{House, Probe};
-use tenure_coordinator::limits::{INBOX_BYTES_MAX, INBOX_REQUESTS_MAX, STEP_REQUESTS_MAX};
-use tenure_coordinator::{Next, Refusal};
+use tenure_coordinator::limits::{
+    INBOX_BYTES_MAX, INBOX_REQUESTS_MAX, STEP_REQUESTS_MAX, SUPPLY_LEASES, SUPPLY_MEMORY_MS,
+};
+use tenure_coordinator::{Next, Refusal, Supply};
 use tenure_core::command::NewTask;
 use tenure_core::terms::Payload;
 
@@ -80,4 +82,48 @@ fn whoever_came_while_others_were_served_hears_of_the_end() {
     let (mut house, late) = crowded();
     house.coordinator.turn_away("the disk is gone");
     assert!(matches!(late.refusal(), Refusal::Unavailable(_)));
+}
+
+/// Takes one task for each of so many lease requests.
+fn take(house: &mut House, queue: &str, count: u32) {
+    for _ in 0..count {
+        assert_eq!(house.tell(lease("w", &[queue], 0)).grants().len(), 1);
+    }
+}
+
+#[test]
+fn work_is_ample_while_workers_leave_some_behind_and_not_without_workers() {
+    let mut house = House::new();
+    for _ in 0..2 * SUPPLY_LEASES {
+        house.tell(submit("mail"));
+    }
+    assert_eq!(house.inbox.supply(), Supply::Short, "nobody takes any of it");
+    take(&mut house, "mail", SUPPLY_LEASES);
+    assert_eq!(house.inbox.supply(), Supply::Ample);
+    house.tell(lease("idle", &["other"], 0));
+    assert_eq!(house.inbox.supply(), Supply::Ample, "who gets nothing elsewhere says nothing");
+    house.pass_ms(SUPPLY_MEMORY_MS);
+    house.tell(get(1));
+    assert_eq!(house.inbox.supply(), Supply::Short, "the workers are gone");
+}
+
+#[test]
+fn work_is_short_when_workers_take_all_of_it_parked_or_not() {
+    let mut house = House::new();
+    let submit_and_take = |house: &mut House, tasks| {
+        (0..tasks).for_each(|_| drop(house.tell(submit("mail"))));
+        take(house, "mail", tasks);
+    };
+    submit_and_take(&mut house, 2 * SUPPLY_LEASES);
+    assert_eq!(house.inbox.supply(), Supply::Ample);
+    (0..SUPPLY_LEASES).for_each(|_| submit_and_take(&mut house, 1));
+    assert_eq!(house.inbox.supply(), Supply::Short);
+    submit_and_take(&mut house, 2 * SUPPLY_LEASES);
+    assert_eq!(house.inbox.supply(), Supply::Ample);
+    for _ in 0..SUPPLY_LEASES {
+        let parked = house.tell(lease("w", &["mail"], 60_000));
+        house.tell(submit("mail"));
+        assert_eq!(parked.grants().len(), 1);
+    }
+    assert_eq!(house.inbox.supply(), Supply::Short);
 }

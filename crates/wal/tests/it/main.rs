@@ -16,3 +16,4 @@ mod io_faults;
 mod large_frames;
 mod readers;
 mod snapshots;
+mod trims;

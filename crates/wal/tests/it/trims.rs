@@ -1,9 +1,7 @@
 //! What of a log may go, and when: never more than the policy says.
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
-use support::{SEGMENT_BYTES, append, options};
+use crate::support::{SEGMENT_BYTES, append, options};
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::ModelDisk;
 use tenure_wal::{Keep, Lsn, Trimmed, Wal};
