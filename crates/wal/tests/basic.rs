@@ -114,6 +114,8 @@ fn an_anchor_saves_reading_and_is_held_against_the_log() {
         let opened = Wal::open(&disk, options(), Some(anchor), |_| {});
         assert!(matches!(opened, Err(Fault::Corrupt(_))), "{anchor:?}");
     }
+    let told = Wal::open(&disk, options(), Some(beyond), |_| {}).unwrap_err().to_string();
+    assert!(told.contains("the log ends here"), "{told}");
 }
 
 #[test]
