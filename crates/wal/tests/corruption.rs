@@ -381,3 +381,15 @@ fn a_segment_that_calls_itself_too_short_for_frames_is_refused() {
     disk.put(&segment_name(1), bytes);
     assert!(matches!(open(&disk), Err(Fault::Foreign { .. })));
 }
+
+/// Both are whole and say different things: no accident of a disk does that.
+#[test]
+fn two_headers_that_differ_are_refused() {
+    let disk = ModelDisk::default();
+    drop(Wal::open(&disk, options(), None, |_| {}).unwrap());
+    let mut bytes = disk.bytes(&segment_name(1)).unwrap();
+    bytes[SECOND_HEADER_AT + 80] ^= 1;
+    reseal_headers(&mut bytes);
+    disk.put(&segment_name(1), bytes);
+    assert!(matches!(open(&disk), Err(Fault::Foreign { .. })));
+}
