@@ -5,7 +5,7 @@ use crate::support::{self, append, crashes, options, record};
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
 use tenure_wal::snapshot::{self, Footer, SnapshotWriter};
-use tenure_wal::{Backup, CopiedFile, Fault, Lsn, Note, Read, Since, Wal, restore};
+use tenure_wal::{Backup, Batch, CopiedFile, Fault, Lsn, Note, Options, Read, Since, Wal, restore};
 
 /// Takes the copy out of a backup.
 fn take(backup: &Backup<ModelDisk>) -> ModelDisk {
@@ -392,4 +392,25 @@ fn a_copy_that_begins_right_behind_its_snapshot_is_put_back() {
     copy.take(&snapshot::file_name(only));
     let alone = restore(&copy, &ModelDisk::default(), options(), None, &mut |_| {});
     assert!(matches!(alone, Err(Fault::Corrupt(_))), "{alone:?}");
+}
+
+/// Files are copied in pieces of a megabyte, and the last piece ends where the copy is cut.
+#[test]
+fn nothing_behind_the_cut_of_a_long_segment_is_put_back() {
+    let disk = ModelDisk::default();
+    let options = Options { segment_bytes: 4 << 20, ..options() };
+    let (mut wal, _) = Wal::open(&disk, options, None, |_| {}).unwrap();
+    for lsn in 1..=30 {
+        let mut batch = Batch::default();
+        batch.push(|out| out.extend(vec![lsn; 100_000]));
+        wal.append(&mut batch, 1_000).unwrap();
+        wal.sync().unwrap();
+    }
+    let copy = take(&Backup::begin(&wal.reader(), Since::Oldest).unwrap());
+    let folder = ModelDisk::default();
+    let restored = restore(&copy, &folder, options, Some(Lsn(15)), &mut |_| {}).unwrap();
+    assert_eq!(restored.lsn, Lsn(15));
+    assert!(restored.bytes > 1 << 20 && restored.bytes < 2 << 20, "{}", restored.bytes);
+    let (_, recovered) = Wal::open(&folder, options, None, |_| {}).unwrap();
+    assert_eq!((recovered.last_lsn, recovered.notes), (Lsn(15), Vec::new()));
 }

@@ -5,7 +5,7 @@ use crate::support::{self, BATCHES, append, open, options, record, write_all};
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::ModelDisk;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Anchor, Fault, Lsn, Note, Read, Wal};
+use tenure_wal::{Anchor, Batch, Fault, Lsn, Note, Read, Wal};
 
 const WRITTEN: u64 = 21;
 
@@ -112,6 +112,8 @@ fn an_anchor_saves_reading_and_is_held_against_the_log() {
         let opened = Wal::open(&disk, options(), Some(anchor), |_| {});
         assert!(matches!(opened, Err(Fault::Corrupt(_))), "{anchor:?}");
     }
+    let told = Wal::open(&disk, options(), Some(beyond), |_| {}).unwrap_err().to_string();
+    assert!(told.contains("the log ends here"), "{told}");
 }
 
 #[test]
@@ -136,4 +138,42 @@ fn a_full_disk_refuses_a_frame_and_takes_it_when_there_is_room() {
     drop(wal);
     let (_, recovered, _) = open(&disk).unwrap();
     assert_eq!((recovered.last_lsn.0, recovered.notes), (written + 3, Vec::<Note>::new()));
+}
+
+/// What does not fit a segment would be written behind its end.
+#[test]
+#[should_panic(expected = "does not fit a segment")]
+fn a_frame_that_fits_no_segment_is_never_begun() {
+    let (mut wal, _) = Wal::open(&ModelDisk::default(), options(), None, |_| {}).unwrap();
+    let mut of = |bytes| {
+        let mut batch = Batch::default();
+        batch.push(|out| out.extend(vec![7; bytes]));
+        wal.append(&mut batch, 1_000).unwrap();
+        wal.sync().unwrap();
+    };
+    // Behind the two headers and before the page of the last word there are two pages.
+    let largest = 8_192 - 88 - 4;
+    of(largest);
+    of(largest);
+    of(largest + 1);
+}
+
+#[test]
+fn a_torn_mark_is_told_of_with_the_place_where_it_begins() {
+    let disk = ModelDisk::default();
+    let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
+    append(&mut wal, 1).unwrap();
+    wal.sync().unwrap();
+    wal.mark(2_000).unwrap();
+    drop(wal);
+    let name = "segment-0000000000000001.wal";
+    let mut bytes = disk.bytes(name).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    bytes[end] ^= 1;
+    disk.put(name, bytes);
+    let (_, recovered, records) = open(&disk).unwrap();
+    assert_eq!(records.len(), 1);
+    let begins = end as u64 / 4_096 * 4_096;
+    let torn = Note::Torn { file: name.to_owned(), offset: begins, lsn: Lsn(2) };
+    assert_eq!(recovered.notes, [torn]);
 }

@@ -362,3 +362,32 @@ fn without_the_word_of_the_one_before_a_missing_segment_is_noticed_only_with_a_s
     let (_, recovered, records) = open(&disk).unwrap();
     assert!((records.len() as u64) < anchor.lsn.0 && recovered.notes.is_empty());
 }
+
+/// A header that is whole and makes its file so short that no frame is in it would hide them all.
+#[test]
+fn a_segment_that_calls_itself_too_short_for_frames_is_refused() {
+    let disk = ModelDisk::default();
+    let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
+    append(&mut wal, 1).unwrap();
+    wal.sync().unwrap();
+    drop(wal);
+    let mut bytes = disk.bytes(&segment_name(1)).unwrap();
+    for at in [0, SECOND_HEADER_AT] {
+        bytes[at + 88..at + 96].copy_from_slice(&8_191_u64.to_le_bytes());
+    }
+    reseal_headers(&mut bytes);
+    disk.put(&segment_name(1), bytes);
+    assert!(matches!(open(&disk), Err(Fault::Foreign { .. })));
+}
+
+/// Both are whole and say different things: no accident of a disk does that.
+#[test]
+fn two_headers_that_differ_are_refused() {
+    let disk = ModelDisk::default();
+    drop(Wal::open(&disk, options(), None, |_| {}).unwrap());
+    let mut bytes = disk.bytes(&segment_name(1)).unwrap();
+    bytes[SECOND_HEADER_AT + 80] ^= 1;
+    reseal_headers(&mut bytes);
+    disk.put(&segment_name(1), bytes);
+    assert!(matches!(open(&disk), Err(Fault::Foreign { .. })));
+}

@@ -102,3 +102,23 @@ fn the_next_batch_is_made_while_the_last_one_syncs() {
     drop(wal);
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// Whoever starts next must know that ids which were told may be missing.
+#[test]
+fn a_log_that_tells_early_says_so_from_its_beginning_to_its_orderly_end() {
+    let early = [Durability::IntervalMs(5), Durability::Os];
+    for (durability, is_early) in
+        early.map(|early| (early, true)).into_iter().chain([(Durability::Sync, false)])
+    {
+        let disk = ModelDisk::default();
+        let options = Options { durability, ..options() };
+        let (mut wal, _) = Wal::open(&disk, options, None, |_| {}).unwrap();
+        let may_lack = |disk: &ModelDisk| open(&disk.crashed(&mut Nothing)).unwrap().1.may_lack;
+        assert_eq!(may_lack(&disk), is_early, "{durability:?}, before the first record");
+        wal.commit(&mut batch_of(1, 1), 1).unwrap();
+        wal.sync().unwrap();
+        assert_eq!(may_lack(&disk), is_early, "{durability:?}, behind a record");
+        wal.close(2).unwrap();
+        assert!(!may_lack(&disk), "{durability:?}, after an orderly end");
+    }
+}
