@@ -11,7 +11,7 @@ mod tally;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -152,13 +152,13 @@ pub(crate) fn run(args: &Bench, server: &Server, format: Format) -> Result<(), F
         done: AtomicU64::new(0),
         progress: progress(args.lifecycles),
     });
-    let (outcome, spent) = server.with(async |client| {
+    let outcome = server.with(async |client| {
         let start = Instant::now();
         if let Some(rate) = args.offer {
             let Bench { seconds, connections, .. } = *args;
             let batch = args.offer_batch.unwrap_or(args.batch);
             let offer = Offer { rate, batch, seconds, connections };
-            return Ok((offered::run(server, &load, offer).await?, start.elapsed()));
+            return offered::run(server, &load, offer).await;
         }
         let tally = match (args.rate, args.protocol) {
             (Some(rate), Protocol::Grpc) => paced::over_grpc(&client, &load, rate).await?,
@@ -166,12 +166,12 @@ pub(crate) fn run(args: &Bench, server: &Server, format: Format) -> Result<(), F
             (None, Protocol::Grpc) => grpc::run(server, &load, args.connections).await?,
             (None, Protocol::Http) => http::run(server, &load, args.connections).await?,
         };
-        Ok((Outcome { offered: 0, accepted: 0, tally }, start.elapsed()))
+        Ok(Outcome { offered: 0, accepted: 0, tally, spent: start.elapsed() })
     })?;
     load.progress.finish_and_clear();
     let after = args.probe.as_deref().map(probe::measure).transpose()?;
     let disk = before.zip(after).map(|(before, after)| before.with(after));
-    show(&outcome, spent, disk.as_ref(), format);
+    show(&outcome, disk.as_ref(), format);
     Ok(())
 }
 
@@ -197,8 +197,8 @@ fn progress(lifecycles: u64) -> ProgressBar {
     }
 }
 
-fn show(outcome: &Outcome, spent: Duration, disk: Option<&Disk>, format: Format) {
-    let Outcome { tally, offered, accepted } = outcome;
+fn show(outcome: &Outcome, disk: Option<&Disk>, format: Format) {
+    let Outcome { tally, offered, accepted, spent } = outcome;
     let per_s = |count: u64| count as f64 / spent.as_secs_f64();
     let (lifecycles, requests) = (per_s(tally.lifecycles), per_s(tally.requests));
     let Latency { p50, p99, max } = tally.latency();

@@ -37,6 +37,8 @@ pub(super) struct Outcome {
     pub(super) offered: u64,
     /// Tasks that were taken.
     pub(super) accepted: u64,
+    /// How long it took.
+    pub(super) spent: Duration,
 }
 
 /// When each batch is due, for all who submit.
@@ -82,17 +84,21 @@ pub(super) async fn run(
         offered: AtomicU64::new(0),
         accepted: AtomicU64::new(0),
     });
-    let mut running = Vec::new();
+    let (mut workers, mut crowd) = (Vec::new(), Vec::new());
     for (number, door) in (0..).zip(doors) {
         let (load, schedule) = (Arc::clone(load), Arc::clone(&schedule));
-        running.push(match number < WORKERS {
-            true => tokio::spawn(work(door, load, schedule, number)),
-            false => tokio::spawn(submit(door, load, schedule, batch)),
-        });
+        match number < WORKERS {
+            true => workers.push(tokio::spawn(work(door, load, schedule, number))),
+            false => crowd.push(tokio::spawn(submit(door, load, schedule, batch))),
+        }
     }
-    let tally = collect(running).await?;
+    let mut tally = collect(workers).await?;
+    // Those who still wait for their turn do not count, nor does the time that they wait.
+    let spent = start.elapsed();
     let offered = schedule.offered.load(Ordering::Relaxed);
-    Ok(Outcome { tally, offered, accepted: schedule.accepted.load(Ordering::Relaxed) })
+    let accepted = schedule.accepted.load(Ordering::Relaxed);
+    tally.add(collect(crowd).await?);
+    Ok(Outcome { tally, offered, accepted, spent })
 }
 
 async fn submit(
