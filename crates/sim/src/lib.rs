@@ -14,6 +14,7 @@ mod disk;
 mod ending;
 mod ill;
 mod item;
+mod last_frames;
 mod lives;
 mod log;
 mod mix;

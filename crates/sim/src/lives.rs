@@ -47,8 +47,10 @@ impl World {
         let after = after as usize;
         self.laws.recovered(&self.machine.tape.borrow(), after, &records)?;
         let untold = after + records.len() - told;
-        let last_frame = &self.machine.last_frame;
-        last_frame.set(last_frame.get().max(untold));
+        if untold > 0 {
+            let bytes = records.iter().rev().take(untold).map(Vec::len).sum();
+            self.machine.last_frames.borrow_mut().wrote(untold, bytes);
+        }
         self.tally.add_many("log", "start from a snapshot", u64::from(after > 0));
         self.tally.add_many("fault", "records that nobody was told of", untold as u64);
         self.machine.tape.borrow_mut().extend(records.into_iter().skip(told - after));

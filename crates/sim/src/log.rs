@@ -10,6 +10,7 @@ use tenure_wal::{
     SnapshotJob, SnapshotWork, Trimmed, Wal,
 };
 
+use crate::last_frames::LastFrames;
 use crate::process::Machine;
 use crate::random::Random;
 
@@ -18,9 +19,6 @@ pub(crate) type Tape = Rc<RefCell<Vec<Vec<u8>>>>;
 
 /// How long a sync takes for now, at most, if that is longer than usual.
 pub(crate) type Slow = Rc<Cell<u64>>;
-
-/// How many records the last frame has.
-pub(crate) type LastFrame = Rc<Cell<usize>>;
 
 /// How often the log was used which way.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,7 +46,7 @@ pub(crate) struct SimLog {
     /// When the disk is done with what was done here.
     busy_until: u64,
     tape: Tape,
-    last_frame: LastFrame,
+    last_frames: Rc<RefCell<LastFrames>>,
     pub(crate) uses: Uses,
 }
 
@@ -67,7 +65,7 @@ impl SimLog {
         sync_ms: u64,
         machine: &Machine,
     ) -> Self {
-        let Machine { clock, slow, tape, last_frame, .. } = machine;
+        let Machine { clock, slow, tape, last_frames, .. } = machine;
         Self {
             wal,
             clock: Rc::clone(clock),
@@ -78,7 +76,7 @@ impl SimLog {
             snapshot: None,
             busy_until: 0,
             tape: Rc::clone(tape),
-            last_frame: Rc::clone(last_frame),
+            last_frames: Rc::clone(last_frames),
             uses: Uses::default(),
         }
     }
@@ -107,7 +105,8 @@ impl SimLog {
         let committed = self.wal.commit_at(batch, place, at_ms);
         match &committed.result {
             Ok(_) => {
-                self.last_frame.set(committed.batch.records() as usize);
+                let (records, bytes) = (committed.batch.records(), committed.batch.payload_bytes());
+                self.last_frames.borrow_mut().wrote(records as usize, bytes);
                 let records = committed.batch.records_from(place.lsn);
                 self.tape.borrow_mut().extend(records.map(|(_, bytes)| bytes.to_vec()));
             }

@@ -1,6 +1,6 @@
 //! The coordinator's process: it starts from the disk, lives, and dies with or without the power.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use tenure_coordinator::{Coordinator, Failure, Inbox, Reading, recover};
@@ -11,7 +11,8 @@ use tenure_wal::{Base, Claim, Fault, Frame, Lsn, Note, OpenLog, Options, Recover
 
 use crate::desk::SimCaller;
 use crate::disk::SimDisk;
-use crate::log::{LastFrame, SimLog, Slow, Tape};
+use crate::last_frames::LastFrames;
+use crate::log::{SimLog, Slow, Tape};
 use crate::mix::Mix;
 use crate::random::Random;
 
@@ -35,8 +36,7 @@ pub(crate) struct Machine {
     pub(crate) rotten: Option<Lsn>,
     /// How long syncs take for now, at most.
     pub(crate) slow: Slow,
-    /// How many records the last frame has, at most.
-    pub(crate) last_frame: LastFrame,
+    pub(crate) last_frames: Rc<RefCell<LastFrames>>,
 }
 
 /// A coordinator that lives.
@@ -82,7 +82,7 @@ impl Machine {
             starts: 0,
             rotten: None,
             slow: Slow::default(),
-            last_frame: LastFrame::default(),
+            last_frames: Rc::default(),
         }
     }
 

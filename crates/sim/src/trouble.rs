@@ -7,6 +7,7 @@ use tenure_wal::snapshot;
 use crate::check::{Held, Noticed, read_damaged};
 use crate::disk::Planned;
 use crate::ill::Ill;
+use crate::last_frames::Damage;
 use crate::mix::SLOW_MS;
 use crate::random::Random;
 use crate::world::{Event, World};
@@ -186,25 +187,25 @@ impl World {
         }
         let name = self.random.pick(&segments);
         let mut bytes = copy.bytes(name).unwrap_or_default();
-        let what = match self.random.below(3) {
-            0 => rot(&mut bytes, &mut self.random),
-            1 => misdirect(&mut bytes, &mut self.random),
-            _ => blank(&mut bytes, &mut self.random),
+        let (what, damage) = match self.random.below(3) {
+            0 => (rot(&mut bytes, &mut self.random), Damage::Bit),
+            1 => (misdirect(&mut bytes, &mut self.random), Damage::Sector),
+            _ => (blank(&mut bytes, &mut self.random), Damage::Sector),
         };
         self.tally.add("fault", what);
         copy.put(name, bytes);
         let found = self.machine.read_copy(&copy, &self.mix, &mut self.random);
         let found = found.as_ref().map(|(after, records)| (*after, records.as_slice()));
         let tape = self.machine.tape.borrow();
-        let last_frame = self.machine.last_frame.get();
-        let noticed = read_damaged(&tape, last_frame, found, &format!("{what} in {name}"))?;
+        let at_risk = self.machine.last_frames.borrow().at_risk(damage);
+        let noticed = read_damaged(&tape, at_risk, found, &format!("{what} in {name}"))?;
         self.trace.note(self.now, format_args!("{what} in a copy of {name}: {noticed:?}"));
         self.tally.add(
             "fault",
             match noticed {
                 Noticed::Refused => "damage refused",
                 Noticed::Harmless => "damage without harm",
-                Noticed::LastFrame => "damage that looks torn",
+                Noticed::LooksTorn => "damage that looks torn",
             },
         );
         Ok(())

@@ -1,5 +1,6 @@
 //! A log that was damaged while nobody looked is refused, or gives just what was told. Only the very
-//! last frame, with nothing written after it, may look torn.
+//! last frame, or the last frames that share a bad sector, with nothing written after them, may look
+//! torn.
 
 use super::{Broken, hold};
 
@@ -12,14 +13,14 @@ pub(crate) enum Noticed {
     Refused,
     /// It was where it does no harm.
     Harmless,
-    /// It took the last frame, which looks torn.
-    LastFrame,
+    /// It took the end of the log, which looks torn.
+    LooksTorn,
 }
 
 /// Compares what a damaged copy gave with what was told.
 pub(crate) fn read(
     tape: &[Vec<u8>],
-    last_frame: usize,
+    at_risk: usize,
     found: Option<(usize, &[Vec<u8>])>,
     what: &str,
 ) -> Result<Noticed, Broken> {
@@ -28,8 +29,8 @@ pub(crate) fn read(
     let differs = told.iter().zip(records).position(|(told, found)| told != found);
     hold(LAW, differs.is_none(), || format!("{what}: the record after {differs:?} is another"))?;
     let lost = told.len().saturating_sub(records.len());
-    hold(LAW, lost <= last_frame, || {
-        format!("{what}: {lost} records are gone, and the last frame had {last_frame}")
+    hold(LAW, lost <= at_risk, || {
+        format!("{what}: {lost} records are gone, and the last frames had {at_risk}")
     })?;
-    Ok(if lost == 0 { Noticed::Harmless } else { Noticed::LastFrame })
+    Ok(if lost == 0 { Noticed::Harmless } else { Noticed::LooksTorn })
 }
