@@ -18,12 +18,16 @@ pub(crate) enum Planned {
 pub(crate) struct SimDisk {
     pub(crate) model: ModelDisk,
     plan: Option<(u64, Planned)>,
+    /// What failed before, since the process began: a spare that could not be made ends it only when
+    /// it is needed.
+    before: Option<Planned>,
     room: Option<u64>,
 }
 
 impl SimDisk {
     /// Lets something go wrong at the nth call from now.
     pub(crate) fn plan(&mut self, nth: u64, what: Planned) {
+        self.before = self.happened();
         let at_call = self.model.calls() + nth;
         let (kind, lasting) = match what {
             Planned::Crash => (FaultKind::Eio, true),
@@ -33,13 +37,15 @@ impl SimDisk {
         self.model.plan(Some(PlannedFault { at_call, kind, lasting }));
     }
 
-    /// What was planned, once it has happened.
+    /// What was planned, once it has happened; the last of it since the process began.
     pub(crate) fn happened(&self) -> Option<Planned> {
-        self.plan.filter(|(at_call, _)| self.model.calls() >= *at_call).map(|(_, what)| what)
+        let planned = self.plan.filter(|(at_call, _)| self.model.calls() >= *at_call);
+        planned.map(|(_, what)| what).or(self.before)
     }
 
     /// Nothing goes wrong any more.
     pub(crate) fn calm(&mut self) {
+        self.before = self.happened();
         self.plan = None;
         self.model.plan(None);
     }
@@ -78,6 +84,7 @@ impl SimDisk {
     fn replace(&mut self, model: ModelDisk) {
         self.model = model;
         self.calm();
+        self.before = None;
         self.model.limit_room(self.room);
     }
 }
