@@ -46,7 +46,10 @@ pub(super) fn stepped(model: &Model, life: &Life, now: u64, next: Next) -> Held 
     if life.is_held() {
         return Ok(());
     }
-    let settled = next != Next::Now && life.coordinator.is_settled();
+    // What is due this very moment (a deadline that is over as soon as its task is there) is still to
+    // be done.
+    let is_busy = matches!(next, Next::Now | Next::WithinMs(0));
+    let settled = !is_busy && life.coordinator.is_settled();
     for (caller, delivery) in &model.waiting {
         if delivery.start != life.start || delivery.gone_at.is_some() {
             continue;
