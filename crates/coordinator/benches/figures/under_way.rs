@@ -62,6 +62,7 @@ pub(crate) fn snapshot() {
 
 /// What callers and the machine did for a while.
 struct While {
+    begin: Instant,
     seen: Seen,
     took: Duration,
     still: Vec<Span>,
@@ -72,29 +73,34 @@ impl While {
         self.seen.done as f64 / self.took.as_secs_f64()
     }
 
-    /// The longest wait less what the machine stood still in it, and how many of those there were.
-    fn own(&self) -> (Duration, usize) {
+    /// The long waits that are long even less what the machine stood still in them, longest first,
+    /// each with when it began.
+    fn own(&self) -> Vec<(Duration, Duration)> {
         let own = |wait: &Span| {
             let still = self.still.iter().map(|still| still.overlap(wait)).sum();
-            wait.took().saturating_sub(still)
+            (wait.took().saturating_sub(still), wait.begin - self.begin)
         };
-        let own: Vec<Duration> = self.seen.long.iter().map(own).collect();
-        let count = own.iter().filter(|own| **own > LONG).count();
-        (own.into_iter().max().unwrap_or_default(), count)
+        let mut own: Vec<_> = self.seen.long.iter().map(own).filter(|own| own.0 > LONG).collect();
+        own.sort_unstable_by(|a, b| b.cmp(a));
+        own
     }
 
     fn print(&self, name: &str) {
         let ms = |span: Duration| span.as_secs_f64() * 1e3;
-        let (own, count) = self.own();
+        let own = self.own();
         println!(
-            "{name}: {:.0} lifecycles/s, longest wait {:.1} ms, {} of more than 20 ms; less what the machine stood still: {:.1} ms, {count} of more than 20 ms; it stood still for {:.0} ms in all, {:.1} ms at most",
+            "{name}: {:.0} lifecycles/s, longest wait {:.1} ms, {} of more than 20 ms; less what the machine stood still: {:.1} ms, {} of more than 20 ms; it stood still for {:.0} ms in all, {:.1} ms at most",
             self.rate(),
             ms(self.seen.longest),
             self.seen.long.len(),
-            ms(own.max(self.seen.longest.min(LONG))),
+            ms(own.first().map_or(self.seen.longest.min(LONG), |longest| longest.0)),
+            own.len(),
             ms(self.still.iter().map(Span::took).sum()),
             ms(self.still.iter().map(Span::took).max().unwrap_or_default()),
         );
+        for (wait, at) in own.iter().take(5) {
+            println!("  {:.1} ms, {:.3} s after the beginning", ms(*wait), at.as_secs_f64());
+        }
     }
 }
 
@@ -119,7 +125,7 @@ fn work_for(tenure: &Tenure, at_least: Duration, other: impl FnOnce()) -> While 
         seen.longest = seen.longest.max(one.longest);
         seen.long.extend(one.long);
     }
-    While { seen, took, still: machine.stood_still() }
+    While { begin, seen, took, still: machine.stood_still() }
 }
 
 fn work(tenure: &Tenure, queue: &str, stop: &AtomicBool) -> Seen {
