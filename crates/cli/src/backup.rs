@@ -9,7 +9,8 @@ use serde_json::json;
 use tenure_sdk::wire::backup_part::Part;
 use tenure_sdk::wire::{BackupContents, BackupFile, BackupRequest};
 use tenure_sdk::{Client, Error};
-use tenure_server::look_at_blobs;
+use tenure_server::{let_large_writes_fail, look_at_blobs};
+use tenure_wal::disk::Disk;
 use tenure_wal::disk::real::RealDisk;
 use tenure_wal::{CopiedFile, Fault};
 
@@ -18,7 +19,7 @@ use crate::client::Server;
 use crate::copying::Copying;
 use crate::failure::Failure;
 use crate::output::Lines;
-use crate::wal;
+use crate::wal::{self, Proof};
 
 /// What follows the name of a folder that is not whole yet.
 const PART: &str = ".part";
@@ -57,10 +58,13 @@ pub(crate) fn run(backup: &Backup, server: &Server, format: Format) -> Result<()
     }
     fs::create_dir(&part).map_err(|cause| failed(&part, cause))?;
     let request = BackupRequest { whole: backup.whole };
-    let contents = server.with(|client| fetch(client, request, part.clone()))?;
-    let state_hash = wal::proof(&part)?.hash();
-    check_blobs(&part)?;
-    sync(&part)?;
+    let copied = copy(request, server, &part);
+    if copied.is_err() {
+        // Half a copy is of no use. What stays all the same is removed by the next try.
+        let _ = fs::remove_dir_all(&part);
+    }
+    let (contents, proof) = copied?;
+    let state_hash = proof.hash();
     fs::rename(&part, &backup.folder).map_err(|cause| failed(&backup.folder, cause))?;
     let parent = backup.folder.parent().filter(|parent| !parent.as_os_str().is_empty());
     sync(parent.unwrap_or(Path::new(".")))?;
@@ -73,6 +77,7 @@ pub(crate) fn run(backup: &Backup, server: &Server, format: Format) -> Result<()
             "files": contents.files,
             "bytes": contents.bytes,
             "state_hash": state_hash.to_string(),
+            "notes": proof.all_notes().collect::<Vec<_>>(),
         })),
         Format::Table => {
             let since = contents.since_lsn;
@@ -80,11 +85,25 @@ pub(crate) fn run(backup: &Backup, server: &Server, format: Format) -> Result<()
             lines.print(format_args!("lsn       {} (restorable from {since} on)", contents.lsn));
             lines.print(format_args!("bytes     {} in {} files", contents.bytes, contents.files));
             lines.print(format_args!("state     {state_hash}"));
+            proof.all_notes().for_each(|note| lines.print(format_args!("note      {note}")));
             lines.print("The backup is whole and sound.");
         }
     }
     lines.finish();
     Ok(())
+}
+
+/// Copies everything, and proves that it is sound.
+fn copy(
+    request: BackupRequest,
+    server: &Server,
+    part: &Path,
+) -> Result<(BackupContents, Proof), Failure> {
+    let contents = server.with(|client| fetch(client, request, part.to_owned()))?;
+    let proof = wal::proof(part)?;
+    check_blobs(part)?;
+    sync(part)?;
+    Ok((contents, proof))
 }
 
 /// Takes the files one after the other.
@@ -93,12 +112,14 @@ async fn fetch(
     request: BackupRequest,
     part: PathBuf,
 ) -> Result<BackupContents, Failure> {
+    let_large_writes_fail();
     let mut parts = client.back_up(request).await?;
     let mut next = async || -> Result<Part, Failure> {
         let part = parts.message().await.map_err(Error::from)?;
         part.and_then(|part| part.part).ok_or_else(cut)
     };
     let Part::Contents(contents) = next().await? else { return Err(cut()) };
+    check_room(&part, contents.bytes)?;
     let progress = Copying::new(contents.bytes);
     let mut done = 0;
     for _ in 0..contents.files {
@@ -134,15 +155,37 @@ impl Target {
         let made = fs::create_dir_all(parent).and_then(|()| RealDisk::open(parent));
         let disk = made.map_err(|cause| failed(&path, cause))?;
         let name = file.name.rsplit('/').next().unwrap_or(&file.name);
-        Ok(Self { copied: CopiedFile::create(&disk, name)? })
+        Ok(Self { copied: CopiedFile::create(&disk, name).map_err(given_up)? })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        Ok(self.copied.write(bytes)?)
+        self.copied.write(bytes).map_err(given_up)
     }
 
     fn finish(self, file: &BackupFile) -> Result<(), Failure> {
-        Ok(self.copied.finish(file.size)?)
+        self.copied.finish(file.size).map_err(given_up)
+    }
+}
+
+/// It is the copy's disk that failed, and not the server's.
+fn given_up(fault: Fault) -> Failure {
+    let said = match &fault {
+        Fault::Io { doing, file, cause } => Some(format!("cannot {doing} {file}: {cause}")),
+        _ => None,
+    };
+    let told = "the copy was given up, and the server goes on; see to the disk of the copy, or \
+                give a folder on another one";
+    Failure::HalfDone { cause: Box::new(fault.into()), said, told: told.to_owned() }
+}
+
+/// A disk that turns out to be full after an hour of copying helps nobody.
+fn check_room(part: &Path, needed: u64) -> Result<(), Failure> {
+    let free = RealDisk::open(part).and_then(|disk| disk.free_bytes());
+    match free.map_err(|cause| failed(part, cause))? {
+        free if free < needed => {
+            Err(Failure::NoRoom { folder: part.with_extension(""), needed, free })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::Format;
 use crate::failure::Failure;
 use crate::output::Lines;
 use crate::style::Paint;
-use crate::wal;
+use crate::wal::{self, Proof};
 
 const EXAMPLES: &str = "\
 Looks at everything in a data folder or a backup, and changes nothing: who has it, how much room is
@@ -91,9 +91,10 @@ pub(crate) fn run(doctor: &Doctor, format: Format) -> Result<(), Failure> {
     look_at_owner(folder, &mut findings);
     look_at_room(&disk, &mut findings);
     look_at_files(&disk, &mut findings)?;
-    look_at_snapshots(&disk, &mut findings)?;
     look_at_artifacts(folder, &mut findings);
-    let failure = look_at_log(folder, &mut findings);
+    let proof = wal::proof(folder);
+    look_at_snapshots(&disk, proof.as_ref().ok(), &mut findings)?;
+    let failure = look_at_log(proof, &mut findings);
     print(folder, &findings, format);
     match failure {
         Some(failure) => Err(failure),
@@ -161,7 +162,14 @@ fn look_at_files(disk: &ReadOnlyDisk, findings: &mut Findings) -> Result<(), Fai
     Ok(())
 }
 
-fn look_at_snapshots(disk: &ReadOnlyDisk, findings: &mut Findings) -> Result<(), Failure> {
+fn look_at_snapshots(
+    disk: &ReadOnlyDisk,
+    proof: Option<&Proof>,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
+    for bad in proof.into_iter().flat_map(Proof::bad_snapshots) {
+        findings.add("snapshots", Look::Bad, bad);
+    }
     let found = snapshot::list(disk)?;
     let message = match found.as_slice() {
         [] => "there is none yet: a start reads the whole log".to_owned(),
@@ -191,9 +199,9 @@ fn look_at_artifacts(folder: &Path, findings: &mut Findings) {
     }
 }
 
-/// The long part: every byte that counts is read, and every law is checked.
-fn look_at_log(folder: &Path, findings: &mut Findings) -> Option<Failure> {
-    match wal::proof(folder) {
+/// Every byte that counts was read, and every law was checked.
+fn look_at_log(proof: Result<Proof, Failure>, findings: &mut Findings) -> Option<Failure> {
+    match proof {
         Ok(proof) => {
             for note in proof.notes() {
                 findings.add("log", Look::Note, note);

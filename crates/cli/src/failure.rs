@@ -61,6 +61,8 @@ pub(crate) enum Failure {
     Ill { folder: PathBuf },
     /// A definition has faults; they were printed.
     Faulty { faults: usize },
+    /// There is not enough room for a copy.
+    NoRoom { folder: PathBuf, needed: u64, free: u64 },
     /// There is no archive in that folder.
     NoArchive { folder: PathBuf, cause: io::Error },
     /// Some of an archive cannot be read; what was printed.
@@ -97,7 +99,7 @@ impl Failure {
             Failure::Usage(_) | Failure::Unreadable { .. } => EXIT_USAGE,
             Failure::HalfDone { cause, .. } => cause.exit_code(),
             Failure::Unreachable { .. } => EXIT_UNREACHABLE,
-            Failure::Probe { .. } => EXIT_IO,
+            Failure::Probe { .. } | Failure::NoRoom { .. } => EXIT_IO,
             Failure::NoRuntime(_) | Failure::NoGuard(_) => EXIT_SYSTEM,
             Failure::Server(failure) => failure.exit_code(),
         }
@@ -182,6 +184,12 @@ impl fmt::Display for Failure {
             Failure::Ill { folder } => {
                 write!(f, "{} is not well; what is bad is above", folder.display())
             }
+            Failure::NoRoom { folder, needed, free } => write!(
+                f,
+                "the copy needs {needed} bytes, and the disk of {} has {free} free; make room, or \
+                 give a folder on another disk; nothing was copied",
+                folder.display()
+            ),
             Failure::NoArchive { folder, cause } => write!(
                 f,
                 "there is no archive in {}: {cause}; name the folder that the server archives into \

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use server::{Server, folder_of};
+use server::{Server, TENURE, folder_of};
 
 /// Nothing in these tests takes so long.
 const LONG: Duration = Duration::from_secs(60);
@@ -83,6 +83,35 @@ fn lease(server: &Server) -> Value {
 fn report(server: &Server, lease: &Value, verb: &str) -> u16 {
     let path = format!("/v1/tasks/{}/{verb}", lease["task_id"]);
     server.post(&path, &json!({"lease_id": lease["lease_id"]})).0
+}
+
+#[test]
+fn a_copy_that_runs_out_of_room_leaves_nothing_and_one_that_has_none_is_not_begun() {
+    let disk = match SmallDisk::mount() {
+        Ok(disk) => disk,
+        Err(why) => return evidence::skipped(&format!("a disk cannot be mounted: {why}")),
+    };
+    let server = Server::start("no-room");
+    let payload = "x".repeat(500_000);
+    for _ in 0..4 {
+        assert_eq!(server.post("/v1/tasks", &json!({"queue": "q", "payload": payload})).0, 201);
+    }
+    let copy = disk.0.join("copy");
+    let back_up = |limit: &str| {
+        let script = format!("{limit}; exec \"$0\" backup \"$1\" --server \"$2\"");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script, TENURE]).arg(&copy).arg(format!("http://{}", server.address));
+        let ran = shell.output().unwrap();
+        assert_eq!(ran.status.code(), Some(WRITE_FAILED));
+        assert!(!copy.exists() && !copy.with_extension("part").exists(), "nothing is left of it");
+        String::from_utf8_lossy(&ran.stderr).into_owned()
+    };
+    let said = back_up("ulimit -f 100");
+    assert!(said.contains("the server goes on"), "{said}");
+    disk.fill();
+    let said = back_up("true");
+    assert!(said.contains("has 0 free") && said.contains("nothing was copied"), "{said}");
+    assert_eq!(submit(&server).0, 201);
 }
 
 /// T8; P14.

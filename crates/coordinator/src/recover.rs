@@ -359,7 +359,7 @@ fn replay<O: OpenLog>(
     let opened = log.open(&base, &mut replay);
     let mut notes: Vec<Note> = Vec::new();
     for (lsn, fault) in &bad {
-        notes.push(Note::BadSnapshot { file: file_name(*lsn), found: fault.to_string() });
+        notes.push(Note::BadSnapshot { file: file_name(*lsn), found: fault.finding() });
     }
     let (log, recovered) = match (opened, bad.into_iter().next()) {
         (Ok(opened), _) => opened,

@@ -24,7 +24,7 @@ pub(crate) fn connections_max() -> usize {
 
 /// Makes a write that passes the largest size of a file fail, as any other can. Unheard, its signal
 /// would end the process without a word. Needs a runtime.
-pub(crate) fn let_large_writes_fail() {
+pub fn let_large_writes_fail() {
     // Where it cannot be had, the signal does what it always does.
     let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
 }

@@ -31,6 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 
+pub use crate::allowance::let_large_writes_fail;
 pub use crate::blobs::{BlobsSeen, look_at_blobs};
 pub use crate::lines::Lines;
 pub use tenure_coordinator::{

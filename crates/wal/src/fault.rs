@@ -89,6 +89,25 @@ impl Fault {
         Fault::Io { doing, file: file.to_owned(), cause }
     }
 
+    /// What was found in a file that one can do without: no advice, and not its name.
+    #[must_use]
+    pub fn finding(&self) -> String {
+        match self {
+            Fault::Corrupt(Corruption { offset, found, .. }) => {
+                format!("{found}, at offset {offset}")
+            }
+            Fault::Io { doing, cause, .. } => format!("cannot {doing} it: {cause}"),
+            Fault::NoFolder { .. }
+            | Fault::NotEmpty { .. }
+            | Fault::InUse { .. }
+            | Fault::Newer { .. }
+            | Fault::Foreign { .. }
+            | Fault::Deposed { .. }
+            | Fault::Beyond { .. }
+            | Fault::Full => self.to_string(),
+        }
+    }
+
     /// The exit code of a process that ends because of it.
     #[must_use]
     pub fn exit_code(&self) -> u8 {

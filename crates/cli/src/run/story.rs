@@ -99,8 +99,17 @@ impl<'d> Story<'d> {
                 let (id, workflow) = (number(run, "run_id"), plain::line(text(run, "workflow")));
                 vec![format!("run {id} of {workflow} begins for {token}")]
             }
-            "FinishRun" => vec![finished(&decision)],
+            "FinishRun" => {
+                let left = few(list(&decision, "artifacts"), "artifacts are left behind", |it| {
+                    format!("it leaves {} behind", artifact(it))
+                });
+                std::iter::once(finished(&decision)).chain(left).collect()
+            }
             "TakeSignal" => vec![format!("{token} gets a signal that was kept")],
+            "StageArtifact" => vec![format!("{token} hands in {}", artifact(&decision))],
+            "PromoteArtifacts" => {
+                vec![format!("what the branches of {group} have handed in is kept")]
+            }
             _ => vec![short(&decision)],
         }
     }
@@ -327,6 +336,12 @@ fn timer(set: &Value, token: &str, group: &str) -> String {
         "wake" => format!("{token} waits until {at}"),
         _ => format!("{token} has time until {at}"),
     }
+}
+
+fn artifact(artifact: &Value) -> String {
+    let (name, media_type) = (text(artifact, "name"), text(artifact, "media_type"));
+    let (name, media_type) = (plain::line(name), plain::line(media_type));
+    format!("{name} ({media_type}, {} bytes)", number(artifact, "bytes"))
 }
 
 fn finished(finish: &Value) -> String {

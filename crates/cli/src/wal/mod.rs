@@ -17,6 +17,7 @@ use tenure_core::event::Record;
 use tenure_wal::disk::read_only::ReadOnlyDisk;
 use tenure_wal::{Beginning, Fault, Inspection, Located, Lsn, Note, inspect, inspect_until};
 
+pub(crate) use self::verify::Proof;
 use crate::Format;
 use crate::failure::{Failure, Place};
 
@@ -66,7 +67,7 @@ pub(crate) fn run(wal: &Wal, format: Format) -> Result<(), Failure> {
 }
 
 /// Proves that a folder's log keeps every law.
-pub(crate) fn proof(folder: &Path) -> Result<verify::Proof, Failure> {
+pub(crate) fn proof(folder: &Path) -> Result<Proof, Failure> {
     verify::prove(folder)
 }
 

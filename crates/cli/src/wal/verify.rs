@@ -69,6 +69,7 @@ pub(super) fn run(verify: &Verify, format: Format) -> Result<(), Failure> {
 pub(crate) struct Proof {
     summary: Summary,
     hash: StateHash,
+    bad_snapshots: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -84,12 +85,12 @@ pub(super) fn prove(folder: &Path) -> Result<Proof, Failure> {
 }
 
 fn prove_once(folder: &Path) -> Result<Proof, Failure> {
-    let Base { beginning, state, snapshots, notes: mut bad } = base::find(folder)?;
+    let Base { beginning, state, snapshots, bad_snapshots } = base::find(folder)?;
     let mut verifier = Verifier::new(state, snapshots);
     let inspection = walk(folder, beginning, |at| verifier.frame(at).map(ControlFlow::Continue));
     verifier.progress.end();
-    bad.extend(inspection?.recovered.notes.iter().map(sentence));
-    verifier.finish(bad)
+    let notes = inspection?.recovered.notes.iter().map(sentence).collect();
+    verifier.finish(bad_snapshots, notes)
 }
 
 /// The audit goes first: a record that it refuses is never applied.
@@ -150,7 +151,7 @@ impl Verifier {
         }
     }
 
-    fn finish(self, notes: Vec<String>) -> Result<Proof, Failure> {
+    fn finish(self, bad_snapshots: Vec<String>, notes: Vec<String>) -> Result<Proof, Failure> {
         let summary = self.audit.finish().map_err(|violation| self.unsound(&violation))?;
         let facts = self.state.facts();
         self.audit.compare(facts).map_err(|violation| self.unsound(&violation))?;
@@ -159,7 +160,7 @@ impl Verifier {
             Failure::Unsound { at: self.last.clone(), law, found: violation.found }
         })?;
         let hash = facts.hash();
-        Ok(Proof { summary, hash, notes })
+        Ok(Proof { summary, hash, bad_snapshots, notes })
     }
 
     fn unsound(&self, violation: &Violation) -> Failure {
@@ -172,6 +173,16 @@ impl Proof {
     /// What people should hear of, though the log is sound.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// What is wrong with snapshots that cannot be read. The state was made without them.
+    pub(crate) fn bad_snapshots(&self) -> &[String] {
+        &self.bad_snapshots
+    }
+
+    /// All of that.
+    pub(crate) fn all_notes(&self) -> impl Iterator<Item = &String> {
+        self.bad_snapshots.iter().chain(&self.notes)
     }
 
     /// The hash of the state.
@@ -210,7 +221,7 @@ impl Proof {
             "heartbeats": summary.heartbeats,
             "stale_reports": summary.stale_reports,
             "state_hash": self.hash.to_string(),
-            "notes": self.notes,
+            "notes": self.all_notes().collect::<Vec<_>>(),
         })
     }
 
@@ -260,7 +271,7 @@ impl Proof {
             false => String::new(),
         };
         lines.print(format_args!("The log is sound{from}."));
-        for note in &self.notes {
+        for note in self.all_notes() {
             lines.print(format_args!("\nnote: {note}"));
         }
     }

@@ -104,6 +104,12 @@ fn what_tasks_hand_in_is_committed_with_the_run_published_and_given_back() {
     let store = server.folder.join("artifacts").join(run.to_string());
     assert_eq!(fs::read(store.join("greetings/hello.txt")).unwrap(), b"hello");
     assert_eq!(fs::metadata(store.join("large.bin")).unwrap().len(), LARGE_BYTES as u64);
+    let mut history = Command::new(env!("CARGO_BIN_EXE_tenure"));
+    history.args(["run", "history", &run.to_string()]);
+    let told = history.args(["--server", &format!("http://{}", server.address)]).output().unwrap();
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(told.contains("(a) hands in greetings/hello.txt (text/plain, 5 bytes)"), "{told}");
+    assert!(told.contains("it leaves large.bin (application/octet-stream, 3000000"), "{told}");
 
     let path = format!("/v1/runs/{run}/artifacts/greetings/hello.txt");
     let mut answer = agent().get(url(&server.address, &path)).call().unwrap();

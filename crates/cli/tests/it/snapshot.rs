@@ -90,6 +90,13 @@ fn a_rotten_snapshot_is_an_alarm_and_no_loss() {
     let looked = server.tenure(&["wal", "verify"]);
     let said = String::from_utf8_lossy(&looked.stdout).into_owned();
     assert!(looked.status.success() && said.contains("cannot be used"), "{said}");
+    let doctor = server.tenure(&["doctor", "-o", "json"]);
+    let found: Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    assert_eq!((doctor.status.code(), &found["well"]), (Some(65), &json!(false)), "{found}");
+    let told = found["checks"].as_array().unwrap().iter().find(|it| it["result"] == "bad").unwrap();
+    assert_eq!(told["check"], "snapshots");
+    let said = told["message"].as_str().unwrap();
+    assert!(said.contains("a block was changed, at offset") && !said.contains("restore"), "{said}");
     server.restart();
     assert_eq!(hash(&server), before);
     assert!(server.text("/metrics").contains("tenure_snapshots_bad 1"));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 const ANY_PORT: &str = "127.0.0.1:0";
-const TENURE: &str = env!("CARGO_BIN_EXE_tenure");
+pub(crate) const TENURE: &str = env!("CARGO_BIN_EXE_tenure");
 
 pub(crate) struct Server {
     pub(crate) folder: PathBuf,

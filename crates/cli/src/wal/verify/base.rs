@@ -22,8 +22,8 @@ pub(super) struct Base {
     pub(super) state: State,
     /// The snapshots that the records will come by, the first of them last.
     pub(super) snapshots: Vec<Footer>,
-    /// Of snapshots that cannot be read.
-    pub(super) notes: Vec<String>,
+    /// What is wrong with those that cannot be read.
+    pub(super) bad_snapshots: Vec<String>,
 }
 
 pub(super) fn find(folder: &Path) -> Result<Base, Failure> {
@@ -37,7 +37,7 @@ pub(super) fn find(folder: &Path) -> Result<Base, Failure> {
         beginning: Beginning::First,
         state: State::replaying(0).on_shelf(shelf.clone()),
         snapshots: Vec::new(),
-        notes: Vec::new(),
+        bad_snapshots: Vec::new(),
     };
     let mut is_found = is_whole;
     for lsn in snapshot::list(&disk)?.into_iter().rev() {
@@ -48,7 +48,8 @@ pub(super) fn find(folder: &Path) -> Result<Base, Failure> {
             }
             Ok((_, footer)) => base.snapshots.insert(0, footer),
             Err(found) => {
-                base.notes.push(Note::BadSnapshot { file: file_name(lsn), found }.to_string());
+                let bad = Note::BadSnapshot { file: file_name(lsn), found };
+                base.bad_snapshots.push(bad.to_string());
             }
         }
     }
@@ -75,7 +76,7 @@ fn read(
         Err(Fault::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
             return Err(Failure::InMotion);
         }
-        Err(fault @ (Fault::Corrupt(_) | Fault::Io { .. })) => return Ok(Err(fault.to_string())),
+        Err(fault @ (Fault::Corrupt(_) | Fault::Io { .. })) => return Ok(Err(fault.finding())),
         Err(fault) => return Err(fault.into()),
     };
     let at = || Place { file: file_name(lsn), offset: 0, lsn };
