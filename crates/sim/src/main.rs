@@ -9,6 +9,10 @@ use std::time::Instant;
 use tenure_sim::runner::{Summary, hush_panics, run_seeds};
 use tenure_sim::{Failed, Length, Plan, Voice, run, shrink};
 
+// As in the product.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const USAGE: &str = "usage: tenure-sim [--seeds N] [--from S] [--seed S [--minutes M | --hours H] \
                      [--without A,B] [--clients N] [--workers N]]";
 const SEEDS_DEFAULT: u64 = 10_000;

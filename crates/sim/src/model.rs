@@ -1,6 +1,7 @@
 //! What the outside asked for, and what it was told. It never looks inside.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use tenure_coordinator::Ask;
 use tenure_core::command::{Command, NewTask};
@@ -20,7 +21,7 @@ pub(crate) type SubmissionId = u64;
 pub(crate) struct Delivery {
     pub(crate) request: RequestId,
     pub(crate) actor: usize,
-    pub(crate) ask: Ask,
+    pub(crate) ask: Rc<Ask>,
     /// Which start of the coordinator it reached.
     pub(crate) start: u64,
     /// When it came, by virtual time.
@@ -67,7 +68,7 @@ pub(crate) struct Model {
 impl Model {
     /// A copy has reached the coordinator.
     pub(crate) fn delivered(&mut self, caller: CallerId, delivery: Delivery) {
-        match &delivery.ask {
+        match &*delivery.ask {
             Ask::Command(command)
             | Ask::Change { command, .. }
             | Ask::ChangeRun { command, .. } => self.note_command(command),

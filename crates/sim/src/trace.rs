@@ -17,24 +17,45 @@ impl Trace {
 
     /// Something happened at a moment of virtual time.
     pub(crate) fn note(&mut self, now: u64, what: fmt::Arguments<'_>) {
+        self.note_in_words(now, what, what);
+    }
+
+    /// Something happened, of which whoever reads along wants to know more. The number comes from
+    /// the few words: many words cost more than what they tell of.
+    pub(crate) fn note_in_words(
+        &mut self,
+        now: u64,
+        few: fmt::Arguments<'_>,
+        many: fmt::Arguments<'_>,
+    ) {
         self.events += 1;
         if self.is_loud {
-            eprintln!("{now:>8} {what}");
+            eprintln!("{now:>8} {many}");
         }
-        let _ = writeln!(self, "{now} {what}");
+        let _ = writeln!(self, "{now} {few}");
+    }
+
+    /// A record is durable. All that was asked for and accepted is in one.
+    pub(crate) fn record(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks();
+        words.iter().for_each(|word| self.mix(u64::from_le_bytes(*word)));
+        rest.iter().for_each(|byte| self.mix(u64::from(*byte)));
     }
 
     pub(crate) fn hash(&self) -> u64 {
         self.hash
     }
+
+    /// As FNV-1a, and what the multiplication does not reach is folded back.
+    fn mix(&mut self, word: u64) {
+        let mixed = (self.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+        self.hash = mixed ^ (mixed >> 32);
+    }
 }
 
 impl Write for Trace {
-    /// FNV-1a.
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        for byte in text.bytes() {
-            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        text.bytes().for_each(|byte| self.mix(u64::from(byte)));
         Ok(())
     }
 }

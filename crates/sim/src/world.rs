@@ -2,6 +2,8 @@
 //! or a step of the coordinator, and each is followed by the laws.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::rc::Rc;
 
 use tenure_coordinator::{Answer, Ask, Next, Outcome, Query, Request, TaskInfo};
 use tenure_core::id::TaskId;
@@ -34,12 +36,12 @@ pub(crate) enum Event {
     Arrive {
         actor: usize,
         request: RequestId,
-        ask: Ask,
+        ask: Rc<Ask>,
     },
     Reply {
         actor: usize,
         request: RequestId,
-        outcome: Box<Outcome>,
+        outcome: Rc<Outcome>,
     },
     Wake(usize),
     GiveUp {
@@ -203,7 +205,7 @@ impl World {
                 self.tally.add("fault", "flood");
                 for _ in 0..count {
                     self.numbers += 1;
-                    self.arrive(actor, self.numbers, Ask::Query(Query::Status))?;
+                    self.arrive(actor, self.numbers, Rc::new(Ask::Query(Query::Status)))?;
                 }
             }
             Event::Restart => self.restart()?,
@@ -239,16 +241,19 @@ impl World {
             Wish::Flood(count) => self.after(0, Event::Flood { actor, count }),
             Wish::Ask(request, ask) => {
                 let name = ask_name(&ask);
-                if is_huge(&ask) {
-                    self.trace.note(self.now, format_args!("{actor} asks {request}: {name}"));
-                } else {
-                    let what = format_args!("actor {actor} asks {request}: {ask:?}");
-                    self.trace.note(self.now, what);
+                let few = format_args!("actor {actor} asks {request}: {name}");
+                match is_huge(&ask) {
+                    true => self.trace.note(self.now, few),
+                    false => {
+                        let many = format_args!("actor {actor} asks {request}: {ask:?}");
+                        self.trace.note_in_words(self.now, few, many);
+                    }
                 }
                 self.tally.add("ask", name);
                 let patience = self.mix.patience_ms + wait_ms(&ask);
+                let ask = Rc::new(ask);
                 for delay in self.line.send(Way::In, &mut self.random, &mut self.tally) {
-                    self.after(delay, Event::Arrive { actor, request, ask: ask.clone() });
+                    self.after(delay, Event::Arrive { actor, request, ask: Rc::clone(&ask) });
                 }
                 self.after(patience, Event::GiveUp { actor, request });
             }
@@ -271,7 +276,7 @@ impl World {
     }
 
     /// A copy of a request reaches the coordinator, if there is one.
-    fn arrive(&mut self, actor: usize, request: RequestId, ask: Ask) -> Held {
+    fn arrive(&mut self, actor: usize, request: RequestId, ask: Rc<Ask>) -> Held {
         self.numbers += 1;
         let caller: CallerId = self.numbers;
         let Some(life) = self.life.as_mut().filter(|life| !life.is_stopping) else {
@@ -287,9 +292,9 @@ impl World {
             life.coordinator.state().last_lsn()
         });
         let (start, at) = (life.start, self.now);
-        let delivery = Delivery { request, actor, ask: ask.clone(), start, at, after, gone_at };
+        life.inbox.push(Request { ask: (*ask).clone(), caller: self.desk.caller(caller) });
+        let delivery = Delivery { request, actor, ask, start, at, after, gone_at };
         self.laws.model.delivered(caller, delivery);
-        life.inbox.push(Request { ask, caller: self.desk.caller(caller) });
         let soon = self.random.between(0, self.mix.wake_ms);
         life.step_by(self.now + soon);
         self.trace.note(self.now, format_args!("{request} arrives as {caller}"));
@@ -377,7 +382,7 @@ impl World {
     /// Somebody who asked for work is gone while it is being given.
     fn break_a_line(&mut self) {
         let asks = self.laws.model.waiting.values();
-        let asks = asks.filter(|delivery| matches!(delivery.ask, Ask::Lease { .. }));
+        let asks = asks.filter(|delivery| matches!(*delivery.ask, Ask::Lease { .. }));
         let requests: Vec<RequestId> = asks.map(|delivery| delivery.request).collect();
         if !requests.is_empty() {
             let request = self.random.pick(&requests);
@@ -389,6 +394,7 @@ impl World {
     pub(crate) fn read_tape(&mut self) -> Held {
         let tape = self.machine.tape.borrow();
         while let Some(bytes) = tape.get(self.laws.read) {
+            self.trace.record(bytes);
             let name = self.laws.record(bytes)?;
             self.tally.add("event", name);
         }
@@ -413,9 +419,9 @@ impl World {
             self.note_told(caller, &outcome);
             let delivery = self.laws.told(caller, &outcome)?;
             count_outcome(&mut self.tally, &outcome);
+            let (actor, request, outcome) = (delivery.actor, delivery.request, Rc::new(outcome));
             for delay in self.line.send(Way::Out, &mut self.random, &mut self.tally) {
-                let (actor, request) = (delivery.actor, delivery.request);
-                let outcome = Box::new(outcome.clone());
+                let outcome = Rc::clone(&outcome);
                 self.after(leaves_after + delay, Event::Reply { actor, request, outcome });
             }
         }
@@ -423,27 +429,32 @@ impl World {
     }
 
     fn note_told(&mut self, caller: CallerId, outcome: &Outcome) {
-        let now = self.now;
+        let few = format_args!("{caller} is told: {}", outcome.is_ok());
+        let mut note = |many: fmt::Arguments<'_>| self.trace.note_in_words(self.now, few, many);
         let task = |task: &TaskInfo| (task.id, task.state, task.attempt, task.last_lsn);
         match outcome {
             // Some answers share more than they show.
             Ok(Answer::Facts(facts)) => {
-                let lsn = facts.last_lsn();
-                self.trace.note(now, format_args!("{caller} is told all up to {lsn}"));
+                note(format_args!("{caller} is told all up to {}", facts.last_lsn()));
             }
             Ok(Answer::Leased(grants)) => {
-                let grants: Vec<_> =
-                    grants.iter().map(|g| (g.lease(), g.attempt, g.expires_at)).collect();
-                self.trace.note(now, format_args!("{caller} is told {grants:?}"));
+                let grants = grants.iter().map(|g| (g.lease(), g.attempt, g.expires_at));
+                note(format_args!("{caller} is told {:?}", Items(grants)));
             }
-            Ok(Answer::Task(found)) => {
-                self.trace.note(now, format_args!("{caller} is told {:?}", task(found)));
-            }
+            Ok(Answer::Task(found)) => note(format_args!("{caller} is told {:?}", task(found))),
             Ok(Answer::Tasks(page)) => {
-                let tasks: Vec<_> = page.tasks.iter().map(task).collect();
-                self.trace.note(now, format_args!("{caller} is told {tasks:?}"));
+                note(format_args!("{caller} is told {:?}", Items(page.tasks.iter().map(task))));
             }
-            _ => self.trace.note(now, format_args!("{caller} is told {outcome:?}")),
+            _ => note(format_args!("{caller} is told {outcome:?}")),
         }
+    }
+}
+
+/// A list that is made only if somebody reads it.
+struct Items<I>(I);
+
+impl<I: Iterator<Item: fmt::Debug> + Clone> fmt::Debug for Items<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.clone()).finish()
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn stepped(model: &Model, life: &Life, now: u64, next: Next) -> Held 
 /// When all is settled, whoever waits is parked, and with reason.
 fn beside_work(life: &Life, caller: &CallerId, delivery: &Delivery) -> Held {
     let state = life.coordinator.state();
-    match &delivery.ask {
+    match &*delivery.ask {
         Ask::Lease { request, .. } => {
             let ready = request.queues.iter().find(|queue| state.has_ready(queue.as_str()));
             hold(WORK, ready.is_none(), || format!("caller {caller} waits beside {ready:?}"))

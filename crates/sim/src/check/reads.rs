@@ -23,7 +23,7 @@ pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
             }
             let falls = page.tasks.windows(2).all(|two| two[0].id > two[1].id);
             hold(FILTER, falls, || "the order is another".to_owned())?;
-            let Ask::Query(Query::Tasks(filter)) = &delivery.ask else { return Ok(()) };
+            let Ask::Query(Query::Tasks(filter)) = &*delivery.ask else { return Ok(()) };
             let fits = page.tasks.iter().all(|task| {
                 filter.queue.as_ref().is_none_or(|queue| queue.as_str() == &*task.queue)
                     && filter.state.is_none_or(|state| state == task.state)
