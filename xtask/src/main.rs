@@ -139,7 +139,7 @@ fn start(args: &[String]) -> Result<(), String> {
 fn list() {
     println!("The chores of Tenure, each run as `cargo xtask <chore>`:\n");
     for chore in CHORES {
-        println!("  {:<40}{}", chore.usage, chore.help);
+        println!("  {}\n      {}", chore.usage, chore.help);
     }
 }
 
