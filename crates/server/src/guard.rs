@@ -91,11 +91,7 @@ pub(crate) async fn guard(
 }
 
 /// Refuses before the body is read what would be refused after that. New work waits for its turn.
-async fn admit<'a>(
-    app: &'a App,
-    kind: Option<Kind>,
-    announced: usize,
-) -> Result<Option<Turn<'a>>, Problem> {
+async fn admit(app: &App, kind: Option<Kind>, announced: usize) -> Result<Option<Turn>, Problem> {
     let Some(kind) = kind else { return Ok(None) };
     let admitted = match app.tenure.room_for(kind, announced) {
         Ok(()) if kind == Kind::Submit => app.turnstile.enter(announced as u64).await.map(Some),

@@ -19,6 +19,8 @@ pub const NEW_WORK_BYTES_AT_ONCE: u64 = 256 << 10;
 /// The same for those who had to wait, while workers find more work than they take. It is never less,
 /// so that new work gets on.
 pub const NEW_WORK_BYTES_AT_LEAST: u64 = 32 << 10;
+/// How long a large one keeps its turn after its answer, while workers find more work than they take.
+pub const NEW_WORK_REST_MAX: Duration = Duration::from_millis(100);
 /// Requests with new work that wait for their turn.
 pub const NEW_WORK_WAITING_MAX: usize = 4_096;
 /// How long one of them may wait.
