@@ -8,6 +8,8 @@ use std::process::Stdio;
 
 use crate::command::{self, program, root};
 
+/// What is said of a bug that no test finds.
+const UNNOTICED: &str = "nobody notices";
 /// What belongs into the ledger stands behind one of these. The name of a test may stand before.
 const COUNTED: [&str; 2] = ["evidence: ", "planted: "];
 const FOLDER: &str = "docs/evidence";
@@ -20,7 +22,7 @@ struct Part {
     chore: &'static str,
 }
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 10] = [
     Part {
         name: "simulation",
         title: "The whole engine in simulated weather: crashes, torn and lost writes, rot, lost and doubled messages, clocks that jump (T2)",
@@ -71,12 +73,26 @@ const PARTS: [Part; 11] = [
         title: "Bugs that were put in on purpose, and what noticed each (T20)",
         chore: "planted",
     },
-    Part {
-        name: "mutants",
-        title: "Small changes to the rules and the log, and how many the tests notice (T20)",
-        chore: "mutants --sample 100",
-    },
 ];
+
+/// The figures that come first, each with the part that has it and the words beside it there.
+const FIGURES: [(&str, &str, &str); 11] = [
+    ("simulated seeds", "simulation", "seeds"),
+    ("virtual hours", "simulation", "virtual hours"),
+    ("simulated events", "simulation", "events"),
+    ("crash images", "crashes", "crash images"),
+    ("kills of the server", "kills", "kills"),
+    ("kills inside of a call", "kill-points", "kills inside calls"),
+    ("power cuts", "power-cuts", "power cuts"),
+    ("bits, cuts and sectors damaged", "damage", "damages"),
+    ("calls to the disk that failed", "failures", "failed calls"),
+    ("histories put in order", "histories", "histories"),
+    ("inputs that no client would send", "fuzzing", "fuzz executions"),
+];
+/// What must be nothing, and the parts that look for it.
+const LOSSES: [(&str, &str); 2] =
+    [("acknowledged and lost", "lost"), ("seen and undone", "undone")];
+const LOOK_FOR_LOSSES: [&str; 3] = ["kills", "kill-points", "power-cuts"];
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let wanted: Vec<&Part> = match args {
@@ -149,8 +165,27 @@ pub(crate) fn page(kept: impl Fn(&str) -> Option<String>) -> String {
         "# The ledger\n\n<!-- Drawn by `cargo xtask evidence`; edit that instead. -->\n\n\
         What was tried to break [the promises](promises.md), how often, and how to try it again. \
         Every change runs a short form of each; these are the long ones, as they were run once, on \
-        the day that is told.\n"
+        the day that is told.\n\n\
+        | | |\n|---|--:|\n"
             .to_owned();
+    let text = |name: &str| kept(&format!("{FOLDER}/{name}.txt"));
+    let mut row = |title: &str, count: f64| {
+        let _ = writeln!(page, "| {title} | {} |", grouped(count));
+    };
+    for (title, part, words) in FIGURES {
+        let first = text(part).and_then(|text| beside(&text, words).next());
+        first.into_iter().for_each(|count| row(title, count));
+    }
+    for (title, words) in LOSSES {
+        let texts: Vec<String> = LOOK_FOR_LOSSES.into_iter().filter_map(text).collect();
+        let counts: Vec<f64> = texts.iter().flat_map(|text| beside(text, words)).collect();
+        (!counts.is_empty()).then(|| row(title, counts.iter().sum()));
+    }
+    if let Some(text) = text("planted") {
+        let planted = text.lines().filter(|line| line.contains(" | "));
+        let noticed = planted.filter(|line| !line.contains(UNNOTICED)).count();
+        row("bugs put in on purpose, and noticed", noticed as f64);
+    }
     for Part { name, title, chore } in PARTS {
         let _ = write!(page, "\n## {title}\n\n");
         match kept(&format!("{FOLDER}/{name}.txt")) {
@@ -168,6 +203,31 @@ pub(crate) fn page(kept: impl Fn(&str) -> Option<String>) -> String {
     page
 }
 
+/// The number right before or right behind these words, once for each line that has one.
+fn beside<'a>(text: &'a str, words: &'a str) -> impl Iterator<Item = f64> + 'a {
+    let find = move |part: &str| {
+        let (before, behind) = format!(" {part} ")
+            .split_once(&format!(" {words} "))
+            .map(|(before, behind)| (before.to_owned(), behind.to_owned()))?;
+        let before = before.rsplit(' ').next().and_then(|word| word.parse().ok());
+        before.or_else(|| behind.split(' ').next().and_then(|word| word.parse().ok()))
+    };
+    text.lines().filter_map(move |line| line.split([',', ':', ';']).map(str::trim).find_map(find))
+}
+
+/// 1234567.8 as 1,234,567.
+fn grouped(count: f64) -> String {
+    let digits = format!("{:.0}", count.floor());
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,6 +243,21 @@ mod tests {
             "- T6 kills 1000, lost 0\n\nOn 2026-11-16, by `cargo xtask torture kills --count 1000`."
         ));
         assert_eq!(page.matches("Not yet run").count(), PARTS.len() - 1);
+        assert!(
+            page.contains("| kills of the server | 1,000 |\n| acknowledged and lost | 0 |\n\n")
+        );
+    }
+
+    #[test]
+    fn a_figure_is_the_number_beside_its_words() {
+        let text = "2026-11-16\nT2 20000 seeds, 3339.2 virtual hours, 5 events; killed 7\n";
+        let found = |words| beside(text, words).collect::<Vec<_>>();
+        assert_eq!(found("seeds"), [20_000.0]);
+        assert_eq!(found("virtual hours"), [3_339.2]);
+        assert_eq!(found("events"), [5.0]);
+        assert_eq!(found("killed"), [7.0]);
+        assert_eq!(found("kill"), [0.0; 0]);
+        assert_eq!([grouped(0.0), grouped(999.9), grouped(1_234_567.0)], ["0", "999", "1,234,567"]);
     }
 
     #[test]

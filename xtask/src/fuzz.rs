@@ -5,7 +5,9 @@
 //! a nightly compiler. There is no unsafe code for it to look at.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Instant;
 
 use crate::command::{self, cargo, program, root};
@@ -36,6 +38,8 @@ const CORPUS: &str = "crates/fuzz/corpus";
 /// An input that takes longer is a finding.
 const INPUT_SECONDS_MAX: u32 = 10;
 const INPUT_BYTES_MAX: u32 = 1_000;
+/// Behind this the fuzzer says how many inputs it has tried.
+const EXECUTIONS: &str = "stat::number_of_executed_units:";
 
 #[derive(Debug, PartialEq)]
 struct Plan {
@@ -63,9 +67,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             .env("RUSTFLAGS", COVERAGE),
     )?;
     let started_at = Instant::now();
+    let mut executions = 0;
     for name in &plan.targets {
         println!("\n{name}: {} min …", plan.minutes);
-        fuzz(name, plan.minutes).map_err(|reason| {
+        executions += fuzz(name, plan.minutes).map_err(|reason| {
             format!(
                 "`{name}` was broken by an input in {BUILT}/found. Mend the code and keep it \
                  in hex in {CORPUS}/{name}.txt, under a comment that says what it was.\n{reason}"
@@ -76,7 +81,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         }
     }
     let minutes = started_at.elapsed().as_secs_f64() / 60.0;
-    println!("\n{} targets, nothing found in {minutes:.1} min.", plan.targets.len());
+    let targets = plan.targets.len();
+    println!("\n{targets} targets, nothing found in {minutes:.1} min.");
+    println!("evidence: T16 {executions} fuzz executions of {targets} targets, broken 0");
     Ok(())
 }
 
@@ -97,19 +104,31 @@ fn guided(name: &str) -> std::process::Command {
     guided
 }
 
-fn fuzz(name: &str, minutes: u64) -> Result<(), String> {
+/// How many inputs were tried.
+fn fuzz(name: &str, minutes: u64) -> Result<u64, String> {
     let (reached, found) = (folder("reached", name), folder("found", ""));
     make(&found)?;
     corpus("unpack", name, &reached)?;
-    command::run(
-        guided(name)
-            .arg(&reached)
-            .arg(format!("-max_total_time={}", minutes * 60))
-            .arg(format!("-timeout={INPUT_SECONDS_MAX}"))
-            .arg(format!("-max_len={INPUT_BYTES_MAX}"))
-            .arg(format!("-artifact_prefix={}{name}-", found.display()))
-            .args(["-print_final_stats=1", "-use_value_profile=1"]),
-    )
+    let mut guided = guided(name);
+    guided
+        .arg(&reached)
+        .arg(format!("-max_total_time={}", minutes * 60))
+        .arg(format!("-timeout={INPUT_SECONDS_MAX}"))
+        .arg(format!("-max_len={INPUT_BYTES_MAX}"))
+        .arg(format!("-artifact_prefix={}{name}-", found.display()))
+        .args(["-print_final_stats=1", "-use_value_profile=1"]);
+    let failed = |error: std::io::Error| format!("the fuzzer could not be run: {error}.");
+    let mut running = guided.stderr(Stdio::piped()).spawn().map_err(failed)?;
+    let mut executions = None;
+    for line in running.stderr.take().into_iter().flat_map(|err| BufReader::new(err).lines()) {
+        let line = line.map_err(failed)?;
+        eprintln!("{line}");
+        executions = line.strip_prefix(EXECUTIONS).map(|count| count.trim().parse()).or(executions);
+    }
+    match (running.wait().map_err(failed)?, executions) {
+        (status, Some(Ok(executions))) if status.success() => Ok(executions),
+        (status, _) => Err(format!("The fuzzer has ended ({status}); see above.")),
+    }
 }
 
 /// Adds the smallest inputs to the corpus that reach what it does not reach yet.
