@@ -203,6 +203,13 @@ mod tests {
     }
 
     #[test]
+    fn the_guided_build_is_locked_to_what_it_needs() {
+        let mut metadata = cargo("metadata --locked --format-version 1 --manifest-path");
+        let found = command::stdout_of(metadata.arg(root().join(MANIFEST)));
+        assert!(found.is_ok(), "build it once without --locked: {found:?}");
+    }
+
+    #[test]
     fn the_targets_are_those_of_the_crate() {
         let source = fs::read_to_string(root().join("crates/fuzz/src/lib.rs")).unwrap();
         for name in TARGETS {
