@@ -106,13 +106,13 @@ fn tasks_and_runs_share_the_room_of_a_record_that_forgets_them() {
     let queue = QueueName::parse("plain").unwrap();
     let timeout_ms = Some(SpanMs::parse("timeout_ms", HOUR_MS as i64).unwrap());
     let task = NewTask { timeout_ms, ..NewTask::new(queue, Payload::default()) };
-    // Room is left for one run with one token.
-    let tasks = vec![task; DUE_ITEMS_MAX - 2];
+    // Room is left for two runs with one token each.
+    let tasks = vec![task; DUE_ITEMS_MAX - 4];
     let ids: Vec<_> = (1..=tasks.len() as u64).map(TaskId).collect();
     world.play(&Command::SubmitTasks(SubmitTasks { tasks })).unwrap();
     world.wait(HOUR_MS);
     world.register("workflow: w\ninitial_node: a\nnodes: [{ref: a, kind: pass}]\n");
-    let runs = vec![world.start("w", "{}"), world.start("w", "{}")];
+    let runs = (0..3).map(|_| world.start("w", "{}")).collect();
     let as_of = world.state.last_lsn();
     let commands = [
         Command::PurgeTasks(Retention { tasks_max: 0, ..Retention::default() }),
@@ -120,7 +120,7 @@ fn tasks_and_runs_share_the_room_of_a_record_that_forgets_them() {
     ];
     for command in commands {
         let mut world = world.clone();
-        let sweeps = [(DUE_ITEMS_MAX - 1, Rest::More), (1, Rest::Nothing)];
+        let sweeps = [(DUE_ITEMS_MAX - 2, Rest::More), (1, Rest::Nothing)];
         for (items, rest) in sweeps {
             let Ok(Reply::Swept(swept)) = world.play(&command) else { panic!("{command:?}") };
             assert_eq!(swept, Swept { items, rest });

@@ -228,10 +228,11 @@ impl World {
 
     /// How far a sweep would get.
     fn swept(&self, command: &Command) -> Swept {
-        match decide(&mut Draft::new(&self.state), command, Now::both(self.now), 0).unwrap() {
-            Verdict::Append(_, Reply::Swept(swept)) | Verdict::Answer(Reply::Swept(swept)) => swept,
-            other => unreachable!("{other:?}"),
-        }
+        let mut draft = Draft::new(&self.state);
+        let verdict = decide(&mut draft, command, Now::both(self.now), 0).unwrap();
+        let (Verdict::Append(_, reply) | Verdict::Answer(reply)) = verdict;
+        let Reply::Swept(swept) = reply else { unreachable!("{reply:?}") };
+        swept
     }
 
     /// The bytes of the record that a command would write; none if it is refused.
