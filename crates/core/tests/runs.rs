@@ -18,6 +18,8 @@ mod laws;
 mod random;
 #[path = "runs/redecide.rs"]
 mod redecide;
+#[path = "runs/reports.rs"]
+mod reports;
 #[path = "runs/retention.rs"]
 mod retention;
 #[path = "runs/rows.rs"]

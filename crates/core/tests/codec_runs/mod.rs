@@ -50,6 +50,25 @@ proptest! {
     }
 }
 
+/// Chance seldom stops a task in each place where that can be.
+#[test]
+fn a_stopped_task_is_told_without_decoding_wherever_decisions_are() {
+    for (tasks, stops) in [(vec![StoppedTasks::default()], true), (Vec::new(), false)] {
+        let cancel = Step::CancelTokens(CancelTokens { tasks, ..CancelTokens::default() });
+        let cascade = vec![Decision { step: Some(cancel), ..Decision::default() }];
+        let mut events = reports(&cascade);
+        let run = Some(RunBegun::default());
+        events.push(Event::RunStarted(RunStarted { run, cascade: cascade.clone() }));
+        events.push(Event::DispatchContinued(DispatchContinued { cascade }));
+        for event in events {
+            let event = Some(event);
+            let record = oracle::Record { version: FORMAT_VERSION, lsn: 1, at: 1, event };
+            let told = codec::may_stop_a_task(&record.encode_to_vec());
+            assert_eq!(told, stops, "{record:?}");
+        }
+    }
+}
+
 #[test]
 fn a_value_that_is_no_json_is_refused() {
     let definition = "{".to_owned();
@@ -262,6 +281,31 @@ fn cascade() -> impl Strategy<Value = Vec<Decision>> {
     vec(decision, 0..4)
 }
 
+/// All ends of a task in a run, each by itself and as the second of several.
+fn reports(cascade: &[Decision]) -> Vec<Event> {
+    use report::Report as Kind;
+    let (about, to) = (Some(About::default()), 1);
+    let cascade = cascade.to_vec();
+    let failed =
+        TaskFailed { about: about.clone(), to, cascade: cascade.clone(), ..<_>::default() };
+    let released =
+        LeaseReleased { about: about.clone(), to, cascade: cascade.clone(), ..<_>::default() };
+    let completed = TaskCompleted { about, cascade, ..<_>::default() };
+    let plain = || Kind::LeaseExtended(LeaseExtended::default());
+    let second = |report| {
+        let reports = [plain(), report].map(|report| Report { report: Some(report) });
+        Event::ReportsApplied(ReportsApplied { reports: reports.to_vec() })
+    };
+    vec![
+        second(Kind::TaskCompleted(completed.clone())),
+        second(Kind::TaskFailed(failed.clone())),
+        second(Kind::LeaseReleased(released.clone())),
+        Event::TaskCompleted(completed),
+        Event::TaskFailed(failed),
+        Event::LeaseReleased(released),
+    ]
+}
+
 fn timers() -> impl Strategy<Value = TimerFired> {
     let run = (number(), number(), cascade()).prop_map(|(run_id, deadline_at, cascade)| {
         RunDeadlinePassed { run_id, deadline_at, cascade }
@@ -307,10 +351,7 @@ fn record() -> impl Strategy<Value = oracle::Record> {
             })
         },
     );
-    let completed = cascade().prop_map(|cascade| {
-        let about = Some(About::default());
-        Event::TaskCompleted(TaskCompleted { about, cascade, ..TaskCompleted::default() })
-    });
+    let report = cascade().prop_flat_map(|cascade| prop::sample::select(reports(&cascade)));
     let event = prop_oneof![
         (text(), small(), json()).prop_map(|(name, version, definition)| {
             Event::WorkflowRegistered(WorkflowRegistered { name, version, definition })
@@ -323,7 +364,7 @@ fn record() -> impl Strategy<Value = oracle::Record> {
         }),
         cascade().prop_map(|cascade| Event::DispatchContinued(DispatchContinued { cascade })),
         timers().prop_map(Event::TimerFired),
-        completed,
+        report,
     ];
     (number(), number(), event).prop_map(|(lsn, at, event)| oracle::Record {
         version: FORMAT_VERSION,

@@ -12,7 +12,8 @@ use tenure_core::command::{
 use tenure_core::event::{Event, Record, RunState};
 use tenure_core::id::RunId;
 use tenure_core::limits::{
-    BATCH_ITEMS_MAX, BRANCHES_LIVE_MAX, QUEUES_MAX, RECORD_BYTES_MAX, SIGNALS_KEPT_MAX,
+    BATCH_ITEMS_MAX, BRANCHES_LIVE_MAX, PAYLOAD_BYTES_MAX, QUEUES_MAX, RECORD_BYTES_MAX,
+    SIGNALS_KEPT_MAX,
 };
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::terms::Payload;
@@ -106,6 +107,24 @@ transitions: [{from: a, to: b}, {from: b, to: c}]
     world.signal(run, "go", "1").unwrap();
     world.signal(run, "s", "1").unwrap();
     assert!(world.signal(run, "s", "1").is_err());
+    world.verify();
+}
+
+#[test]
+fn a_signal_may_be_as_large_as_a_payload_and_not_a_byte_larger() {
+    let mut world = World::new();
+    world.register(
+        "workflow: w
+initial_node: a
+nodes: [{ref: a, kind: signal, signal: {name: go}}]
+",
+    );
+    let run = world.start("w", "{}");
+    let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+    let refused = world.signal(run, "go", &text(PAYLOAD_BYTES_MAX + 1)).unwrap_err();
+    assert_eq!(refused, Rejection::RecordTooLarge { bytes: PAYLOAD_BYTES_MAX + 1 });
+    world.signal(run, "go", &text(PAYLOAD_BYTES_MAX)).unwrap();
+    assert_eq!(world.run_state(run), "COMPLETED");
     world.verify();
 }
 

@@ -1,10 +1,15 @@
 //! Runs that are over are forgotten by themselves, with their tasks.
 
-use tenure_core::command::{Archived, Command, Retention};
+use tenure_core::command::{
+    Archived, Command, NewTask, Reply, Rest, Retention, SubmitTasks, Swept,
+};
 use tenure_core::id::{Lsn, RunId, TaskId};
+use tenure_core::limits::DUE_ITEMS_MAX;
+use tenure_core::name::QueueName;
+use tenure_core::terms::{Payload, SpanMs};
 use tenure_core::time::Timestamp;
 
-use super::world::World;
+use super::world::{Checks, World};
 
 const WORKFLOW: &str = "workflow: w
 initial_node: a
@@ -71,4 +76,56 @@ fn a_run_goes_with_its_tasks_once_it_is_archived_and_they_never_go_alone() {
     assert!(world.state.run(run).is_none() && world.state.task(TaskId(1)).is_none());
     world.verify();
     world.verify_snapshots();
+}
+
+#[test]
+fn a_late_report_that_is_not_in_the_archive_keeps_the_run_of_its_task() {
+    let mut world = World::new();
+    world.register(WORKFLOW);
+    let run = world.start("w", "{}");
+    let lease = world.lease(1)[0];
+    world.play(&Command::CancelRun(run)).unwrap();
+    assert_eq!(world.run_state(run), "CANCELED");
+    let archived =
+        |as_of| Command::PurgeArchived(Archived { tasks: Vec::new(), runs: vec![run], as_of });
+    let before = world.state.last_lsn();
+    let _ = world.complete(lease, "1");
+    assert!(world.state.last_lsn() > before, "the late report is on record");
+    world.play(&archived(before)).unwrap();
+    assert!(world.state.run(run).is_some(), "the report would be lost");
+    world.play(&archived(world.state.last_lsn())).unwrap();
+    assert!(world.state.run(run).is_none());
+    world.verify();
+}
+
+/// A run counts for one, and for each of its tokens one more.
+#[test]
+fn tasks_and_runs_share_the_room_of_a_record_that_forgets_them() {
+    const HOUR_MS: u64 = 3_600_000;
+    let mut world = World::with(Checks::Touched);
+    let queue = QueueName::parse("plain").unwrap();
+    let timeout_ms = Some(SpanMs::parse("timeout_ms", HOUR_MS as i64).unwrap());
+    let task = NewTask { timeout_ms, ..NewTask::new(queue, Payload::default()) };
+    // Room is left for two runs with one token each.
+    let tasks = vec![task; DUE_ITEMS_MAX - 4];
+    let ids: Vec<_> = (1..=tasks.len() as u64).map(TaskId).collect();
+    world.play(&Command::SubmitTasks(SubmitTasks { tasks })).unwrap();
+    world.wait(HOUR_MS);
+    world.register("workflow: w\ninitial_node: a\nnodes: [{ref: a, kind: pass}]\n");
+    let runs = (0..3).map(|_| world.start("w", "{}")).collect();
+    let as_of = world.state.last_lsn();
+    let commands = [
+        Command::PurgeTasks(Retention { tasks_max: 0, ..Retention::default() }),
+        Command::PurgeArchived(Archived { tasks: ids, runs, as_of }),
+    ];
+    for command in commands {
+        let mut world = world.clone();
+        let sweeps = [(DUE_ITEMS_MAX - 2, Rest::More), (1, Rest::Nothing)];
+        for (items, rest) in sweeps {
+            let Ok(Reply::Swept(swept)) = world.play(&command) else { panic!("{command:?}") };
+            assert_eq!(swept, Swept { items, rest });
+        }
+        assert_eq!(world.state.facts().run_count(), 0);
+        world.verify();
+    }
 }

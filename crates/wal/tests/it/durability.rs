@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::support::{Nothing, append, check_after_crash, crashes, open, options, record};
-use tenure_wal::disk::model::ModelDisk;
+use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
 use tenure_wal::disk::real::RealDisk;
 use tenure_wal::{Batch, Durability, Fault, Log, LogThread, Lsn, Options, Place, Spares, Wal};
 
@@ -120,5 +120,33 @@ fn a_log_that_tells_early_says_so_from_its_beginning_to_its_orderly_end() {
         assert_eq!(may_lack(&disk), is_early, "{durability:?}, behind a record");
         wal.close(2).unwrap();
         assert!(!may_lack(&disk), "{durability:?}, after an orderly end");
+    }
+}
+
+/// After a sync that failed, the page cache shows what is not on the disk and calls it clean. So an
+/// opening writes again whatever no later frame calls durable, and that is more than the last frame.
+#[test]
+fn all_that_was_told_early_is_durable_once_the_log_is_open_again() {
+    for durability in [Durability::IntervalMs(1_000), Durability::Os] {
+        for synced in 0..6 {
+            let disk = ModelDisk::default();
+            let early = Options { durability, segment_bytes: 64 << 10, ..options() };
+            let (mut wal, _) = Wal::open(&disk, early, None, |_| {}).unwrap();
+            for lsn in 1..=6 {
+                assert_eq!(wal.commit(&mut batch_of(lsn, 1), 1).unwrap().lsn(), Lsn(lsn));
+                if lsn == synced {
+                    wal.sync().unwrap();
+                }
+            }
+            let at_call = disk.calls() + 1;
+            disk.plan(Some(PlannedFault { at_call, kind: FaultKind::Eio, lasting: false }));
+            wal.sync().unwrap_err();
+            drop(wal);
+            let left = |disk: &ModelDisk| open(&disk.crashed(&mut Nothing)).unwrap().2.len();
+            assert_eq!(left(&disk) as u64, synced, "no more than that is on the disk");
+            let opened = disk.killed();
+            assert_eq!(open(&opened).unwrap().2.len(), 6, "the page cache has all of it");
+            assert_eq!(left(&opened), 6, "{durability:?}, {synced} were synced");
+        }
     }
 }

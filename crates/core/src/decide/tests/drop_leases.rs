@@ -41,6 +41,14 @@ fn nothing_to_drop_is_no_record() {
     assert_eq!(world.play(&Command::DropLeases(vec![stranger])), "= 0 done");
     let twice = Command::DropLeases(vec![of(ITS_OWN), of(ITS_OWN)]);
     assert_eq!(world.play(&twice), "LeaseExpired -> WAITING, disconnected");
-    let many = Command::DropLeases(vec![of(ITS_OWN); DUE_ITEMS_MAX + 1]);
-    assert_eq!(world.play(&many), "payload_too_large");
+}
+
+#[test]
+fn as_many_leases_as_are_allowed_are_dropped_and_one_more_is_refused() {
+    let dropped = |count| Command::DropLeases(vec![of(ITS_OWN); count]);
+    let mut world = World::with(Leased);
+    let (items, items_max) = (DUE_ITEMS_MAX + 1, DUE_ITEMS_MAX);
+    let refusal = world.refusal(&dropped(items));
+    assert_eq!(refusal, Some(Rejection::BatchTooLarge { items, items_max }));
+    assert_eq!(world.play(&dropped(items_max)), "LeaseExpired -> WAITING, disconnected");
 }

@@ -1,8 +1,9 @@
 //! A worker asks for work.
 
 use super::*;
-use crate::limits::PAYLOAD_BYTES_MAX;
-use crate::terms::Payload;
+use crate::limits::{LEASE_BYTES, LEASE_QUEUES_MAX, PAYLOAD_BYTES_MAX};
+use crate::name::{TagKey, TagValue};
+use crate::terms::{Payload, Tags};
 
 #[test]
 fn only_a_task_that_waits_and_whose_moment_has_come_is_leased() {
@@ -57,5 +58,37 @@ fn large_payloads_end_a_grant_early_but_one_is_always_given() {
     for sum in [2, 4, 5] {
         world.play(&lease_of(&["q"], 100));
         assert_eq!(leased(&world), sum);
+    }
+}
+
+#[test]
+fn as_many_queues_as_are_allowed_are_searched_and_one_more_is_refused() {
+    let names: Vec<_> = (0..LEASE_QUEUES_MAX).map(|at| at.to_string()).collect();
+    let mut names: Vec<_> = names.iter().map(String::as_str).collect();
+    names[LEASE_QUEUES_MAX - 1] = "q";
+    let mut world = World::with(Fresh);
+    let (items, items_max) = (LEASE_QUEUES_MAX + 1, LEASE_QUEUES_MAX);
+    let refusal = world.refusal(&lease_of(&[names.as_slice(), &["q"]].concat(), 1));
+    assert_eq!(refusal, Some(Rejection::BatchTooLarge { items, items_max }));
+    assert_eq!(world.play(&lease_of(&names, 1)), "LeaseGranted -> LEASED, 30 s");
+}
+
+#[test]
+fn tags_count_into_what_one_grant_gives() {
+    let tag = || (TagKey::parse("t").unwrap(), TagValue::parse("v").unwrap());
+    let task = |bytes: usize, tags: Vec<(TagKey, TagValue)>| NewTask {
+        key: None,
+        payload: Payload::parse("payload", vec![b'1'; bytes]).unwrap(),
+        tags: Tags::parse(tags).unwrap(),
+        ..body(Fresh)
+    };
+    // The first two are all that a grant gives, to the byte; without the tags they are less.
+    for (tags, leased) in [(vec![tag()], 2), (vec![], 3)] {
+        let first = task(LEASE_BYTES - PAYLOAD_BYTES_MAX - 2, tags);
+        let tasks = vec![first, task(PAYLOAD_BYTES_MAX, vec![]), task(1, vec![])];
+        let mut world = World::new();
+        world.play(&Command::SubmitTasks(SubmitTasks { tasks }));
+        world.play(&lease_of(&["q"], 100));
+        assert_eq!(world.state.counts().of(StateName::Leased), leased);
     }
 }

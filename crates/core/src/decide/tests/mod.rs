@@ -27,7 +27,7 @@ use super::{Verdict, decide};
 use crate::codec;
 use crate::command::{
     CancelTask, Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, NewTask, Reply, Reported,
-    Retry, Start, SubmitOutcome, SubmitTasks,
+    Retry, Start, SubmitOutcome, SubmitTasks, Swept,
 };
 use crate::event::{Event, Record, Report};
 use crate::id::{LeaseId, TaskId};
@@ -224,6 +224,15 @@ impl World {
     /// How a command is refused, in full.
     fn refusal(&self, command: &Command) -> Option<Rejection> {
         decide(&mut Draft::new(&self.state), command, Now::both(self.now), 0).err()
+    }
+
+    /// How far a sweep would get.
+    fn swept(&self, command: &Command) -> Swept {
+        let mut draft = Draft::new(&self.state);
+        let verdict = decide(&mut draft, command, Now::both(self.now), 0).unwrap();
+        let (Verdict::Append(_, reply) | Verdict::Answer(reply)) = verdict;
+        let Reply::Swept(swept) = reply else { unreachable!("{reply:?}") };
+        swept
     }
 
     /// The bytes of the record that a command would write; none if it is refused.

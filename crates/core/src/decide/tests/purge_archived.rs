@@ -1,8 +1,9 @@
 //! What is in the archive is forgotten: exactly that, and only if nothing happened to it since.
 
 use super::*;
-use crate::command::Archived;
+use crate::command::{Archived, Rest};
 use crate::id::Lsn;
+use crate::limits::{BATCH_ITEMS_MAX, DUE_ITEMS_MAX};
 
 fn purge(tasks: &[TaskId], as_of: u64) -> Command {
     let tasks = tasks.to_vec();
@@ -52,4 +53,27 @@ fn a_late_report_that_is_not_in_the_archive_keeps_its_task() {
     let archived = purge(&[TASK], world.state.last_lsn().0);
     world.play(&complete(OLDER));
     assert_eq!(world.play(&archived), "= 0 done");
+}
+
+#[test]
+fn a_record_forgets_as_many_tasks_as_it_may_and_says_whether_there_are_more() {
+    let mut world = World::new();
+    let task = || NewTask { key: None, ..body(Fresh) };
+    for count in [BATCH_ITEMS_MAX, 1] {
+        world.play_unchecked(&Command::SubmitTasks(SubmitTasks { tasks: vec![task(); count] }));
+    }
+    world.wait(HOUR);
+    for _ in 0..2 {
+        world.play_unchecked(&Command::FireDeadlines);
+    }
+    let ids: Vec<_> = (1..=DUE_ITEMS_MAX as u64 + 1).map(TaskId).collect();
+    let table = [
+        (DUE_ITEMS_MAX - 1, DUE_ITEMS_MAX - 1, Rest::Nothing),
+        (DUE_ITEMS_MAX, DUE_ITEMS_MAX, Rest::Nothing),
+        (DUE_ITEMS_MAX + 1, DUE_ITEMS_MAX, Rest::More),
+    ];
+    for (named, items, rest) in table {
+        let swept = world.swept(&purge(&ids[..named], u64::MAX));
+        assert_eq!(swept, Swept { items, rest }, "{named} were named");
+    }
 }

@@ -3,7 +3,8 @@
 use super::*;
 use crate::command::ReportTasks;
 use crate::limits::{
-    BATCH_ITEMS_MAX, CODE_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX, RECORD_BYTES_MAX,
+    BATCH_ITEMS_MAX, CODE_BYTES_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, REASON_BYTES_MAX,
+    RECORD_BYTES_MAX,
 };
 use crate::name::FailureCode;
 
@@ -49,12 +50,47 @@ fn no_reports_are_no_record() {
 }
 
 #[test]
-fn a_request_with_too_many_reports_is_refused() {
-    let releases = vec![of(ITS_OWN); BATCH_ITEMS_MAX + 1];
-    let command = Command::ReportTasks(ReportTasks { releases, ..ReportTasks::default() });
-    let refusal = World::new().refusal(&command);
+fn as_many_reports_as_are_allowed_are_taken_and_one_more_is_refused_whatever_they_say() {
+    let of_all_kinds = |items: usize| {
+        Command::ReportTasks(ReportTasks {
+            heartbeats: vec![of(ITS_OWN)],
+            completes: vec![completion(ITS_OWN); 2],
+            fails: vec![failure(ITS_OWN, Retry::Never); 3],
+            releases: vec![of(ITS_OWN); items - 6],
+        })
+    };
     let (items, items_max) = (BATCH_ITEMS_MAX + 1, BATCH_ITEMS_MAX);
+    let refusal = World::new().refusal(&of_all_kinds(items));
     assert_eq!(refusal, Some(Rejection::BatchTooLarge { items, items_max }));
+    assert_eq!(World::new().refusal(&of_all_kinds(items_max)), None);
+}
+
+#[test]
+fn reports_may_fill_a_record_to_its_last_byte_and_no_further() {
+    let mut world = World::new();
+    let count = RECORD_BYTES_MAX / PAYLOAD_BYTES_MAX;
+    let tasks = vec![NewTask { key: None, ..body(Fresh) }; count];
+    world.play(&Command::SubmitTasks(SubmitTasks { tasks }));
+    world.play(&lease_of(&["q"], count as u32));
+    let reports = |last_bytes: usize| {
+        let completes = (1..=count).map(|id| {
+            let bytes = if id == count { last_bytes } else { PAYLOAD_BYTES_MAX };
+            CompleteTask {
+                lease: LeaseRef { task_id: TaskId(id as u64), lease_id: LeaseId(id as u64) },
+                output: Payload::parse("output", vec![b'1'; bytes]).unwrap(),
+                artifacts: Vec::new(),
+            }
+        });
+        let completes = completes.collect();
+        Command::ReportTasks(ReportTasks { completes, ..ReportTasks::default() })
+    };
+    let too_many = |last_bytes| match world.refusal(&reports(last_bytes)) {
+        Some(Rejection::RecordTooLarge { bytes }) => bytes - RECORD_BYTES_MAX,
+        other => unreachable!("{other:?}"),
+    };
+    let fits = PAYLOAD_BYTES_MAX - too_many(PAYLOAD_BYTES_MAX);
+    assert_eq!(too_many(fits + 1), 1);
+    assert!(world.bytes(&reports(fits)).is_some_and(|bytes| bytes <= RECORD_BYTES_MAX));
 }
 
 /// Names, codes and reasons as long as they may be.
