@@ -167,12 +167,14 @@ fn look_at_snapshots(
     proof: Option<&Proof>,
     findings: &mut Findings,
 ) -> Result<(), Failure> {
-    for bad in proof.into_iter().flat_map(Proof::bad_snapshots) {
-        findings.add("snapshots", Look::Bad, bad);
+    let bad = proof.map(Proof::bad_snapshots).unwrap_or_default();
+    for (_, found) in bad {
+        findings.add("snapshots", Look::Bad, found);
     }
-    let found = snapshot::list(disk)?;
-    let message = match found.as_slice() {
-        [] => "there is none yet: a start reads the whole log".to_owned(),
+    let mut good = snapshot::list(disk)?;
+    good.retain(|lsn| bad.iter().all(|(bad, _)| bad != lsn));
+    let message = match good.as_slice() {
+        [] => "there is none: a start reads the whole log".to_owned(),
         [newest, older @ ..] => {
             let others = older.len();
             format!("the newest is of LSN {newest}; {others} before it to fall back to")

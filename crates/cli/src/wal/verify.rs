@@ -69,7 +69,7 @@ pub(super) fn run(verify: &Verify, format: Format) -> Result<(), Failure> {
 pub(crate) struct Proof {
     summary: Summary,
     hash: StateHash,
-    bad_snapshots: Vec<String>,
+    bad_snapshots: Vec<(tenure_wal::Lsn, String)>,
     notes: Vec<String>,
 }
 
@@ -151,7 +151,11 @@ impl Verifier {
         }
     }
 
-    fn finish(self, bad_snapshots: Vec<String>, notes: Vec<String>) -> Result<Proof, Failure> {
+    fn finish(
+        self,
+        bad_snapshots: Vec<(tenure_wal::Lsn, String)>,
+        notes: Vec<String>,
+    ) -> Result<Proof, Failure> {
         let summary = self.audit.finish().map_err(|violation| self.unsound(&violation))?;
         let facts = self.state.facts();
         self.audit.compare(facts).map_err(|violation| self.unsound(&violation))?;
@@ -175,14 +179,15 @@ impl Proof {
         &self.notes
     }
 
-    /// What is wrong with snapshots that cannot be read. The state was made without them.
-    pub(crate) fn bad_snapshots(&self) -> &[String] {
+    /// The snapshots that cannot be read, and what is wrong with each. The state was made without
+    /// them.
+    pub(crate) fn bad_snapshots(&self) -> &[(tenure_wal::Lsn, String)] {
         &self.bad_snapshots
     }
 
     /// All of that.
     pub(crate) fn all_notes(&self) -> impl Iterator<Item = &String> {
-        self.bad_snapshots.iter().chain(&self.notes)
+        self.bad_snapshots.iter().map(|(_, bad)| bad).chain(&self.notes)
     }
 
     /// The hash of the state.

@@ -22,8 +22,8 @@ pub(super) struct Base {
     pub(super) state: State,
     /// The snapshots that the records will come by, the first of them last.
     pub(super) snapshots: Vec<Footer>,
-    /// What is wrong with those that cannot be read.
-    pub(super) bad_snapshots: Vec<String>,
+    /// Those that cannot be read, and what is wrong with each.
+    pub(super) bad_snapshots: Vec<(Lsn, String)>,
 }
 
 pub(super) fn find(folder: &Path) -> Result<Base, Failure> {
@@ -49,7 +49,7 @@ pub(super) fn find(folder: &Path) -> Result<Base, Failure> {
             Ok((_, footer)) => base.snapshots.insert(0, footer),
             Err(found) => {
                 let bad = Note::BadSnapshot { file: file_name(lsn), found };
-                base.bad_snapshots.push(bad.to_string());
+                base.bad_snapshots.push((lsn, bad.to_string()));
             }
         }
     }
