@@ -169,9 +169,10 @@ impl Target {
 
 /// It is the copy's disk that failed, and not the server's.
 fn given_up(fault: Fault) -> Failure {
-    let said = match &fault {
-        Fault::Io { doing, file, cause } => Some(format!("cannot {doing} {file}: {cause}")),
-        _ => None,
+    let said = if let Fault::Io { doing, file, cause } = &fault {
+        Some(format!("cannot {doing} {file}: {cause}"))
+    } else {
+        None
     };
     let told = "the copy was given up, and the server goes on; see to the disk of the copy, or \
                 give a folder on another one";
