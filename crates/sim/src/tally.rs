@@ -9,11 +9,11 @@ use tenure_core::command::Command;
 /// Refusals that need more than a world of ten minutes holds, and where each is tested instead.
 pub const OUT_OF_REACH: [(&str, &str); 6] = [
     ("TooManyQueues", "100,000 queues: core/src/decide/tests/submit_tasks.rs"),
-    ("TooManyWorkflows", "10,000 workflows: core/tests/runs/bounds.rs"),
-    ("TooManyVersions", "10,000 versions: core/tests/runs/bounds.rs"),
+    ("TooManyWorkflows", "10,000 workflows: core/src/decide/tests/register_workflow.rs"),
+    ("TooManyVersions", "10,000 versions: core/src/decide/tests/register_workflow.rs"),
     ("SignalsFull", "1,000 signals that nobody takes: core/tests/runs/bounds.rs"),
-    ("IdsExhausted", "2^53 ids: core/src/decide/tests"),
-    ("Trimmed", "is told by the server's own reader, not by the coordinator"),
+    ("IdsExhausted", "2^53 ids: core/src/decide/tests/skip_ids.rs"),
+    ("Trimmed", "is told by the server's own reader: cli/tests/it/wal/trimmed.rs"),
 ];
 
 /// Everything that a simulation must see over the seeds of a change, by kind.
@@ -352,5 +352,21 @@ fn rejection_name(rejection: &Rejection) -> &'static str {
         Rejection::TooManyVersions { .. } => "TooManyVersions",
         Rejection::TooManyWorkflows => "TooManyWorkflows",
         Rejection::NoRunForArtifacts { .. } => "NoRunForArtifacts",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_out_of_reach_is_tried_where_it_says() {
+        for (name, why) in OUT_OF_REACH {
+            let (_, path) = why.rsplit_once(": ").expect("it names a file");
+            let path = format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"));
+            let text = std::fs::read_to_string(&path).expect("the file is there");
+            let plain = text.to_lowercase().replace('_', "");
+            assert!(plain.contains(&name.to_lowercase()), "{name} is not in {path}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::wal;
+use crate::server::{Server, TENURE};
 use crate::support::{Folder, Ran, Story};
 
 fn said(ran: &Ran) -> Value {
@@ -29,6 +30,27 @@ fn a_trimmed_log_is_proved_from_its_oldest_snapshot_on() {
     let dumped = wal("dump", &folder, &["--limit", "1"]);
     let record: Value = serde_json::from_str(dumped.stdout.trim()).unwrap();
     assert_eq!(record["lsn"], first);
+}
+
+#[test]
+fn whoever_asks_for_what_is_gone_is_told_where_the_log_begins() {
+    let folder = Folder::new("trimmed-and-followed");
+    Story::trimmed(&folder);
+    let first = said(&wal("stat", &folder, &["-o", "json"]))["first_lsn"].clone();
+    let server = Server::start_on(folder.path().into(), &[]).unwrap();
+    let (status, problem) = server.get("/v1/events?after=1");
+    assert_eq!((status, &problem["code"]), (410, &json!("log_trimmed")), "{problem}");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains(&format!("begins at LSN {first}")), "{detail}");
+    let mut watch = std::process::Command::new(TENURE);
+    watch.args(["watch", "--after", "1", "--server", &format!("http://{}", server.address)]);
+    let watched = watch.output().unwrap();
+    let told = String::from_utf8_lossy(&watched.stderr);
+    assert_eq!(watched.status.code(), Some(1), "{told}");
+    assert!(told.contains("log_trimmed") && told.contains(&first.to_string()), "{told}");
+    // Nothing happened to the first task after the first record.
+    let (status, history) = server.get("/v1/tasks/1/history");
+    assert_eq!((status, history), (200, json!({"items": [], "truncated_before": 2})));
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod lease_tasks;
 mod purge_archived;
 mod purge_tasks;
 mod queue_settings;
+mod register_workflow;
 mod release_task;
 mod report_tasks;
 mod retry_task;
