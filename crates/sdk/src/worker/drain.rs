@@ -93,59 +93,75 @@ pub(super) enum Signals {
     InterruptAndTerminate,
 }
 
-/// Signals as they come. Without a listener for them the process would end.
+/// Signals as they come. Without a listener for them the process would end, and a listener that is
+/// made anew for each would miss one that comes in between.
+#[cfg(unix)]
 struct Heard {
-    signals: Signals,
-    #[cfg(unix)]
+    interrupt: Option<tokio::signal::unix::Signal>,
     terminate: Option<tokio::signal::unix::Signal>,
 }
 
+#[cfg(unix)]
 impl Heard {
     fn new(signals: Signals) -> Self {
-        #[cfg(unix)]
-        let terminate = (signals == Signals::InterruptAndTerminate)
-            .then(|| tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).ok())
-            .flatten();
+        use tokio::signal::unix::{SignalKind, signal};
+        let listen = |kind, is_wanted: bool| is_wanted.then(|| signal(kind).ok()).flatten();
         Self {
-            signals,
-            #[cfg(unix)]
-            terminate,
+            interrupt: listen(SignalKind::interrupt(), signals != Signals::None),
+            terminate: listen(SignalKind::terminate(), signals == Signals::InterruptAndTerminate),
         }
     }
 
     async fn next(&mut self) {
-        if self.signals == Signals::None {
-            return std::future::pending().await;
-        }
         tokio::select! {
-            interrupted = tokio::signal::ctrl_c() => {
-                if interrupted.is_err() {
-                    std::future::pending::<()>().await;
-                }
-            }
-            () = self.terminated() => {}
+            () = Self::heard(&mut self.interrupt) => {}
+            () = Self::heard(&mut self.terminate) => {}
         }
     }
 
-    #[cfg(unix)]
-    async fn terminated(&mut self) {
-        if let Some(terminate) = &mut self.terminate
-            && terminate.recv().await.is_some()
+    async fn heard(listener: &mut Option<tokio::signal::unix::Signal>) {
+        if let Some(listener) = listener
+            && listener.recv().await.is_some()
         {
             return;
         }
         std::future::pending::<()>().await;
     }
+}
 
-    #[cfg(not(unix))]
-    async fn terminated(&mut self) {
-        std::future::pending::<()>().await;
+/// Interrupts as they come, where there is nothing else.
+#[cfg(not(unix))]
+struct Heard(Signals);
+
+#[cfg(not(unix))]
+impl Heard {
+    fn new(signals: Signals) -> Self {
+        Self(signals)
+    }
+
+    async fn next(&mut self) {
+        if self.0 == Signals::None || tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_signal_that_comes_while_nobody_listens_is_heard() {
+        let mut heard = Heard::new(Signals::Interrupt);
+        for _ in 0..2 {
+            let pid = std::process::id().to_string();
+            let sent = std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap();
+            assert!(sent.success());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            heard.next().await;
+        }
+    }
 
     #[tokio::test]
     async fn a_phase_only_goes_forward() {
