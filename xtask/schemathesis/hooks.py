@@ -23,7 +23,9 @@ SAMPLE = {
 def send(method, path, body):
     url = f"http://{os.environ['TENURE_ADDRESS']}{path}"
     data = json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(url, data, method=method)) as answer:
+    headers = {"content-type": "application/json"}
+    request = urllib.request.Request(url, data, headers, method=method)
+    with urllib.request.urlopen(request) as answer:
         assert answer.status == 201, answer.status
 
 

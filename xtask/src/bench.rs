@@ -33,6 +33,7 @@ fn time(words: &[&str]) -> Result<(), String> {
         [name, filters @ ..] if CRATES.contains(name) => (*name, "figures", filters),
         // Those of workflows have a bench of their own.
         ["runs", filters @ ..] => (CRATES[0], "runs", filters),
+        ["worst", filters @ ..] => (CRATES[0], "worst", filters),
         filters => (CRATES[0], "figures", filters),
     };
     let mut bench = cargo(&format!("bench -p tenure-{name} --bench {bench} --"));
@@ -50,7 +51,7 @@ fn instructions(filters: &[&str]) -> Result<(), String> {
         let names = CASES.map(|(_, case)| case).join(", ");
         return Err(format!("No case matches. There are: {names}."));
     }
-    if program("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
+    if !has_valgrind() {
         return Err("Counting instructions needs valgrind, which was not found. Install it \
                     (`apt install valgrind`, `dnf install valgrind`) or leave out --instructions."
             .to_owned());
@@ -62,8 +63,12 @@ fn instructions(filters: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
+pub(crate) fn has_valgrind() -> bool {
+    program("valgrind").arg("--version").stdout(Stdio::null()).status().is_ok()
+}
+
 /// Builds a bench of core and gives back where its executable is.
-fn build(bench: &str) -> Result<String, String> {
+pub(crate) fn build(bench: &str) -> Result<String, String> {
     let mut build = cargo(&format!("bench -p tenure-core --bench {bench} --no-run"));
     build.arg("--message-format=json-render-diagnostics");
     let messages = command::stdout_of(&mut build)?;
@@ -80,7 +85,7 @@ fn executable(messages: &str) -> Option<String> {
     Some(path.replace(r"\\", r"\"))
 }
 
-fn count(bench: &str, case: &str) -> Result<Count, String> {
+pub(crate) fn count(bench: &str, case: &str) -> Result<Count, String> {
     let mut valgrind = callgrind(bench, case);
     let output =
         valgrind.output().map_err(|error| format!("Valgrind could not be started: {error}."))?;
@@ -115,9 +120,9 @@ fn callgrind(bench: &str, case: &str) -> Command {
 }
 
 #[derive(Debug, PartialEq)]
-struct Count {
-    instructions: u64,
-    events: u64,
+pub(crate) struct Count {
+    pub(crate) instructions: u64,
+    pub(crate) events: u64,
 }
 
 impl Count {

@@ -7,6 +7,8 @@ mod command;
 mod dev;
 mod evidence;
 mod fuzz;
+mod golden;
+mod guard;
 mod laws;
 mod mutants;
 mod planted;
@@ -49,6 +51,11 @@ const CHORES: &[Chore] = &[
         run: scripts::run,
     },
     Chore {
+        usage: "golden NAME",
+        help: "Write a golden log with every event, a finished run and a snapshot, for a new format.",
+        run: golden::run,
+    },
+    Chore {
         usage: "laws [--cases N]",
         help: "Run the property tests of core for long: a million cases unless told.",
         run: laws::run,
@@ -77,6 +84,11 @@ const CHORES: &[Chore] = &[
         usage: "bench [core|wal|coordinator] [--instructions] [CASE…]",
         help: "Measure a crate, core unless told; --instructions counts them under valgrind instead of timing.",
         run: bench::run,
+    },
+    Chore {
+        usage: "guard [--update]",
+        help: "Compare instructions and bytes of the hot paths with the recorded figures; --update records them anew.",
+        run: guard::run,
     },
     Chore {
         usage: "planted",

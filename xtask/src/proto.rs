@@ -21,7 +21,7 @@ pub(crate) struct Schema {
 pub(crate) const SCHEMAS: [Schema; 2] = [
     Schema {
         proto: "proto/tenure/log/v1/record.proto",
-        code: "crates/core/tests/oracle/tenure.log.v1.rs",
+        code: "crates/record/tests/oracle/tenure.log.v1.rs",
     },
     Schema { proto: "proto/tenure/v1/tenure.proto", code: "crates/proto/src/v1.rs" },
 ];

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::command::{self, cargo};
-use crate::{planted, schemathesis, tidy, tools};
+use crate::{guard, planted, schemathesis, tidy, tools};
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     command::no_arguments("test", args)?;
@@ -32,6 +32,7 @@ enum Work {
     Tidy,
     Tools,
     Schemathesis,
+    Guard,
 }
 
 impl Work {
@@ -41,6 +42,7 @@ impl Work {
             Work::Tidy => tidy::run(&[]),
             Work::Tools => tools::install(),
             Work::Schemathesis => schemathesis::short(),
+            Work::Guard => guard::run(&[]),
         }
     }
 }
@@ -67,5 +69,6 @@ fn steps() -> Vec<Step> {
             work: Work::Cargo(planted_elsewhere),
         },
         Step { name: "docs", work: Work::Cargo(docs) },
+        Step { name: "cost of the hot paths", work: Work::Guard },
     ]
 }

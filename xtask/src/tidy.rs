@@ -12,6 +12,7 @@ mod machine_paths;
 mod manifest;
 mod module_docs;
 mod promises;
+mod providers;
 mod registries;
 mod tree;
 mod unfinished;
@@ -27,7 +28,8 @@ const RULES: &[(&str, Rule)] = &[
     ("unfinished code", unfinished::check),
     ("crate graph", crate_graph::check),
     ("core dependencies", core_dependencies::check),
-    ("rejection codes", codes::check),
+    ("log providers", providers::check),
+    ("error codes", codes::check),
     ("promises", promises::check),
     ("ledger", ledger::check),
     ("golden files", golden::check),

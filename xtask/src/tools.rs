@@ -3,11 +3,12 @@
 use crate::command::{self, program};
 
 /// Programs, and the Debian packages that have them.
-const TOOLS: [(&str, &str); 4] = [
+const TOOLS: [(&str, &str); 5] = [
     ("strace", "strace"),
     ("faketime", "faketime"),
     ("mkfs.ext4", "e2fsprogs"),
     ("python3", "python3"),
+    ("valgrind", "valgrind"),
 ];
 
 /// Installs what is missing where that is possible. Without it the tests that need it say that

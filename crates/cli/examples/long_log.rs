@@ -13,13 +13,15 @@ use tenure_core::command::{
     CancelTask, Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, Leased, NewTask, Reply,
     Retention, Retry, SubmitTasks,
 };
-use tenure_core::event::Record;
-use tenure_core::name::{QueueName, Reason, TaskKey, WorkerName};
-use tenure_core::terms::Payload;
-use tenure_core::time::{Now, Timestamp};
-use tenure_core::{Draft, State, Verdict, apply, codec, decide};
+use tenure_core::{Draft, State, Verdict, apply, decide};
+use tenure_log::Batch;
+use tenure_record::codec;
+use tenure_record::event::Record;
+use tenure_record::name::{QueueName, Reason, TaskKey, WorkerName};
+use tenure_record::terms::Payload;
+use tenure_record::time::{Now, Timestamp};
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Batch, Durability, Options, Spares, Wal};
+use tenure_wal::{Durability, Options, Spares, Wal};
 
 /// Records in one frame.
 const FRAME_RECORDS: u64 = 200;
@@ -70,7 +72,13 @@ impl Writer {
             1 => {
                 let retry = Retry::Never;
                 let reason = Reason::keep_end("it broke");
-                self.play(&Command::FailTask(FailTask { lease, reason, code: None, retry }));
+                self.play(&Command::FailTask(FailTask {
+                    lease,
+                    reason,
+                    code: None,
+                    retry,
+                    worker: None,
+                }));
             }
             2 => {
                 let (task_id, grace_ms) = (lease.task_id, None);
@@ -86,6 +94,7 @@ impl Writer {
                     lease,
                     output: payload,
                     artifacts: Vec::new(),
+                    worker: None,
                 }));
             }
         }

@@ -1,18 +1,20 @@
 //! `tenure backup`: a copy of all that a running server has.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
+use tenure_log::Fault;
 use tenure_sdk::wire::backup_part::Part;
 use tenure_sdk::wire::{BackupContents, BackupFile, BackupRequest};
 use tenure_sdk::{Client, Error};
 use tenure_server::{let_large_writes_fail, look_at_blobs};
-use tenure_wal::disk::Disk;
+use tenure_wal::CopiedFile;
+use tenure_wal::disk::access::BACKUP_FILE;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{CopiedFile, Fault};
+use tenure_wal::disk::{Disk, private};
 
 use crate::Format;
 use crate::client::Server;
@@ -24,12 +26,17 @@ use crate::wal::{self, Proof};
 /// What follows the name of a folder that is not whole yet.
 const PART: &str = ".part";
 
+/// What the file that marks a backup says.
+const MARK: &str = "\
+This folder is a backup. `tenure restore` makes a data folder of it; a server does not start on it.
+";
+
 const EXAMPLES: &str = "\
 The copy has all that was acknowledged when it began, and can be restored to any record since the
 older of the server's two snapshots (with --whole: since the oldest record that it still has). The
 server goes on meanwhile. At the end the copy is read back and proved, as by `tenure wal verify`; only
-then does the folder get its name. It is a data folder like any other, to be looked at with
-`tenure wal stat`; to serve from it, restore it first.
+then does the folder get its name. `tenure wal` and `tenure doctor` read it like a data
+folder; a server does not start on it: restore it first.
 
 Examples:
   tenure backup ./backup-monday
@@ -56,7 +63,7 @@ pub(crate) fn run(backup: &Backup, server: &Server, format: Format) -> Result<()
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(&part, cause)),
         Ok(()) | Err(_) => {}
     }
-    fs::create_dir(&part).map_err(|cause| failed(&part, cause))?;
+    private::create_folder(&part).map_err(|cause| failed(&part, cause))?;
     let request = BackupRequest { whole: backup.whole };
     let copied = copy(request, server, &part);
     if copied.is_err() {
@@ -102,8 +109,16 @@ fn copy(
     let contents = server.with(|client| fetch(client, request, part.to_owned()))?;
     let proof = wal::proof(part)?;
     check_blobs(part)?;
+    mark(part).map_err(|cause| failed(part, cause))?;
     sync(part)?;
     Ok((contents, proof))
+}
+
+/// Says in the folder what it is: a server does not start on it.
+fn mark(part: &Path) -> io::Result<()> {
+    let mut file = private::create_file(&part.join(BACKUP_FILE))?;
+    file.write_all(MARK.as_bytes())?;
+    file.sync_all()
 }
 
 /// Takes the files one after the other.
@@ -152,7 +167,7 @@ impl Target {
         if path.exists() {
             return Err(failed(&path, io::ErrorKind::AlreadyExists.into()));
         }
-        let made = fs::create_dir_all(parent).and_then(|()| RealDisk::open(parent));
+        let made = private::create_folders(parent).and_then(|()| RealDisk::open(parent));
         let disk = made.map_err(|cause| failed(&path, cause))?;
         let name = file.name.rsplit('/').next().unwrap_or(&file.name);
         Ok(Self { copied: CopiedFile::create(&disk, name).map_err(given_up)? })

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::net::SocketAddr;
 
-use tenure_sdk::{Client, ConnectOptions, Error};
+use tenure_sdk::{Client, Code, ConnectOptions, Error};
 
 use crate::failure::Failure;
 
@@ -32,6 +32,15 @@ impl Server {
     where
         F: Future<Output = Result<T, Failure>>,
     {
+        // Most likely a variable that was meant to have a value; the server would only say that it
+        // needs a key.
+        if self.api_key.as_deref().is_some_and(|key| key.trim().is_empty()) {
+            return Err(Failure::Usage(
+                "the API key is empty; give the server's key with --api-key or TENURE_API_KEY, or \
+                 unset the variable if the server has none"
+                    .to_owned(),
+            ));
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let runtime = runtime.map_err(Failure::NoRuntime)?;
         let done = runtime.block_on(async { work(self.connect().await?).await });
@@ -65,7 +74,7 @@ impl Server {
             return Failure::HalfDone { cause: Box::new(self.named(*cause)), said, told };
         }
         if let Failure::Refused(error) = &failure
-            && error.code() == "unavailable"
+            && *error.code() == Code::Unavailable
         {
             return Failure::Unreachable { url: self.url.clone(), error: error.clone() };
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use tenure_server::{Durability, Lines, News, Options, Upkeep, serve};
+use tenure_server::{Durability, Hangup, Lines, News, Options, Upkeep, serve};
 
 use self::workflows::Begun;
 use crate::client::Server;
@@ -54,9 +54,12 @@ pub(crate) fn run(dev: &Dev, server: &Server) -> Result<(), Failure> {
         listen: dev.listen.clone(),
         durability: Durability::Sync,
         api_key: server.api_key.clone(),
+        // It belongs to the terminal that it was started from.
+        hangup: Hangup::Stop,
         lines: Lines::Quiet,
         upkeep: Upkeep::default(),
         archive: None,
+        memory_max: None,
     };
     serve(&options, |news| match news {
         News::Replaying(progress) => tracing::info!(records = progress.records, "replaying"),
@@ -138,7 +141,7 @@ Submit some of your own, and stop one of them:
   tenure submit --queue {queue} --payload '{{\"argv\": [\"echo\", \"hello\"]}}' --wait{server}
   tenure submit --queue {queue} --payload '{{\"argv\": [\"sleep\", \"600\"]}}'{server}
   tenure task cancel ID{server}
-  curl -s http://{address}/v1/tasks -d '{{\"queue\": \"{queue}\", \"payload\": {{\"argv\": [\"date\"]}}}}'
+  curl -s http://{address}/v1/tasks -H 'content-type: application/json' -d '{{\"queue\": \"{queue}\", \"payload\": {{\"argv\": [\"date\"]}}}}'
 
 See how it stands, and look into the log:
   tenure status{server}

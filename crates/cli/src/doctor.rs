@@ -1,15 +1,16 @@
 //! `tenure doctor`: is a data folder well, and if not, what is wrong and what can be done.
 
-use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use serde_json::json;
-use tenure_server::{BlobsSeen, SHELF_FILE, look_at_blobs};
-use tenure_wal::disk::Disk;
+use tenure_log::Fault;
+use tenure_server::{BlobsSeen, is_data_file, look_at_blobs};
 use tenure_wal::disk::read_only::ReadOnlyDisk;
-use tenure_wal::{Fault, Options, snapshot};
+use tenure_wal::disk::real::is_locked;
+use tenure_wal::disk::{Disk, access};
+use tenure_wal::{Options, snapshot};
 
 use crate::Format;
 use crate::failure::Failure;
@@ -104,15 +105,20 @@ pub(crate) fn run(doctor: &Doctor, format: Format) -> Result<(), Failure> {
 }
 
 fn look_at_owner(folder: &Path, findings: &mut Findings) {
-    let lock = File::open(folder.join("LOCK"));
-    let message = match lock.map(|lock| lock.try_lock()) {
-        Ok(Ok(())) => "no server is running on it",
-        Ok(Err(TryLockError::WouldBlock)) => "a server is running on it",
-        Ok(Err(TryLockError::Error(_))) | Err(_) => {
-            "nobody has ever served from it, as with a backup"
+    match is_locked(folder) {
+        _ if access::is_backup(folder).unwrap_or(false) => {
+            let message = "it is a backup; `tenure restore` makes a data folder of it";
+            findings.add("owner", Look::Ok, message);
         }
-    };
-    findings.add("owner", Look::Ok, message);
+        Ok(true) => findings.add("owner", Look::Ok, "a server is running on it"),
+        Ok(false) => findings.add("owner", Look::Ok, "no server is running on it"),
+        Err(error) => {
+            findings.add("owner", Look::Note, format!("it is not known who uses it: {error}"));
+        }
+    }
+    if let Err(fault) = access::check_mode(folder) {
+        findings.add("owner", Look::Bad, fault.to_string());
+    }
 }
 
 fn look_at_room(disk: &ReadOnlyDisk, findings: &mut Findings) {
@@ -134,14 +140,6 @@ fn look_at_room(disk: &ReadOnlyDisk, findings: &mut Findings) {
 /// Files that no Tenure has made.
 fn look_at_files(disk: &ReadOnlyDisk, findings: &mut Findings) -> Result<(), Failure> {
     let names = disk.list().map_err(|cause| Fault::NoFolder { folder: disk.name(), cause })?;
-    let is_ours = |name: &str| {
-        let ends = [".wal", ".snap", ".snap.bad", ".tmp"];
-        let begins = ["segment-", "snapshot-", "snapshot.tmp", "spare.tmp", "used-"];
-        name == "LOCK"
-            || name == SHELF_FILE
-            || begins.iter().any(|it| name.starts_with(it))
-                && ends.iter().any(|it| name.ends_with(it))
-    };
     for name in names.iter().filter(|name| name.ends_with(".snap.bad")) {
         let message = format!(
             "{name} could not be read once and was set aside; an older snapshot was used, and \
@@ -149,7 +147,7 @@ fn look_at_files(disk: &ReadOnlyDisk, findings: &mut Findings) -> Result<(), Fai
         );
         findings.add("files", Look::Note, message);
     }
-    let mut strange: Vec<_> = names.into_iter().filter(|name| !is_ours(name)).collect();
+    let mut strange: Vec<_> = names.into_iter().filter(|name| !is_data_file(name)).collect();
     strange.sort();
     match strange.as_slice() {
         [] => findings.add("files", Look::Ok, "every file belongs here"),

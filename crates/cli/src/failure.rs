@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::{fmt, io};
 
 use serde_json::{Value, json};
-use tenure_wal::{Fault, Lsn};
+use tenure_log::{Fault, Lsn};
 
 /// The log holds something that it should not, as `Fault` has it.
 const EXIT_DATA: u8 = 65;

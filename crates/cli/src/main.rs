@@ -68,8 +68,9 @@ Exit codes:
   3   the server cannot be reached
   65  the log or the archive is corrupt or unsound, from a newer version or not this log's
   66  there is no such data folder or archive
-  73  the folder is in use, or has something in it
-  74  a read or a write failed";
+  73  the folder is in use, is a backup, was replaced, or has something in it
+  74  a read or a write failed
+  77  other users could change the data folder";
 
 /// A durable task scheduler.
 #[derive(Debug, Parser)]

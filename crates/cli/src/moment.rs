@@ -2,13 +2,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use jiff::Timestamp;
-
 use crate::span;
 
 /// RFC 3339 with milliseconds, in UTC.
 pub(crate) fn rfc_3339(ms: u64) -> String {
-    format!("{:.3}", timestamp(ms))
+    tenure_server::moment::show(ms)
 }
 
 /// The time of the day with milliseconds, in UTC.
@@ -20,16 +18,9 @@ pub(crate) fn clock(ms: u64) -> String {
     }
 }
 
-fn timestamp(ms: u64) -> Timestamp {
-    let ms = i64::try_from(ms).unwrap_or(i64::MAX);
-    Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
-}
-
 /// Milliseconds since 1970 of a moment such as `2026-11-15T22:40:00Z`.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
-    let moment: Timestamp =
-        text.parse().map_err(|_| "it must be a time like 2026-11-15T22:40:00Z".to_owned())?;
-    u64::try_from(moment.as_millisecond()).map_err(|_| "it must not be before 1970".to_owned())
+    tenure_server::moment::parse_ms(text)
 }
 
 /// Milliseconds since 1970, by this machine's clock.

@@ -39,13 +39,16 @@ pub(crate) fn json(text: &str) -> String {
     shown
 }
 
-/// Whether a terminal only draws it: no control, and nothing that turns the direction of writing.
+/// Whether a terminal only draws it: no control character, no bidirectional control, and no other
+/// format character that is drawn as nothing.
 fn is_safe(c: char) -> bool {
-    let turns = matches!(
+    let is_format = matches!(
         c,
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}'
     );
-    !c.is_control() && !turns
+    !c.is_control() && !is_format
 }
 
 #[cfg(test)]
@@ -56,6 +59,9 @@ mod tests {
     fn what_a_terminal_would_act_on_is_shown_as_text() {
         assert_eq!(line("a\u{1b}[31mb\n\t\u{9b}2J\u{7f}"), r"a\u{1b}[31mb\n\t\u{9b}2J\u{7f}");
         assert_eq!(line("gpj.\u{202e}exe"), r"gpj.\u{202e}exe");
+        for c in ['\u{61c}', '\u{200e}', '\u{2066}', '\u{2069}', '\u{ad}', '\u{e0041}'] {
+            assert_eq!(line(&c.to_string()), format!("\\u{{{:x}}}", u32::from(c)));
+        }
         assert_eq!(line(r#"Käse "日本" \ 'x'"#), r#"Käse "日本" \ 'x'"#);
         assert_eq!(lines("one\ntwo\r"), "one\ntwo\\r");
     }

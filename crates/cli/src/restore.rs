@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use tenure_core::id::Lsn;
+use tenure_record::id::Lsn;
 use tenure_server::restore;
 
 use crate::Format;

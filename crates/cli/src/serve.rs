@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tenure_server::{Lines, News, Options, serve};
+use tenure_server::{Hangup, Lines, News, Options, serve};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -19,6 +19,7 @@ Examples:
   tenure serve --data ./tenure-data
   tenure serve --data ./tenure-data --listen 127.0.0.1:0
   tenure serve --data ./tenure-data --retention 12h --archive ./tenure-archive
+  tenure serve --data ./tenure-data --memory-max 4GiB
   TENURE_API_KEY=… tenure serve --data ./tenure-data --listen 0.0.0.0:7070
 
 Durability:
@@ -54,6 +55,11 @@ pub(crate) struct Serve {
     /// missing. Nothing is archived unless this is given.
     #[arg(long, value_name = "DIR")]
     archive: Option<PathBuf>,
+
+    /// How much memory the process may take, such as 4GiB. At nine tenths of it new work is refused.
+    /// Unless this is given, it is 80 % of what the system allows.
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    memory_max: Option<u64>,
 
     /// Which lines go to stderr: one for each transition, late result and refusal, at most 1,000 a
     /// second; or only what the server says about itself.
@@ -97,6 +103,15 @@ fn begin_log(format: LogFormat) {
     }
 }
 
+fn parse_memory(text: &str) -> Result<u64, String> {
+    let min = tenure_server::limits::MEMORY_BYTES_MIN;
+    let bytes = upkeep::parse_bytes(text)?;
+    match bytes < min {
+        true => Err(format!("a server needs at least {} MiB", min >> 20)),
+        false => Ok(bytes),
+    }
+}
+
 fn parse_durability(text: &str) -> Result<tenure_server::Durability, String> {
     use tenure_server::Durability;
     match text {
@@ -130,7 +145,9 @@ pub(crate) fn run(args: &Serve, api_key: Option<&str>) -> Result<(), Failure> {
         durability: args.durability,
         upkeep: args.upkeep.parsed(),
         archive: args.archive.clone(),
+        memory_max: args.memory_max,
         api_key: api_key.map(str::to_owned),
+        hangup: Hangup::Ignore,
         lines: match args.log {
             Log::Transitions => Lines::Transitions,
             Log::Quiet => Lines::Quiet,

@@ -392,6 +392,8 @@ pub(crate) struct ShownStatus<'a> {
     state_hash: Option<&'a str>,
     tasks: &'a BTreeMap<String, u64>,
     runs: &'a BTreeMap<String, u64>,
+    ending_runs: u64,
+    parked_runs: u64,
     workflows: u64,
     parked_leases: u64,
     parked_readers: u64,
@@ -399,7 +401,18 @@ pub(crate) struct ShownStatus<'a> {
     log_oldest_lsn: u64,
     log_bytes: u64,
     archive: Option<ShownArchive<'a>>,
+    log_time_ahead_ms: u64,
+    memory: Option<ShownMemory<'a>>,
     uptime_ms: u64,
+}
+
+/// The memory budget.
+#[derive(Debug, Serialize)]
+struct ShownMemory<'a> {
+    used_bytes: u64,
+    max_bytes: u64,
+    full: bool,
+    pools: &'a BTreeMap<String, u64>,
 }
 
 /// How the archive stands.
@@ -423,6 +436,8 @@ impl<'a> ShownStatus<'a> {
             state_hash: status.state_hash.as_deref(),
             tasks: &status.tasks,
             runs: &status.runs,
+            ending_runs: status.ending_runs,
+            parked_runs: status.parked_runs,
             workflows: status.workflows,
             parked_leases: status.parked_leases,
             parked_readers: status.parked_readers,
@@ -435,6 +450,13 @@ impl<'a> ShownStatus<'a> {
                 bytes: archive.bytes,
                 failing: archive.failing.as_deref(),
                 failing_ms: archive.failing_ms,
+            }),
+            log_time_ahead_ms: status.log_time_ahead_ms,
+            memory: status.memory.as_ref().map(|memory| ShownMemory {
+                used_bytes: memory.used_bytes,
+                max_bytes: memory.max_bytes,
+                full: memory.full,
+                pools: &memory.pools,
             }),
             uptime_ms: status.uptime_ms,
         }

@@ -1,7 +1,8 @@
 //! `tenure status`: how the server stands.
 
 use clap::Args;
-use tenure_sdk::ServerStatus;
+use tenure_sdk::{MemoryStatus, ServerStatus};
+use tenure_server::engine_limits::LOG_TIME_AHEAD_MS_MAX;
 
 use crate::Format;
 use crate::client::Server;
@@ -47,6 +48,12 @@ fn facts(status: &ServerStatus) -> Facts {
     facts.add("version", status.version.as_str());
     facts.add("role", status.role.as_str());
     facts.add("up", span::exact(status.uptime_ms / 1_000 * 1_000));
+    // Less is the drift between two clocks.
+    let ahead_ms = Some(status.log_time_ahead_ms).filter(|ms| *ms > LOG_TIME_AHEAD_MS_MAX);
+    let ahead = ahead_ms.map(|ms| {
+        format!("{} ahead of the wall clock; check the clock", span::exact(ms / 1_000 * 1_000))
+    });
+    facts.add_some("log time", ahead);
     facts.add("last LSN", status.lsn.to_string());
     facts.add("durable LSN", status.durable_lsn.to_string());
     facts.add_some("state hash", status.state_hash.as_deref());
@@ -56,7 +63,15 @@ fn facts(status: &ServerStatus) -> Facts {
     facts.add("failed", tasks("FAILED"));
     facts.add("dead", tasks("DEAD"));
     facts.add("canceled", tasks("CANCELED"));
+    let some = |count: u64| (count > 0).then(|| count.to_string());
+    facts.add_some("ending runs", some(status.ending_runs));
+    let parked = some(status.parked_runs);
+    let parked = parked.map(|count| format!("{count}; cancel them, or `tenure run unpark ID`"));
+    facts.add_some("parked runs", parked);
     facts.add("parked leases", status.parked_leases.to_string());
+    if let Some(memory) = &status.memory {
+        facts.add("memory", memory_line(memory));
+    }
     if let Some(archive) = &status.archive {
         facts.add("archive", archive.folder.as_str());
         facts.add("archived", format!("{} since the start", archive.archived));
@@ -66,4 +81,13 @@ fn facts(status: &ServerStatus) -> Facts {
         facts.add_some("not archived", failing);
     }
     facts
+}
+
+fn memory_line(memory: &MemoryStatus) -> String {
+    let mib = |bytes: u64| bytes >> 20;
+    let (used, max) = (mib(memory.used_bytes), mib(memory.max_bytes));
+    match memory.full {
+        true => format!("{used} of {max} MiB; no new work is taken"),
+        false => format!("{used} of {max} MiB"),
+    }
 }

@@ -6,6 +6,7 @@
 mod evidence;
 mod server;
 
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
@@ -44,6 +45,8 @@ const JUMPS: [(i64, When); 12] = [
     (2 * 86_400, When::Down),
     (-2 * YEAR, When::Down),
 ];
+/// No clock was ever right that showed this.
+const BEFORE_1970: i64 = -100 * YEAR;
 /// By then every appointment is due.
 const END_OF_TIME: i64 = 20 * YEAR;
 
@@ -56,8 +59,8 @@ struct World {
 }
 
 impl World {
-    fn begin() -> Self {
-        let folder = folder_of("clock");
+    fn begin(name: &str, offset_s: i64) -> Self {
+        let folder = folder_of(name);
         let _ = std::fs::remove_dir_all(&folder);
         let (clock, lines) = (folder.with_extension("clock"), folder.with_extension("lines"));
         let mut faketime = Command::new("faketime");
@@ -70,11 +73,11 @@ impl World {
             clock.display(),
             lines.display()
         );
-        std::fs::write(&clock, "+0").unwrap();
+        std::fs::write(&clock, format!("{offset_s:+}")).unwrap();
         let _ = std::fs::remove_file(&lines);
         let runner = vec!["sh".to_owned(), "-c".to_owned(), run];
         let server = Server::start_on(folder.clone(), &runner).unwrap();
-        Self { server, folder, runner, offset_s: 0 }
+        Self { server, folder, runner, offset_s }
     }
 
     fn set_clock(&mut self, offset_s: i64) {
@@ -86,10 +89,19 @@ impl World {
         self.offset_s = offset_s;
     }
 
+    fn lines(&self) -> String {
+        std::fs::read_to_string(self.folder.with_extension("lines")).unwrap()
+    }
+
+    fn clean_up(&self) {
+        for extension in ["clock", "lines"] {
+            let _ = std::fs::remove_file(self.folder.with_extension(extension));
+        }
+    }
+
     /// How often a jump was reported.
     fn reports(&self) -> usize {
-        let lines = std::fs::read_to_string(self.folder.with_extension("lines")).unwrap();
-        lines.matches("the wall clock jumped by").count()
+        self.lines().matches("the wall clock jumped by").count()
     }
 
     /// Sets the clock, and waits until it was noticed.
@@ -115,8 +127,13 @@ impl World {
 
     /// The moment that the server takes for now and a little more, as it is written.
     fn soon(&self) -> String {
+        self.moment_in(300)
+    }
+
+    /// What the server's wall clock says in so many milliseconds, as it is written.
+    fn moment_in(&self, ms: i64) -> String {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-        let ms = now.as_millis() as i64 + self.offset_s * 1_000 + 300;
+        let ms = now.as_millis() as i64 + self.offset_s * 1_000 + ms;
         jiff::Timestamp::from_millisecond(ms).unwrap().to_string()
     }
 
@@ -207,13 +224,79 @@ impl World {
     }
 }
 
+impl World {
+    /// Begins a run of a workflow that only waits.
+    fn begin_waiting(&self, name: &str, timer: &Value) -> u64 {
+        let workflow = json!({
+            "workflow": name,
+            "initial_node": "wait",
+            "nodes": [{"ref": "wait", "kind": "timer", "timer": timer}],
+        });
+        let (status, said) = self.server.put(&format!("/v1/workflows/{name}"), &workflow);
+        assert_eq!(status, 201, "{said}");
+        let input = json!({"input": {"at": self.moment_in(3_600_000)}});
+        let (status, run) = self.server.post(&format!("/v1/workflows/{name}/runs"), &input);
+        assert_eq!(status, 201, "{run}");
+        run["id"].as_u64().unwrap()
+    }
+
+    /// The state of a run once it has ended, or as it is after a while.
+    fn run_state(&self, run: u64, wait_ms: u64) -> Value {
+        self.server.get(&format!("/v1/runs/{run}?wait_ms={wait_ms}")).1["state"].clone()
+    }
+}
+
+/// One start with the clock far ahead moves log time for good, and calendar moments not at all.
+#[test]
+fn after_a_start_with_the_clock_years_ahead_an_hour_is_an_hour() {
+    if evidence::lacks("faketime") {
+        return;
+    }
+    let mut world = World::begin("clock-ahead", 30 * YEAR);
+    world.submit(json!({}), "first");
+    let delayed = world.begin_waiting("delayed", &json!({"delay_ms": 2_000}));
+    assert!(!world.lines().contains("log time is"), "{}", world.lines());
+    world.jump(0, When::Down);
+    assert!(world.lines().contains("s ahead of the wall clock"), "{}", world.lines());
+    let (_, status) = world.server.get("/v1/status");
+    let ahead_ms = status["log_time_ahead_ms"].as_i64().unwrap();
+    assert!((29 * YEAR..31 * YEAR).contains(&(ahead_ms / 1_000)), "{status}");
+    let metrics = world.server.text("/metrics");
+    let metric = metrics.lines().find(|it| it.starts_with("tenure_log_time_ahead_seconds "));
+    let seconds: f64 = metric.unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    assert!(seconds > 29.0 * YEAR as f64, "{metric:?}");
+    let at = format!("http://{}", world.server.address);
+    let shown = Command::new(server::TENURE).args(["status", "--server", &at]).output().unwrap();
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("ahead of the wall clock"));
+    // Spans go on, whatever the wall clock says.
+    assert_eq!(world.run_state(delayed, 60_000), "COMPLETED", "a delay is a span");
+    world.submit(json!({"delay_ms": 300}), "span");
+    assert_eq!(world.report(&world.leased("span"), "complete").0, 200);
+    let task = world.submit(json!({"run_at": world.moment_in(3_600_000)}), "calendar");
+    let run = world.begin_waiting("calendar", &json!({"until": "input.at"}));
+    assert!(world.lease("calendar").is_none(), "it is due in an hour");
+    assert_eq!(world.run_state(run, 1_500), "WAITING", "it is due in an hour");
+    world.jump(3_500, When::Running);
+    assert!(world.lease("calendar").is_none(), "100 seconds before");
+    assert_eq!(world.run_state(run, 1_500), "WAITING", "100 seconds before");
+    world.jump(3_601, When::Running);
+    assert_eq!(world.leased("calendar")["task_id"], task);
+    assert_eq!(world.run_state(run, 60_000), "COMPLETED");
+    world.server.kill();
+    let verified = world.server.tenure(&["wal", "verify"]);
+    assert!(verified.status.success(), "{verified:?}");
+    for extension in ["clock", "lines"] {
+        let _ = std::fs::remove_file(world.folder.with_extension(extension));
+    }
+}
+
 /// T12; P4, P7, P17.
 #[test]
 fn no_jump_of_the_clock_makes_two_leases_or_loses_or_doubles_a_task() {
     if evidence::lacks("faketime") {
         return;
     }
-    let mut world = World::begin();
+    let mut world = World::begin("clock", 0);
     let mut appointed = Vec::new();
     for (number, (offset_s, when)) in JUMPS.into_iter().enumerate() {
         appointed.push(world.live_through(number, offset_s, when));
@@ -225,12 +308,48 @@ fn no_jump_of_the_clock_makes_two_leases_or_loses_or_doubles_a_task() {
     world.server.kill();
     let verified = world.server.tenure(&["wal", "verify"]);
     assert!(verified.status.success(), "{verified:?}");
-    for extension in ["clock", "lines"] {
-        let _ = std::fs::remove_file(world.folder.with_extension(extension));
-    }
+    world.clean_up();
     let jumps = JUMPS.len() as u64;
     evidence::print(
         "T12",
         &[("clock jumps", jumps), ("two leases", 0), ("lost", 0), ("doubled", 0)],
     );
+}
+
+/// P7.
+#[test]
+fn a_server_does_not_start_before_1970_and_survives_a_clock_that_is_set_there() {
+    if evidence::lacks("faketime") {
+        return;
+    }
+    let mut world = World::begin("clock-before-1970", 0);
+    let has_date = |world: &World| {
+        let request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        let mut stream = world.server.connect();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answer.to_ascii_lowercase().contains("\r\ndate: ")
+    };
+    world.set_clock(BEFORE_1970);
+    // On whichever thread a connection is served.
+    for _ in 0..50 {
+        assert!(!has_date(&world), "no date where the clock cannot be right");
+    }
+    world.submit(json!({}), "work");
+    let lease = world.leased("work");
+    assert_eq!(world.report(&lease, "complete").0, 200);
+    world.server.kill();
+    world.server.keep_folder();
+    assert!(Server::start_on(world.folder.clone(), &world.runner).is_none(), "it does not start");
+    let said = world.lines();
+    assert!(said.contains("before 1970") && said.contains("set the clock"), "{said}");
+    assert!(!said.contains("panicked"), "{said}");
+    world.set_clock(0);
+    world.server = Server::start_on(world.folder.clone(), &world.runner).unwrap();
+    assert!(has_date(&world));
+    let (_, status) = world.server.get("/v1/status");
+    assert_eq!(status["tasks"]["COMPLETED"], 1, "nothing is lost");
+    world.clean_up();
 }

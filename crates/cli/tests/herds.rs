@@ -155,6 +155,7 @@ async fn work(address: String, number: u64) -> u64 {
     let body = json!({"worker": format!("w{number}"), "queues": ["herd"], "wait_ms": 60_000});
     let body = body.to_string();
     let head = "POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
+    let head = format!("{head}Content-Type: application/json\r\n");
     let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
     loop {
         let answer = async {

@@ -1,6 +1,6 @@
 //! T8 on the real binary: the disk is full, files may not grow, descriptors are gone, lines cannot be
 //! written. P13: a write that fails ends the server with a sentence. P14: on a full disk new work is
-//! refused, and what was accepted goes on. P15: clients cannot take what the log needs.
+//! refused, and what was accepted goes on. P15: clients cannot take what the log needs, nor all memory.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod evidence;
@@ -176,7 +176,8 @@ fn files_that_may_not_grow_end_the_server_with_a_sentence() {
     let large = json!({"payload": "x".repeat(1_000_000)}).to_string();
     let mut taken = 0;
     let code = loop {
-        match server::agent().post(server::url(&server.address, "/v1/tasks")).send(&large) {
+        let post = server::agent().post(server::url(&server.address, "/v1/tasks"));
+        match post.content_type(server::JSON).send(&large) {
             Ok(answer) if answer.status().as_u16() == 201 => taken += 1,
             Ok(_) | Err(_) => {}
         }
@@ -214,7 +215,8 @@ fn clients_cannot_take_the_descriptors_that_the_log_needs() {
             crowd.extend((0..100).filter_map(|_| TcpStream::connect(&address).ok()));
         }
         let large = json!({"queue": "q", "payload": "x".repeat(1_000_000)}).to_string();
-        let status = read(agent.post(server::url(&address, "/v1/tasks")).send(&large));
+        let post = agent.post(server::url(&address, "/v1/tasks")).content_type(server::JSON);
+        let status = read(post.send(&large));
         assert_eq!(status, Some(201), "task {n}; the server ended: {:?}", server.exit_code());
     }
     let connections = crowd.len() as u64;
@@ -226,6 +228,122 @@ fn clients_cannot_take_the_descriptors_that_the_log_needs() {
     server.restart();
     assert_eq!(server.get("/v1/status").1["tasks"]["WAITING"], 90);
     evidence::print("T8", &[("connections beyond descriptors", connections), ("lost", 0)]);
+}
+
+fn metric(server: &Server, name: &str) -> u64 {
+    let metrics = server.text("/metrics");
+    let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("there is no {name}")).trim().parse().unwrap()
+}
+
+/// T8; P15. Followers share what is decoded, and those that were let go are counted.
+#[test]
+fn silent_followers_cost_little_and_are_counted_when_they_are_let_go() {
+    const FOLLOWERS: u64 = 300;
+    let server = Server::start("followers");
+    let batch = json!({"tasks": vec![json!({"queue": "q"}); 2_000]});
+    let fill = || {
+        let begun = Instant::now();
+        for _ in 0..10 {
+            assert!(server.post("/v1/tasks/batch", &batch).0 < 300);
+        }
+        begun.elapsed()
+    };
+    let alone = fill();
+    let before = server.memory_mib();
+    let silent: Vec<TcpStream> = (0..FOLLOWERS)
+        .map(|_| {
+            let mut stream = server.connect();
+            let host = &server.address;
+            write!(stream, "GET /v1/events?after=0 HTTP/1.1\r\nhost: {host}\r\n\r\n").unwrap();
+            stream
+        })
+        .collect();
+    wait_for("all follow", || metric(&server, "tenure_subscribers") == FOLLOWERS);
+    let followed = fill();
+    let after = server.memory_mib();
+    println!("submits took {alone:?} alone and {followed:?} followed; {before} to {after} MiB");
+    // On a busy machine many decode at once, and the allocator returns that with a delay. Followers
+    // that share nothing take 5 MB each.
+    assert!(after < before + 300, "{FOLLOWERS} followers: {before} MiB before, {after} MiB now");
+    let held = metric(&server, "tenure_memory_used_bytes{pool=\"subscribers\"}");
+    assert!(held < 64 << 20, "{held} bytes of updates wait");
+    let begun = Instant::now();
+    while metric(&server, "tenure_subscribers_dropped_total") < FOLLOWERS {
+        assert!(begun.elapsed() < 3 * LONG, "those that do not read are let go, and counted");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert_eq!(metric(&server, "tenure_subscribers_dropped_total"), FOLLOWERS);
+    drop(silent);
+}
+
+/// A control group of its own inside of ours, which limits memory.
+struct SmallGroup(PathBuf);
+
+impl SmallGroup {
+    fn make(bytes: u64) -> Result<Self, String> {
+        let groups = std::fs::read_to_string("/proc/self/cgroup").map_err(|e| e.to_string())?;
+        let v1 = groups.lines().find_map(|line| line.split_once(":memory:"));
+        let v2 = groups.lines().find_map(|line| line.strip_prefix("0::"));
+        let (root, ours, file) = match (v1, v2) {
+            (Some((_, ours)), _) => ("/sys/fs/cgroup/memory", ours, "memory.limit_in_bytes"),
+            (None, Some(ours)) => ("/sys/fs/cgroup", ours, "memory.max"),
+            (None, None) => return Err("there are no control groups".to_owned()),
+        };
+        let ours = PathBuf::from(root).join(ours.trim_start_matches('/'));
+        let group = Self(ours.join(format!("tenure-test-{}", std::process::id())));
+        std::fs::create_dir(&group.0).map_err(|error| error.to_string())?;
+        std::fs::write(group.0.join(file), bytes.to_string()).map_err(|e| e.to_string())?;
+        Ok(group)
+    }
+
+    /// How often the kernel has ended a process in it.
+    fn kills(&self) -> u64 {
+        let files = ["memory.events", "memory.oom_control"].map(|file| self.0.join(file));
+        let text = files.iter().find_map(|file| std::fs::read_to_string(file).ok()).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        line.unwrap().trim().parse().unwrap()
+    }
+}
+
+impl Drop for SmallGroup {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// T8; P15. The kernel never has to end a server whose clients bring more than its memory holds.
+#[test]
+fn in_a_small_control_group_new_work_is_refused_before_memory_runs_out() {
+    const LIMIT: u64 = 256 << 20;
+    let group = match SmallGroup::make(LIMIT) {
+        Ok(group) => group,
+        Err(why) => return evidence::skipped(&format!("a control group cannot be made: {why}")),
+    };
+    let procs = group.0.join("cgroup.procs");
+    let enter = format!("echo $$ > {} && exec \"$0\" \"$@\"", procs.display());
+    let mut server = Server::start_under("small-group", &through_shell(&enter)).unwrap();
+    let memory = server.get("/v1/status").1["memory"].clone();
+    assert_eq!(memory["max_bytes"], LIMIT / 100 * 80, "{memory}");
+    let task = json!({"queue": "q", "lease_ms": 600_000, "payload": "x".repeat(60_000)});
+    let batch = json!({"tasks": vec![task; 10]});
+    let mut taken = 0;
+    let (status, refused) = loop {
+        let answer = server.post("/v1/tasks/batch", &batch);
+        if answer.0 >= 300 {
+            break answer;
+        }
+        taken += 10;
+        assert!(taken < 10_000, "600 MB were taken");
+    };
+    assert_eq!((status, &refused["code"]), (507, &json!("memory_full")), "{refused}");
+    let held = lease(&server);
+    assert_eq!(report(&server, &held, "complete"), 200, "what is accepted goes on");
+    assert_eq!((group.kills(), server.has_ended()), (0, false));
+    let mib = server.memory_mib();
+    println!("{taken} tasks of 60,000 bytes were taken; {mib} MiB are held");
+    server.kill();
+    evidence::print("T8", &[("memory budgets met", 1), ("killed by the kernel", 0)]);
 }
 
 /// T8. Lines are for people; work goes on without them.
@@ -261,14 +379,12 @@ fn ten_thousand_idle_connections_leave_it_responsive() {
     let begun = Instant::now();
     assert_eq!(server.post("/v1/tasks", &json!({})).0, 201);
     assert!(begun.elapsed() < Duration::from_secs(10), "it answers");
-    // Those beyond the limit are turned away at once, and those before are still there.
+    // Those beyond the limit are served, and the longest idle ones are closed for them.
     idle.extend((0..300).map(|_| server.connect()));
     let mut last = idle.pop().unwrap();
-    assert_eq!(last.read(&mut [0]).unwrap_or(0), 0, "one too many is closed");
-    idle[0].write_all(GET).unwrap();
-    let mut said = [0; 12];
-    // It may have waited longer for its headers than it is given.
-    let _ = idle[0].read(&mut said);
+    last.write_all(GET).unwrap();
+    assert!(last.read(&mut [0; 12]).unwrap() > 0, "the newest is answered");
+    assert_eq!(idle[0].read(&mut [0]).unwrap_or(0), 0, "the oldest is closed");
     drop(idle);
     let begun = Instant::now();
     let is_free = |server: &Server| {

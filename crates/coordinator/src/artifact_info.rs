@@ -1,10 +1,10 @@
 //! Artifacts as a caller keeps them: copied at the moment of the answer.
 
 use tenure_core::Rejection;
-use tenure_core::artifact::Sha256;
-use tenure_core::id::{RunId, TokenId};
 use tenure_core::state::{ArtifactState, ArtifactView};
-use tenure_wal::Log;
+use tenure_log::Log;
+use tenure_record::artifact::Sha256;
+use tenure_record::id::{RunId, TokenId};
 
 use crate::ask::{Answer, Caller, Outcome};
 use crate::step::Coordinator;

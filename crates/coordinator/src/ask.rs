@@ -3,19 +3,22 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tenure_code::Code;
 use tenure_core::Rejection;
 use tenure_core::command::{
     Command, Extended, LeaseTasks, NewTask, Registered, Reported, Retention, Signaled, StartRun,
     Started, SubmitOutcome, Submitted, Swept,
 };
-use tenure_core::event::{IdsSkipped, QueueSettings, RunState};
-use tenure_core::id::{Lsn, RunId, TaskId, TokenId};
-use tenure_core::name::{QueueName, WorkerName};
-use tenure_core::state::{Facts, QueueView, StateName};
+use tenure_core::state::{Facts, QueueView};
+use tenure_record::event::{IdsSkipped, QueueSettings, RunState};
+use tenure_record::id::{Lsn, RunId, TaskId, TokenId};
+use tenure_record::name::{QueueName, WorkerName};
+use tenure_record::state::TaskState;
 
 use crate::artifact_info::ArtifactInfo;
 use crate::due::{DueItems, RunTasks};
 use crate::info::{Explained, Grant, Status, TaskInfo, TaskPage};
+use crate::memory::Memory;
 use crate::run_info::{RunInfo, RunPage, TokenPage, WorkflowInfo, WorkflowPage};
 use crate::snapshot::SnapshotInfo;
 use crate::workers::{Registration, WorkerInfo};
@@ -141,7 +144,7 @@ pub struct TaskFilter {
     /// Of this queue.
     pub queue: Option<QueueName>,
     /// In this state.
-    pub state: Option<StateName>,
+    pub state: Option<TaskState>,
     /// With this tag.
     pub tag: Option<(String, String)>,
     /// Leased by this worker.
@@ -181,7 +184,7 @@ pub enum Answer {
     /// How long the lease goes on.
     Extended(Extended),
     /// The task's state after a report, a cancel or a retry.
-    State(TaskId, StateName),
+    State(TaskId, TaskState),
     /// What became of each report.
     Reported(Vec<Reported>),
     /// How much was swept.
@@ -254,6 +257,13 @@ pub enum Refusal {
     },
     /// The disk is nearly full: no new work is taken.
     DiskFull,
+    /// The memory budget is nearly used up: no new work is taken.
+    MemoryFull {
+        /// How many bytes are in use, about.
+        used: u64,
+        /// How many bytes the budget has.
+        max: u64,
+    },
     /// What was to be read is no longer in the log.
     Trimmed {
         /// The oldest record that is there.
@@ -264,15 +274,22 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// For programs; stable.
+    /// New work is refused, because this budget is nearly used up.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn memory_full(memory: &Memory) -> Self {
+        Refusal::MemoryFull { used: memory.used(), max: memory.max() }
+    }
+
+    /// The stable error code.
+    #[must_use]
+    pub fn code(&self) -> Code {
         match self {
             Refusal::Rejected(rejection) => rejection.code(),
-            Refusal::Overloaded { .. } => "overloaded",
-            Refusal::DiskFull => "disk_full",
-            Refusal::Trimmed { .. } => "log_trimmed",
-            Refusal::Unavailable(_) => "unavailable",
+            Refusal::Overloaded { .. } => Code::Overloaded,
+            Refusal::DiskFull => Code::DiskFull,
+            Refusal::MemoryFull { .. } => Code::MemoryFull,
+            Refusal::Trimmed { .. } => Code::LogTrimmed,
+            Refusal::Unavailable(_) => Code::Unavailable,
         }
     }
 }
@@ -288,6 +305,12 @@ impl fmt::Display for Refusal {
                 f,
                 "the disk is nearly full, so no new work is taken; reports and reads go on; make \
                  room in the data folder"
+            ),
+            Refusal::MemoryFull { used, max } => write!(
+                f,
+                "{used} of {max} bytes of memory are in use, so no new work is taken; reports and \
+                 reads go on; try again when tasks and runs were finished and forgotten, or raise \
+                 --memory-max"
             ),
             Refusal::Trimmed { oldest } => write!(
                 f,
@@ -401,7 +424,10 @@ fn weight_of(command: &Command) -> usize {
         | Command::PurgeTasks(_)
         | Command::CancelRun(_)
         | Command::ContinueDispatch
-        | Command::SkipIds => ITEM_BYTES,
+        | Command::ContinueEnding { .. }
+        | Command::UnparkRun(_)
+        | Command::SkipIds(_) => ITEM_BYTES,
+        Command::ParkRun(command) => ITEM_BYTES + command.reason.len(),
         // A number each.
         Command::PurgeArchived(archived) => {
             ITEM_BYTES + 8 * (archived.tasks.len() + archived.runs.len())
@@ -436,6 +462,9 @@ fn kind_of(command: &Command) -> Kind {
         | Command::PurgeArchived(_)
         | Command::CancelRun(_)
         | Command::ContinueDispatch
-        | Command::SkipIds => Kind::Other,
+        | Command::ContinueEnding { .. }
+        | Command::ParkRun(_)
+        | Command::UnparkRun(_)
+        | Command::SkipIds(_) => Kind::Other,
     }
 }

@@ -1,7 +1,8 @@
-//! Time for the rules. Leases run on log time, which starts where the log left off and goes at the
-//! pace of the monotonic clock, so that no jump of the wall clock stretches or shortens them.
+//! Log time and wall time for the rules. Leases run on log time, which starts where the log left off
+//! and advances with the monotonic clock, so that no jump of the wall clock stretches or shortens
+//! them. Calendar moments follow the wall clock itself.
 
-use tenure_core::time::{Now, Timestamp};
+use tenure_record::time::{Now, Timestamp};
 
 use crate::limits::CLOCK_JUMP_MS;
 
@@ -45,7 +46,7 @@ impl LogClock {
     #[must_use]
     pub fn now(&self, reading: Reading) -> Now {
         let log = Timestamp(self.offset_ms.saturating_add(reading.monotonic_ms));
-        Now { log, wall: log.max(Timestamp(reading.wall_ms)) }
+        Now { log, wall: Timestamp(reading.wall_ms) }
     }
 
     /// A jump of the wall clock since this was called last.
@@ -71,8 +72,18 @@ mod tests {
     #[test]
     fn log_time_goes_on_from_the_log_even_if_the_wall_clock_was_set_back() {
         let clock = LogClock::start(Timestamp(9_000), reading(50, 2_000));
-        assert_eq!(clock.now(reading(50, 2_000)), Now::both(Timestamp(9_000)));
-        assert_eq!(clock.now(reading(150, 2_100)), Now::both(Timestamp(9_100)));
+        assert_eq!(clock.now(reading(50, 2_000)).log, Timestamp(9_000));
+        assert_eq!(clock.now(reading(150, 2_100)).log, Timestamp(9_100));
+    }
+
+    #[test]
+    fn the_wall_clock_is_told_as_it_is_however_far_log_time_is_ahead() {
+        let clock = LogClock::start(Timestamp(9_000), reading(50, 2_000));
+        let now = clock.now(reading(150, 2_100));
+        assert_eq!(now, Now { log: Timestamp(9_100), wall: Timestamp(2_100) });
+        assert_eq!(now.log_ahead_ms(), 7_000);
+        let ahead = clock.now(reading(150, 20_000));
+        assert_eq!((ahead.wall, ahead.log_ahead_ms()), (Timestamp(20_000), 0));
     }
 
     #[test]

@@ -3,10 +3,10 @@
 
 use tenure_core::Rejection;
 use tenure_core::command::{Archived, Command, Rest, Swept};
-use tenure_core::id::{Lsn, RunId, TokenId};
 use tenure_core::limits::LIST_ITEMS_MAX;
-use tenure_core::time::{Now, Timestamp};
-use tenure_wal::{Log, Room};
+use tenure_log::{Log, Room};
+use tenure_record::id::{Lsn, RunId, TokenId};
+use tenure_record::time::{Now, Timestamp};
 
 use crate::ask::{Answer, Caller, Outcome};
 use crate::info::TaskInfo;

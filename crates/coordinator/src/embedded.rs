@@ -9,17 +9,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use tenure_code::Code;
 use tenure_core::command::{
     CancelTask, Command, CompleteTask, Extended, FailTask, LeaseRef, LeaseTasks, NewTask,
     ReportTasks, Reported, Retry, SubmitTasks, Submitted,
 };
-use tenure_core::id::{Lsn, TaskId};
-use tenure_core::name::{Invalid, QueueName, Reason, WorkerName};
 use tenure_core::shelf::Shelf;
-use tenure_core::state::{QueueView, StateName};
-use tenure_core::terms::Payload;
-use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Backup, Fault, Note, Reader, Since};
+use tenure_core::state::QueueView;
+use tenure_log::{Backup, BackupSource, Fault, Note, ReadLog, Since};
+use tenure_record::id::{Lsn, TaskId};
+use tenure_record::name::{Invalid, QueueName, Reason, WorkerName};
+use tenure_record::state::TaskState;
+use tenure_record::terms::Payload;
 
 use crate::ask::{Answer, Ask, Kind, Outcome, Query, Refusal, TaskFilter};
 use crate::feed::{Feed, Followed, Follower, Position};
@@ -27,6 +28,7 @@ use crate::history::{History, Step, histories, history};
 use crate::inbox::{Inbox, Load};
 use crate::info::{Grant, Status, TaskInfo, TaskPage};
 use crate::limits::HISTORIES_BYTES_MAX;
+use crate::memory::Memory;
 use crate::opening::Opening;
 use crate::recover::Failure;
 use crate::shelf::{FileShelf, ShelfUse};
@@ -44,7 +46,8 @@ pub struct Tenure {
 pub(crate) struct Running {
     pub(crate) inbox: Inbox<TicketCaller>,
     pub(crate) feed: Feed,
-    pub(crate) reader: Mutex<Reader<RealDisk>>,
+    pub(crate) reader: Mutex<Box<dyn ReadLog>>,
+    pub(crate) backups: Mutex<Box<dyn BackupSource>>,
     pub(crate) notes: Vec<Note>,
     pub(crate) start: Start,
     pub(crate) shelf: Option<FileShelf>,
@@ -78,13 +81,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// For programs; stable.
+    /// The stable error code.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            Error::Invalid(_) => "invalid_request",
+            Error::Invalid(_) => Code::InvalidRequest,
             Error::Refused(refusal) => refusal.code(),
-            Error::Failed(_) => "unavailable",
+            Error::Failed(_) => Code::Unavailable,
         }
     }
 }
@@ -161,6 +164,12 @@ impl Tenure {
         self.running.inbox.supply()
     }
 
+    /// The memory budget of the process.
+    #[must_use]
+    pub fn memory(&self) -> &Memory {
+        self.running.inbox.memory()
+    }
+
     /// How full the shelf is; nothing is on one that could not be made.
     #[must_use]
     pub fn shelf_use(&self) -> ShelfUse {
@@ -222,19 +231,25 @@ impl Tenure {
         &self,
         lease: LeaseRef,
         output: impl Into<Vec<u8>>,
-    ) -> Result<StateName, Error> {
+    ) -> Result<TaskState, Error> {
         let output = Payload::parse("output", output.into())?;
         self.report_one(Command::CompleteTask(CompleteTask::plain(lease, output)))
     }
 
     /// Says that an attempt failed; another one may follow, as the task's backoff says.
-    pub fn fail(&self, lease: LeaseRef, reason: &str, retry: Retry) -> Result<StateName, Error> {
+    pub fn fail(&self, lease: LeaseRef, reason: &str, retry: Retry) -> Result<TaskState, Error> {
         let reason = Reason::keep_end(reason);
-        self.report_one(Command::FailTask(FailTask { lease, reason, code: None, retry }))
+        self.report_one(Command::FailTask(FailTask {
+            lease,
+            reason,
+            code: None,
+            retry,
+            worker: None,
+        }))
     }
 
     /// Gives a lease back. It costs the task nothing.
-    pub fn release(&self, lease: LeaseRef) -> Result<StateName, Error> {
+    pub fn release(&self, lease: LeaseRef) -> Result<TaskState, Error> {
         self.report_one(Command::ReleaseTask(lease))
     }
 
@@ -247,12 +262,12 @@ impl Tenure {
     }
 
     /// Asks a task to stop.
-    pub fn cancel(&self, task_id: TaskId) -> Result<StateName, Error> {
+    pub fn cancel(&self, task_id: TaskId) -> Result<TaskState, Error> {
         self.report_one(Command::CancelTask(CancelTask { task_id, grace_ms: None }))
     }
 
     /// Gives an ended task another round.
-    pub fn retry(&self, task_id: TaskId) -> Result<StateName, Error> {
+    pub fn retry(&self, task_id: TaskId) -> Result<TaskState, Error> {
         self.report_one(Command::RetryTask(task_id))
     }
 
@@ -311,9 +326,10 @@ impl Tenure {
         Ok(self.reader().log_id()?)
     }
 
-    /// A copy of all that may be told now, to be read beside everything else.
-    pub fn back_up(&self, since: Since) -> Result<Backup<RealDisk>, Error> {
-        Ok(Backup::begin(&self.reader(), since)?)
+    /// A copy of all that is released now, to be read beside everything else.
+    pub fn back_up(&self, since: Since) -> Result<Backup, Error> {
+        let source = self.running.backups.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(source.begin_backup(since)?)
     }
 
     /// Follows what happens after a place.
@@ -322,13 +338,13 @@ impl Tenure {
         Watch { follower: self.follow(after), ready: VecDeque::new() }
     }
 
-    /// The same for those who wait in their own way.
+    /// A cursor behind a position, for callers that poll or wait by themselves.
     #[must_use]
-    pub fn follow(&self, after: Position) -> Follower<Reader<RealDisk>> {
+    pub fn follow(&self, after: Position) -> Follower<Box<dyn ReadLog>> {
         self.running.feed.follow(self.reader(), after)
     }
 
-    /// The last record that somebody was told of.
+    /// The last record that is released.
     #[must_use]
     pub fn last_lsn(&self) -> Lsn {
         self.running.feed.last()
@@ -355,7 +371,7 @@ impl Tenure {
         self.running.shelf.clone().map(FileShelf::shared)
     }
 
-    pub(crate) fn reader(&self) -> Reader<RealDisk> {
+    pub(crate) fn reader(&self) -> Box<dyn ReadLog> {
         self.running.reader.lock().unwrap_or_else(PoisonError::into_inner).fork()
     }
 
@@ -372,7 +388,7 @@ impl Tenure {
         Ok(*task)
     }
 
-    fn report_one(&self, command: Command) -> Result<StateName, Error> {
+    fn report_one(&self, command: Command) -> Result<TaskState, Error> {
         let Answer::State(_, state) = self.command(command)? else { return unexpected() };
         Ok(state)
     }
@@ -420,7 +436,7 @@ pub struct Change {
 /// Follows what happens.
 #[derive(Debug)]
 pub struct Watch {
-    follower: Follower<Reader<RealDisk>>,
+    follower: Follower<Box<dyn ReadLog>>,
     ready: VecDeque<Change>,
 }
 

@@ -2,17 +2,19 @@
 //! what may be told gets here. A follower that is slow costs nothing; it reads the log again.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use tenure_core::codec;
-use tenure_core::event::Record;
-use tenure_core::id::Lsn;
-use tenure_core::transition::{Told, Transition, told};
-use tenure_wal::{Batch, Read, ReadLog};
+use tenure_log::{Batch, Read, ReadLog};
+use tenure_record::codec;
+use tenure_record::event::Record;
+use tenure_record::id::Lsn;
+use tenure_record::transition::{Told, Transition, told};
 
-use crate::limits::{FEED_BYTES_MAX, FEED_FRAMES_MAX};
+use crate::limits::FEED_FRAMES_MAX;
+use crate::memory::Budget;
 use crate::recover::Failure;
 use crate::ticket::Sleeper;
 
@@ -26,6 +28,8 @@ pub struct Feed {
 struct Ring {
     frames: VecDeque<Published>,
     bytes: usize,
+    /// The pool in which the frames count.
+    memory: Budget,
     last: Lsn,
     wakers: Vec<Waker>,
     closed: bool,
@@ -70,9 +74,9 @@ impl Position {
 }
 
 impl Feed {
-    pub(crate) fn new(last: Lsn) -> Self {
-        let ring =
-            Ring { frames: VecDeque::new(), bytes: 0, last, wakers: Vec::new(), closed: false };
+    pub(crate) fn new(last: Lsn, memory: Budget) -> Self {
+        let (frames, wakers) = (VecDeque::new(), Vec::new());
+        let ring = Ring { frames, bytes: 0, memory, last, wakers, closed: false };
         Self { shared: Arc::new(Mutex::new(ring)) }
     }
 
@@ -83,11 +87,12 @@ impl Feed {
         ring.bytes += batch.payload_bytes();
         ring.frames.push_back(Published { first, batch: Arc::new(batch) });
         let mut emptied = None;
-        while ring.bytes > FEED_BYTES_MAX || ring.frames.len() > FEED_FRAMES_MAX {
+        while ring.bytes as u64 > ring.memory.max() || ring.frames.len() > FEED_FRAMES_MAX {
             let Some(oldest) = ring.frames.pop_front() else { break };
             ring.bytes -= oldest.batch.payload_bytes();
             emptied = Arc::try_unwrap(oldest.batch).ok().or(emptied);
         }
+        ring.memory.set(ring.bytes as u64);
         ring.wakers.drain(..).for_each(Waker::wake);
         if let Some(batch) = &mut emptied {
             batch.clear();
@@ -178,13 +183,35 @@ impl<R: ReadLog> Follower<R> {
         self.read(|_| true, visit)
     }
 
+    /// Hands over what the next frame tells of tasks and runs, as far as it is new, until the
+    /// visitor has enough. What comes after that is not decoded, and is handed over next time.
+    pub fn next_told_until(
+        &mut self,
+        mut visit: impl FnMut(&Record<'_>, &Told<'_>) -> ControlFlow<()>,
+    ) -> Result<Followed, Failure> {
+        self.read_each(
+            |_| true,
+            |record, lsn, after| {
+                for told in told(record).iter().filter(|told| after.is_before(told, lsn)) {
+                    if visit(record, told).is_break() {
+                        return ControlFlow::Break(Position { lsn, index: Some(told.index()) });
+                    }
+                }
+                ControlFlow::Continue(())
+            },
+        )
+    }
+
     /// Hands over the records in the next frame whose bytes look as if they mattered.
     pub fn next_record(
         &mut self,
         matters: impl Fn(&[u8]) -> bool,
         mut visit: impl FnMut(&Record<'_>),
     ) -> Result<Followed, Failure> {
-        self.read_each(matters, |record, _, _| visit(record))
+        self.read_each(matters, |record, _, _| {
+            visit(record);
+            ControlFlow::Continue(())
+        })
     }
 
     fn read(
@@ -196,13 +223,14 @@ impl<R: ReadLog> Follower<R> {
             for told in told(record).iter().filter(|told| after.is_before(told, lsn)) {
                 visit(record, told);
             }
+            ControlFlow::Continue(())
         })
     }
 
     fn read_each(
         &mut self,
         matters: impl Fn(&[u8]) -> bool,
-        mut visit: impl FnMut(&Record<'_>, Lsn, Position),
+        mut visit: impl FnMut(&Record<'_>, Lsn, Position) -> ControlFlow<Position>,
     ) -> Result<Followed, Failure> {
         let wanted = self.after.wanted();
         let recent = {
@@ -216,17 +244,18 @@ impl<R: ReadLog> Follower<R> {
         };
         if let Some((first, batch)) = recent {
             self.in_log = None;
-            let records = batch.records_from(tenure_wal::Lsn(first.0));
+            let records = batch.records_from(tenure_log::Lsn(first.0));
             self.after = hand_over(records, self.after, &matters, &mut visit)?;
             return Ok(Followed::Frame);
         }
         if self.in_log != Some(wanted) {
-            self.log.seek(tenure_wal::Lsn(wanted.0));
+            self.log.seek(tenure_log::Lsn(wanted.0));
         }
         match self.log.read()? {
             Read::Frame(frame) => {
                 self.after = hand_over(frame.records(), self.after, &matters, &mut visit)?;
-                self.in_log = Some(self.after.wanted());
+                // A frame that was left in the middle is read again.
+                self.in_log = self.after.index.is_none().then(|| self.after.wanted());
                 Ok(Followed::Frame)
             }
             Read::UpToDate => Ok(Followed::UpToDate),
@@ -260,10 +289,10 @@ impl<R: ReadLog> Follower<R> {
 
 /// Hands over what is new and says how far that goes.
 fn hand_over<'b>(
-    records: impl Iterator<Item = (tenure_wal::Lsn, &'b [u8])>,
+    records: impl Iterator<Item = (tenure_log::Lsn, &'b [u8])>,
     after: Position,
     matters: &impl Fn(&[u8]) -> bool,
-    visit: &mut impl FnMut(&Record<'_>, Lsn, Position),
+    visit: &mut impl FnMut(&Record<'_>, Lsn, Position) -> ControlFlow<Position>,
 ) -> Result<Position, Failure> {
     let mut position = after;
     for (lsn, bytes) in records {
@@ -277,7 +306,9 @@ fn hand_over<'b>(
         }
         let decoded = codec::decode(bytes);
         let record = decoded.map_err(|malformed| Failure::Record { lsn, malformed })?;
-        visit(&record, lsn, after);
+        if let ControlFlow::Break(position) = visit(&record, lsn, after) {
+            return Ok(position);
+        }
     }
     Ok(position)
 }

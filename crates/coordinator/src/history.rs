@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use tenure_core::codec;
-use tenure_core::event::Record;
-use tenure_core::id::{LeaseId, Lsn, TaskId};
-use tenure_core::state::StateName;
-use tenure_core::time::Timestamp;
-use tenure_core::transition::{Transition, transitions};
-use tenure_wal::{Read, ReadLog};
+use tenure_log::{Read, ReadLog};
+use tenure_record::codec;
+use tenure_record::event::Record;
+use tenure_record::id::{LeaseId, Lsn, TaskId};
+use tenure_record::state::TaskState;
+use tenure_record::time::Timestamp;
+use tenure_record::transition::{Transition, transitions};
 
 use crate::limits::{HISTORY_BYTES, HISTORY_ITEMS_MAX};
 use crate::recover::Failure;
@@ -26,9 +26,9 @@ pub struct Step {
     /// What happened.
     pub event: &'static str,
     /// The state before; none for a new task.
-    pub from: Option<StateName>,
+    pub from: Option<TaskState>,
     /// The state after.
-    pub to: StateName,
+    pub to: TaskState,
     /// The task's grants so far.
     pub attempt: u32,
     /// Whose doing it was, or whose lease it ended.
@@ -93,7 +93,7 @@ pub fn histories<R: ReadLog>(
 ) -> Result<Option<Vec<History>>, Failure> {
     let mut reading = Reading::begin(tasks);
     while let Some((&last, _)) = reading.wanted.last_key_value() {
-        log.seek(tenure_wal::Lsn(last.0));
+        log.seek(tenure_log::Lsn(last.0));
         let Read::Frame(frame) = log.read()? else {
             // It was trimmed, and so was all that is older.
             reading.truncate(last);

@@ -6,7 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::ask::{Caller, Kind, Refusal, Request};
-use crate::limits::{INBOX_BYTES_MAX, INBOX_REQUESTS_MAX};
+use crate::limits::INBOX_REQUESTS_MAX;
+use crate::memory::{Memory, Pool};
 use crate::planted::{self, Bug};
 use crate::supply::Supply;
 
@@ -32,6 +33,8 @@ struct Shared<C> {
     bytes: AtomicUsize,
     /// Whether workers find more work than they take.
     is_ample: AtomicBool,
+    /// The budget of the process, in which requests that wait have a pool.
+    memory: Memory,
 }
 
 /// How full an inbox is.
@@ -76,6 +79,14 @@ impl<C> Clone for Inbox<C> {
 
 impl<C> Default for Inbox<C> {
     fn default() -> Self {
+        Self::new(Memory::default())
+    }
+}
+
+impl<C> Inbox<C> {
+    /// An empty inbox, whose requests count in this budget.
+    #[must_use]
+    pub fn new(memory: Memory) -> Self {
         let waiting = Waiting {
             requests: VecDeque::new(),
             bytes: 0,
@@ -88,7 +99,8 @@ impl<C> Default for Inbox<C> {
         let (requests, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let (waiting, bell, news) = (Mutex::new(waiting), Condvar::new(), AtomicU64::new(0));
         let is_ample = AtomicBool::new(false);
-        Self { shared: Arc::new(Shared { waiting, bell, news, requests, bytes, is_ample }) }
+        let shared = Shared { waiting, bell, news, requests, bytes, is_ample, memory };
+        Self { shared: Arc::new(shared) }
     }
 }
 
@@ -104,7 +116,7 @@ impl<C: Caller> Inbox<C> {
         let mut refused = Vec::new();
         let mut waiting = self.lock();
         for request in requests {
-            match waiting.admit(&request) {
+            match waiting.admit(&request, &self.shared.memory) {
                 Ok(()) => waiting.requests.push_back(request),
                 Err(refusal) => refused.push((request.caller, refusal)),
             }
@@ -157,19 +169,29 @@ impl<C> Inbox<C> {
         self.shared.is_ample.store(supply == Supply::Ample, Ordering::Relaxed);
     }
 
-    /// Whether a request of this kind and of about so many bytes would be let in just now. For those
-    /// who would rather know it before they read what is asked.
+    /// The memory budget of the process.
+    #[must_use]
+    pub fn memory(&self) -> &Memory {
+        &self.shared.memory
+    }
+
+    /// Whether a request of this kind and of about so many bytes would be let in just now: asked
+    /// before its body is read.
     ///
     /// # Errors
     /// The refusal that it would get.
     pub fn room_for(&self, kind: Kind, bytes: usize) -> Result<(), Refusal> {
-        self.load().admits(kind, bytes)
+        if kind == Kind::Submit && self.shared.memory.is_full() {
+            return Err(Refusal::memory_full(&self.shared.memory));
+        }
+        self.load().admits(kind, bytes, self.shared.memory.pool(Pool::Inbox).max())
     }
 
     fn show_load(&self, waiting: &Waiting<C>) {
         let Load { requests, bytes } = waiting.load();
         self.shared.requests.store(requests, Ordering::Relaxed);
         self.shared.bytes.store(bytes, Ordering::Relaxed);
+        self.shared.memory.pool(Pool::Inbox).set(bytes as u64);
     }
 
     /// Whether somebody waits to be taken.
@@ -252,7 +274,7 @@ impl<C> Inbox<C> {
 }
 
 impl Load {
-    fn admits(self, kind: Kind, weight: usize) -> Result<(), Refusal> {
+    fn admits(self, kind: Kind, weight: usize, bytes_max: u64) -> Result<(), Refusal> {
         let share = |limit: usize| match kind {
             Kind::Report => limit,
             Kind::Other => limit / 4 * 3,
@@ -265,7 +287,7 @@ impl Load {
         if self.requests >= limit {
             return Err(Refusal::Overloaded { what: "requests waiting", limit });
         }
-        let limit = share(INBOX_BYTES_MAX);
+        let limit = share(usize::try_from(bytes_max).unwrap_or(usize::MAX));
         if self.bytes.saturating_add(weight) > limit {
             return Err(Refusal::Overloaded { what: "bytes of requests waiting", limit });
         }
@@ -282,12 +304,12 @@ impl<C> Waiting<C> {
         self.rung || (wakes_for == WakesFor::Anything && !self.requests.is_empty())
     }
 
-    fn admit(&mut self, request: &Request<C>) -> Result<(), Refusal> {
+    fn admit(&mut self, request: &Request<C>, memory: &Memory) -> Result<(), Refusal> {
         if let Some(why) = &self.closed {
             return Err(Refusal::Unavailable(Arc::clone(why)));
         }
         let weight = request.ask.weight();
-        self.load().admits(request.ask.kind(), weight)?;
+        self.load().admits(request.ask.kind(), weight, memory.pool(Pool::Inbox).max())?;
         self.bytes += weight;
         Ok(())
     }

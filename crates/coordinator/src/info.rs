@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use tenure_core::command::LeaseRef;
-use tenure_core::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
 use tenure_core::state::{
-    LeaseView, Place, SharedBytes, StateCounts, StateName, TaskError, TaskView,
+    Halted, LeaseView, Place, SharedBytes, StateBytes, StateCounts, TaskError, TaskView,
 };
-use tenure_core::terms::{Backoff, Priority};
-use tenure_core::time::Timestamp;
+use tenure_record::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
+use tenure_record::state::TaskState;
+use tenure_record::terms::{Backoff, Priority};
+use tenure_record::time::Timestamp;
 
 use crate::run_info::RUN_STATES;
 use crate::snapshot::Kept;
@@ -69,7 +70,7 @@ pub struct TaskInfo {
     /// Its queue.
     pub queue: Arc<str>,
     /// Its state.
-    pub state: StateName,
+    pub state: TaskState,
     /// How urgent it is.
     pub priority: Priority,
     /// What its worker gets.
@@ -160,6 +161,8 @@ pub struct Explained {
     pub task: TaskInfo,
     /// Where it stands in the line of its queue.
     pub place: Place,
+    /// What about its run keeps it from moving, if something does.
+    pub halted: Option<Halted>,
     /// No leases are given from its queue.
     pub is_paused: bool,
     /// Workers that said they take from its queue, and were heard of lately. Those who only ask
@@ -183,20 +186,28 @@ pub struct Status {
     pub lsn: Lsn,
     /// The last record that somebody may be told of.
     pub released: Lsn,
-    /// This coordinator's time in office.
+    /// This coordinator's epoch.
     pub epoch: u64,
     /// Log time.
     pub now: Timestamp,
+    /// How far log time is ahead of the wall clock; zero if it is not.
+    pub log_time_ahead_ms: u64,
     /// Tasks by state.
     pub tasks: StateCounts,
     /// Runs by state, in the order of [`crate::RUN_STATES`].
     pub runs: [u64; RUN_STATES.len()],
+    /// Runs that are ending over several records, or have branches that are.
+    pub ending_runs: u64,
+    /// Runs that are parked.
+    pub parked_runs: u64,
     /// How many workflows there are.
     pub workflows: usize,
     /// Lease requests that wait for work.
     pub parked_leases: usize,
     /// Readers that wait for a task or a run to end.
     pub parked_readers: usize,
+    /// How much memory the parts of the state take, about.
+    pub bytes: StateBytes,
     /// What was done since the start.
     pub work: Work,
     /// How snapshots and the log stand.
@@ -216,4 +227,8 @@ pub struct Work {
     pub bytes: u64,
     /// Finished tasks that were forgotten because their time was over.
     pub purged: u64,
+    /// Records that were too long and not written: what led to them was refused, or its run parked.
+    pub oversized: u64,
+    /// What the heaviest record cost, in the units of [`tenure_core::limits::RECORD_WORK_MAX`].
+    pub heaviest: u64,
 }

@@ -33,6 +33,7 @@
 mod artifact_info;
 mod ask;
 mod clock;
+mod commit;
 mod due;
 mod embedded;
 mod feed;
@@ -40,15 +41,17 @@ mod history;
 mod inbox;
 mod info;
 pub mod limits;
+mod memory;
 mod opening;
+mod parking;
 #[cfg(not(feature = "planted"))]
 mod planted;
 #[cfg(feature = "planted")]
 pub mod planted;
 mod recover;
 mod redecide;
+mod report;
 mod respond;
-mod restore;
 mod run_history;
 mod run_info;
 mod runs;
@@ -62,6 +65,7 @@ mod tick;
 mod ticket;
 mod upkeep;
 mod wait;
+mod window;
 mod workers;
 mod workflows;
 
@@ -74,13 +78,14 @@ pub use feed::{Feed, Followed, Follower, Position};
 pub use history::{History, Step, histories, history};
 pub use inbox::{Inbox, Load, WakesFor};
 pub use info::{Explained, Grant, Status, TaskInfo, TaskOfRun, TaskPage, Work};
-pub use opening::Opening;
+pub use memory::{Budget, Memory, Permit, Pool};
+pub use opening::{Durability, Opening, Restoration, is_data_file, private, put_back, restore};
 pub use recover::{Failure, Progress, Proof, Recovery, recover, recover_beside};
 pub use redecide::{RedecideError, Redecided, redecide};
-pub use restore::{Restoration, put_back, restore};
 pub use run_history::{RunHistory, RunStep, run_history};
 pub use run_info::{
-    RUN_STATES, RunInfo, RunPage, TokenInfo, TokenPage, WorkflowInfo, WorkflowPage,
+    EndingInfo, ParkedInfo, RUN_STATES, RunInfo, RunPage, TokenInfo, TokenPage, WorkflowInfo,
+    WorkflowPage,
 };
 pub use shelf::{FileShelf, SHELF_FILE, ShelfUse};
 pub use snapshot::{Kept, SnapshotInfo};
@@ -91,5 +96,4 @@ pub use ticket::{Ticket, TicketCaller};
 pub use upkeep::{Purge, Upkeep};
 pub use workers::{Registration, WorkerInfo};
 
-pub use tenure_wal::disk::real::RealDisk;
-pub use tenure_wal::{Backup, Durability, Fault, Keep, Note, ReadLog, Reader, Since};
+pub use tenure_log::{Backup, Fault, Keep, Note, ReadLog, Since};

@@ -7,19 +7,36 @@ pub const INBOX_REQUESTS_MAX: usize = 32_768;
 pub const INBOX_BYTES_MAX: usize = 128 << 20;
 /// Things in outcomes that wait until they are durable; beyond that nothing is decided.
 pub const OUTBOX_ITEMS_MAX: usize = 100_000;
+/// Bytes of those outcomes, about; beyond that nothing is decided.
+pub const OUTBOX_BYTES_MAX: u64 = 128 << 20;
+/// What one of those things takes, about.
+pub const OUTBOX_ITEM_BYTES: u64 = 256;
 /// Lease requests that wait for work.
 pub const PARKED_LEASES_MAX: usize = 10_000;
 /// Readers that wait for a task or a run to end.
 pub const PARKED_READERS_MAX: usize = 10_000;
+/// Bytes of lease requests and readers that wait, about.
+pub const PARKED_BYTES_MAX: u64 = 128 << 20;
+/// Requests that wait and whose callers are gone are looked for at most this often, in milliseconds.
+pub const PARKED_SWEEP_MS: u64 = 100;
 /// The longest that a request may wait, in milliseconds.
 pub const WAIT_MS_MAX: u64 = 60_000;
 /// A frame is closed at about this size; one more record fits.
 pub const FRAME_BYTES: usize = 4 << 20;
+/// Background work (dispatch of wide groups, ends in parts) adds nothing to a frame that has this many
+/// bytes: a request that arrives meanwhile waits for two frames, so these stay small.
+pub const BACKGROUND_FRAME_BYTES: usize = 1 << 20;
 /// A frame with more records than this is committed on the log's thread even if nobody else waits:
 /// where many come together, more are on their way.
 pub const INLINE_RECORDS_MAX: u32 = 4;
 /// Requests that one step decides; the rest waits for the next one.
 pub const STEP_REQUESTS_MAX: usize = 1_024;
+/// Batches of reports that need more than one record and are not decided yet; beyond that no
+/// requests are taken.
+pub const UNFINISHED_REPORTS_MAX: usize = 256;
+/// Work of one step, in the units of [`tenure_core::limits::RECORD_WORK_MAX`], after which the rest
+/// waits for the next step: what is decided so far is synced first, and time is looked at.
+pub const STEP_WORK_MAX: u64 = 20_000;
 /// Parked requests that one step serves.
 pub const STEP_GRANTS_MAX: usize = 1_024;
 /// The last leases that tell whether workers find more work than they take.
@@ -36,14 +53,25 @@ pub const FEED_BYTES_MAX: usize = 32 << 20;
 pub const FEED_FRAMES_MAX: usize = 4_096;
 /// After so long a pause the log is told that all is durable.
 pub const MARK_AFTER_MS: u64 = 1_000;
-/// Appointments are kept by a wall clock that can be set, so it is looked at so often.
+/// How often the wall clock is read while a calendar moment is ahead: it can be set at any time.
 pub const WALL_CHECK_MS: u64 = 1_000;
+/// A start with log time further ahead of the wall clock than this is reported.
+pub const LOG_TIME_AHEAD_MS_MAX: u64 = 3_600_000;
 /// A difference between the clocks that changes by more than this is a jump.
 pub const CLOCK_JUMP_MS: u64 = 1_000;
 /// How often the disk is asked how much room it has, while there is something to do.
 pub const ROOM_CHECK_MS: u64 = 1_000;
+/// Percent of the memory budget at which new work is refused.
+pub const MEMORY_FULL_PERCENT: u64 = 90;
+/// No pool but the state may hold more than one part of the memory budget out of this many.
+pub const MEMORY_POOL_PART: u64 = 8;
 /// How long a full disk is left alone before the same frame is tried again.
 pub const FULL_RETRY_MS: u64 = 100;
+/// How long the log is left alone before it is asked to find out an unknown outcome.
+pub const UNKNOWN_RETRY_MS: u64 = 50;
+/// Beside a frame that is under way, another one is sent only with this payload or more. Smaller
+/// ones gain more from being gathered than from being sent ahead.
+pub const PIPELINED_FRAME_BYTES_MIN: usize = 64 << 10;
 /// Steps of one task's history, or records of a run's, that are given at once: the latest.
 pub const HISTORY_ITEMS_MAX: usize = 1_000;
 /// Bytes of a task's or a run's history after which no older steps are given.

@@ -32,10 +32,12 @@ pub enum Bug {
     ReaderForgotten,
     /// Whatever comes is let in.
     InboxUnbounded,
-    /// Moments of the wall clock pass and nothing happens.
+    /// Timers of runs come due and nothing happens.
     TimersSleep,
     /// A wide group begins its first branches, and nobody begins the rest.
     DispatchForgotten,
+    /// What is ending is forgotten after its first record.
+    EndingForgotten,
 }
 
 impl Bug {
@@ -92,7 +94,7 @@ pub(crate) use switch::{has, plant_named};
 
 use std::borrow::Cow;
 
-use tenure_core::event::{Event, LeaseExpired, Record};
+use tenure_record::event::{Event, LeaseExpired, Record};
 
 /// A record as it is written, which should be as it is applied.
 pub(crate) fn written<'r, 'a>(record: &'r Record<'a>) -> Cow<'r, Record<'a>> {

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use tenure_core::codec::{self, Malformed};
-use tenure_core::id::Lsn;
 use tenure_core::invariant::{self, Violation};
 use tenure_core::shelf::Shelf;
 use tenure_core::state::StateHash;
 use tenure_core::state::snapshot::Decoder;
-use tenure_core::time::Timestamp;
 use tenure_core::{State, apply};
-use tenure_wal::snapshot::{Footer, file_name};
-use tenure_wal::{Base, Fault, Frame, Note, OpenLog, Recovered};
+use tenure_log::SnapshotFooter;
+use tenure_log::{Base, Fault, Frame, Note, OpenLog, Recovered};
+use tenure_record::codec::{self, Malformed};
+use tenure_record::id::Lsn;
+use tenure_record::time::Timestamp;
 
 use crate::planted::{self, Bug};
 use crate::snapshot::{Kept, SnapshotInfo};
@@ -38,14 +38,14 @@ pub struct Recovery<L> {
     pub records: u64,
     /// Log time of the last frame, which may be a mark.
     pub at: Timestamp,
-    /// Whether records may be missing that somebody was told of.
+    /// Whether acknowledged records may be missing.
     pub may_lack: bool,
     /// The snapshots, and how much of the log follows the newest.
     pub kept: Kept,
 }
 
 impl<L> Recovery<L> {
-    /// The same with the log in another shape.
+    /// Converts the log and keeps the rest.
     pub fn map_log<M, E>(self, map: impl FnOnce(L) -> Result<M, E>) -> Result<Recovery<M>, E> {
         let Self { state, log, notes, records, at, may_lack, kept } = self;
         Ok(Recovery { state, log: map(log)?, notes, records, at, may_lack, kept })
@@ -169,9 +169,8 @@ pub fn recover<O: OpenLog>(
     Ok(recovery)
 }
 
-/// The same while the snapshot's state hash is still being worked out and the laws are still being
-/// checked, which takes as long as the rest of a start. Nobody may be served before the proof is
-/// there. What is large lies on the shelf, if there is one.
+/// Like [`recover`], but verifies the snapshot's state hash and the laws on background threads, which
+/// takes as long as the rest of a start. No request may be served before [`Proof::check`]. What is large lies on the shelf, if there is one.
 pub fn recover_beside<O: OpenLog>(
     mut log: O,
     table_seed: u64,
@@ -208,7 +207,7 @@ pub fn recover_beside<O: OpenLog>(
 /// That a snapshot gives the state that it was taken from, and that what follows from it keeps the
 /// laws. Both are worked out on threads of their own.
 #[derive(Debug)]
-#[must_use = "nobody may be served before it is checked"]
+#[must_use = "no request may be served before it is checked"]
 pub struct Proof {
     claimed: Option<Claimed>,
     laws: Laws,
@@ -231,7 +230,7 @@ struct Claimed {
 }
 
 impl Claimed {
-    fn begin(state: &State, footer: &Footer) -> Self {
+    fn begin(state: &State, footer: &SnapshotFooter) -> Self {
         let (lsn, expected) = (Lsn(footer.lsn.0), StateHash(footer.state_hash));
         let view = state.facts().clone();
         Self { lsn, expected, hashing: std::thread::spawn(move || view.hash()) }
@@ -270,7 +269,7 @@ fn joined<T>(ended: std::thread::Result<T>) -> T {
 /// A snapshot that could be read.
 struct Loaded {
     state: State,
-    footer: Footer,
+    footer: SnapshotFooter,
     bytes: u64,
 }
 
@@ -278,7 +277,7 @@ struct Loaded {
 /// one that is whole and makes no sense is a failure.
 fn load<O: OpenLog>(
     log: &mut O,
-    lsn: tenure_wal::Lsn,
+    lsn: tenure_log::Lsn,
     table_seed: u64,
     shelf: Option<Arc<dyn Shelf>>,
 ) -> Result<Result<Loaded, Fault>, Failure> {
@@ -332,15 +331,14 @@ fn decode(
 fn replay<O: OpenLog>(
     log: O,
     mut state: State,
-    snapshot: Option<Footer>,
-    bad: Vec<(tenure_wal::Lsn, Fault)>,
+    snapshot: Option<SnapshotFooter>,
+    bad: Vec<(tenure_log::Lsn, Fault)>,
     mut kept: Kept,
     mut progress: impl FnMut(Progress),
 ) -> Result<Recovery<O::Log>, Failure> {
     let mut failed = None;
     let (mut records, mut told) = (0, 0);
     let mut replay = |frame: &Frame<'_>| {
-        kept.log_bytes += frame.header.log_bytes();
         for (lsn, bytes) in frame.records() {
             match codec::decode(bytes) {
                 _ if failed.is_some() => return,
@@ -356,11 +354,11 @@ fn replay<O: OpenLog>(
     };
     let anchor = snapshot.map(|footer| footer.anchor());
     let base = Base { anchor, bad: bad.iter().map(|(lsn, _)| *lsn).collect() };
-    let opened = log.open(&base, &mut replay);
     let mut notes: Vec<Note> = Vec::new();
     for (lsn, fault) in &bad {
-        notes.push(Note::BadSnapshot { file: file_name(*lsn), found: fault.finding() });
+        notes.push(Note::BadSnapshot { file: log.snapshot_name(*lsn), found: fault.finding() });
     }
+    let opened = log.open(&base, &mut replay);
     let (log, recovered) = match (opened, bad.into_iter().next()) {
         (Ok(opened), _) => opened,
         (Err(log @ Fault::Corrupt(_)), Some((_, newest))) if anchor.is_none() => {
@@ -371,7 +369,8 @@ fn replay<O: OpenLog>(
     if let Some((lsn, malformed)) = failed {
         return Err(Failure::Record { lsn, malformed });
     }
-    let Recovered { notes: more, at_ms, may_lack, .. } = recovered;
+    let Recovered { notes: more, at_ms, may_lack, bytes, .. } = recovered;
+    kept.log_bytes += bytes;
     notes.extend(more);
     let at = Timestamp(at_ms);
     Ok(Recovery { state, log, notes, records, at, may_lack, kept })

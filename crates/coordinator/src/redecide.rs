@@ -5,16 +5,16 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use tenure_core::codec;
-use tenure_core::event::{Event, Record, RunBegun, Step as DecisionStep};
-use tenure_core::id::{Lsn, RunId};
+use tenure_code::Code;
 use tenure_core::redecide::{self as rules, Undecidable};
 use tenure_core::shelf::Shelf;
 use tenure_core::state::snapshot::Decoder;
 use tenure_core::{State, apply};
 use tenure_flow::Definition;
-use tenure_wal::disk::Disk;
-use tenure_wal::{Fault, Read, Reader};
+use tenure_log::{Fault, Read, ReadLog};
+use tenure_record::codec;
+use tenure_record::event::{Event, Record, RunBegun, Step as DecisionStep};
+use tenure_record::id::{Lsn, RunId};
 
 pub use tenure_core::redecide::Redecided;
 
@@ -62,16 +62,18 @@ pub enum RedecideError {
 }
 
 impl RedecideError {
-    /// For programs; stable.
+    /// The stable error code.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            RedecideError::Failed(_) => "unavailable",
-            RedecideError::Trimmed { .. } => "log_trimmed",
-            RedecideError::NoRecord { .. } => "not_found",
-            RedecideError::Undecidable { why: Undecidable::OtherRun, .. } => "not_found",
-            RedecideError::Undecidable { .. } | RedecideError::TooFar { .. } => "invalid_request",
-            RedecideError::Unlawful { .. } => "conflict",
+            RedecideError::Failed(_) => Code::Unavailable,
+            RedecideError::Trimmed { .. } => Code::LogTrimmed,
+            RedecideError::NoRecord { .. } => Code::NotFound,
+            RedecideError::Undecidable { why: Undecidable::OtherRun, .. } => Code::NotFound,
+            RedecideError::Undecidable { .. } | RedecideError::TooFar { .. } => {
+                Code::InvalidRequest
+            }
+            RedecideError::Unlawful { .. } => Code::Conflict,
         }
     }
 }
@@ -128,10 +130,10 @@ impl Tenure {
     }
 }
 
-/// The same with a reader of the log, for a record that is durable. What is large in the state that is
+/// Decides a durable record again, with a reader of its log. What is large in the state that is
 /// rebuilt lies on the shelf, if there is one.
-pub fn redecide<D: Disk>(
-    mut log: Reader<D>,
+pub fn redecide<R: ReadLog>(
+    mut log: R,
     shelf: Option<Arc<dyn Shelf>>,
     run: RunId,
     lsn: Lsn,
@@ -175,7 +177,7 @@ fn definition(before: &State, record: &Record<'_>, run: RunId) -> Option<Arc<Def
     found
 }
 
-/// The same with the names of nodes and transitions, as a run's history has them.
+/// Adds the names of nodes and transitions, as a run's history has them.
 fn named(mut decided: Redecided, definition: Option<&Definition>) -> Redecided {
     let Some(definition) = definition else { return decided };
     for pair in &mut decided.pairs {
@@ -191,8 +193,8 @@ fn decoded(bytes: &[u8], lsn: Lsn) -> Result<Record<'_>, Failure> {
 }
 
 /// One record.
-fn read<D: Disk>(log: &mut Reader<D>, lsn: Lsn) -> Result<Vec<u8>, RedecideError> {
-    log.seek(tenure_wal::Lsn(lsn.0));
+fn read<R: ReadLog>(log: &mut R, lsn: Lsn) -> Result<Vec<u8>, RedecideError> {
+    log.seek(tenure_log::Lsn(lsn.0));
     let oldest = match log.read()? {
         Read::Frame(frame) => {
             let found = frame.records().find(|(at, _)| at.0 == lsn.0);
@@ -209,8 +211,8 @@ fn read<D: Disk>(log: &mut Reader<D>, lsn: Lsn) -> Result<Vec<u8>, RedecideError
 }
 
 /// The state just before a record.
-fn rebuild<D: Disk>(
-    log: &mut Reader<D>,
+fn rebuild<R: ReadLog>(
+    log: &mut R,
     shelf: Option<Arc<dyn Shelf>>,
     lsn: Lsn,
 ) -> Result<State, RedecideError> {
@@ -220,7 +222,7 @@ fn rebuild<D: Disk>(
     if records > REDECIDE_RECORDS_MAX {
         return Err(RedecideError::TooFar { records });
     }
-    log.seek(tenure_wal::Lsn(first.0));
+    log.seek(tenure_log::Lsn(first.0));
     while state.last_lsn().next() < lsn {
         let trimmed = match log.read()? {
             Read::Frame(frame) => {
@@ -240,15 +242,15 @@ fn rebuild<D: Disk>(
 }
 
 /// The newest good snapshot before a record, or nothing at all if the log begins with its first.
-fn base<D: Disk>(
-    log: &Reader<D>,
+fn base<R: ReadLog>(
+    log: &R,
     shelf: Option<Arc<dyn Shelf>>,
     lsn: Lsn,
 ) -> Result<State, RedecideError> {
     for at in log.snapshots()?.into_iter().filter(|at| at.0 < lsn.0) {
         let mut decoder = Decoder::new(0).on_shelf(shelf.clone());
         let mut fed = Ok(());
-        let read = log.load_snapshot(at, |piece| {
+        let read = log.load_snapshot(at, &mut |piece| {
             if fed.is_ok() {
                 fed = decoder.feed(piece);
             }
@@ -268,7 +270,7 @@ fn base<D: Disk>(
 }
 
 /// The oldest record that can be decided again, in a log that begins with that record.
-fn oldest_rebuilt<D: Disk>(log: &Reader<D>, oldest: Lsn) -> Result<Lsn, RedecideError> {
+fn oldest_rebuilt<R: ReadLog>(log: &R, oldest: Lsn) -> Result<Lsn, RedecideError> {
     let snapshots = log.snapshots()?;
     let usable = snapshots.iter().rev().find(|at| at.0 + 1 >= oldest.0);
     Ok(usable.map_or(oldest, |at| Lsn(at.0 + 1)))

@@ -1,13 +1,14 @@
-//! Nobody is told anything before the log says so: outcomes wait here for the record that they
+//! Nothing is answered before the log has released it: outcomes wait here for the record that they
 //! depend on. The type is the proof: only a committed batch makes a [`Released`].
 
 use std::collections::VecDeque;
 
-use tenure_core::id::Lsn;
-use tenure_wal::Released;
+use tenure_log::Released;
+use tenure_record::id::Lsn;
 
 use crate::ask::{Answer, Caller, Outcome};
-use crate::limits::OUTBOX_ITEMS_MAX;
+use crate::limits::{OUTBOX_ITEM_BYTES, OUTBOX_ITEMS_MAX};
+use crate::memory::Budget;
 use crate::planted::{self, Bug};
 
 /// Outcomes in the order in which they were decided.
@@ -16,6 +17,8 @@ pub(crate) struct Outbox<C> {
     waiting: VecDeque<Waiting<C>>,
     /// How much is in those outcomes.
     weight: usize,
+    /// The pool in which they count.
+    memory: Budget,
     released: Lsn,
 }
 
@@ -29,13 +32,13 @@ struct Waiting<C> {
 
 impl<C: Caller> Outbox<C> {
     /// Everything up to this record is durable already: it was recovered.
-    pub(crate) fn new(released: Lsn) -> Self {
-        Self { waiting: VecDeque::new(), weight: 0, released }
+    pub(crate) fn new(released: Lsn, memory: Budget) -> Self {
+        Self { waiting: VecDeque::new(), weight: 0, memory, released }
     }
 
     /// Whether another outcome may wait.
     pub(crate) fn has_room(&self) -> bool {
-        self.weight < OUTBOX_ITEMS_MAX
+        self.weight < OUTBOX_ITEMS_MAX && self.memory.used() < self.memory.max()
     }
 
     /// The last record that may be told.
@@ -51,10 +54,11 @@ impl<C: Caller> Outbox<C> {
         } else {
             self.weight += weight(&outcome);
             self.waiting.push_back(Waiting { seen, caller, outcome });
+            self.count();
         }
     }
 
-    /// Tells what may be told now. What nobody took is given back.
+    /// Answers what is released now. Outcomes whose callers are gone are given back.
     pub(crate) fn release(&mut self, released: Released, lost: &mut Vec<Outcome>) {
         self.released = self.released.max(Lsn(released.lsn().0));
         while let Some(next) = self.waiting.front()
@@ -64,6 +68,11 @@ impl<C: Caller> Outbox<C> {
             self.weight -= weight(&outcome);
             lost.extend(caller.tell(outcome).err());
         }
+        self.count();
+    }
+
+    fn count(&self) {
+        self.memory.set(self.weight as u64 * OUTBOX_ITEM_BYTES);
     }
 
     /// Everybody who still waits, to be told that it is over.

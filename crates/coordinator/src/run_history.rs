@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use tenure_core::codec;
-use tenure_core::history::{RunRecord, cascades, run_record, shown};
-use tenure_core::id::{Lsn, RunId};
-use tenure_core::time::Timestamp;
-use tenure_flow::{Definition, Value};
-use tenure_wal::{Read, ReadLog};
+use tenure_flow::Definition;
+use tenure_log::{Read, ReadLog};
+use tenure_record::codec;
+use tenure_record::history::{RunRecord, cascades, run_record, shown};
+use tenure_record::id::{Lsn, RunId};
+use tenure_record::time::Timestamp;
+use tenure_value::Value;
 
 use crate::limits::{HISTORY_BYTES, HISTORY_ITEMS_MAX};
 use crate::recover::Failure;
@@ -84,7 +85,7 @@ fn read_steps<R: ReadLog>(
     lsn: Lsn,
     definition: &Definition,
 ) -> Result<Option<Found>, Failure> {
-    log.seek(tenure_wal::Lsn(lsn.0));
+    log.seek(tenure_log::Lsn(lsn.0));
     let Read::Frame(frame) = log.read()? else { return Ok(None) };
     let found = frame.records().find(|(at, _)| at.0 == lsn.0);
     let Some((_, bytes)) = found else { return Ok(None) };

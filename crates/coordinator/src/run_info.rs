@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use tenure_core::State;
-use tenure_core::event::RunState;
-use tenure_core::id::{GroupId, Lsn, RunId, TaskId, TokenId};
-use tenure_core::state::{RunView, TokenView, WorkflowView};
-use tenure_core::time::Timestamp;
-use tenure_flow::{Definition, Value};
+use tenure_core::state::{EndingView, ParkedView, RunView, TokenView, WorkflowView};
+use tenure_flow::Definition;
+use tenure_record::event::RunState;
+use tenure_record::id::{GroupId, Lsn, RunId, TaskId, TokenId};
+use tenure_record::time::Timestamp;
+use tenure_value::Value;
 
 /// The states of a run as they are written outside.
 pub const RUN_STATES: [&str; 6] =
@@ -59,6 +60,12 @@ pub struct RunInfo {
     pub deadline_at: Option<Timestamp>,
     /// The run and token that wait for it.
     pub parent: Option<(RunId, TokenId)>,
+    /// The run at the top of its tree; itself if it has no parent.
+    pub root: RunId,
+    /// How it is ending, if its end is decided and not yet complete.
+    pub ending: Option<EndingInfo>,
+    /// Why it is parked, if it is.
+    pub parked: Option<ParkedInfo>,
     /// Its key.
     pub key: Option<Arc<str>>,
     /// Its tags, by key.
@@ -89,6 +96,9 @@ impl RunInfo {
             finished_at: run.finished_at(),
             deadline_at: run.deadline_at(),
             parent: run.parent(),
+            root: run.root(),
+            ending: run.ending().map(|ending| EndingInfo::of(&ending)),
+            parked: run.parked().map(|parked| ParkedInfo::of(&parked)),
             key: run.key().map(Arc::from),
             tags: run.tags().to_vec(),
             tokens: (run.token_count(), run.live_tokens()),
@@ -101,6 +111,39 @@ impl RunInfo {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.finished_at.is_some()
+    }
+}
+
+/// How a run ends whose end is decided and not yet complete: what is live in it ends over the next
+/// records.
+#[derive(Clone, Debug)]
+pub struct EndingInfo {
+    /// The state that it will have.
+    pub state: RunState,
+    /// The error that it will have.
+    pub error: Option<Value>,
+    /// When its end was decided.
+    pub since: Timestamp,
+}
+
+impl EndingInfo {
+    fn of(ending: &EndingView<'_>) -> Self {
+        Self { state: ending.state, error: ending.error.cloned(), since: ending.since }
+    }
+}
+
+/// Why a run is parked: it stands still until an operator cancels or unparks it.
+#[derive(Clone, Debug)]
+pub struct ParkedInfo {
+    /// What does not fit one record.
+    pub reason: Arc<str>,
+    /// Since when.
+    pub at: Timestamp,
+}
+
+impl ParkedInfo {
+    fn of(parked: &ParkedView<'_>) -> Self {
+        Self { reason: Arc::clone(parked.reason), at: parked.at }
     }
 }
 
@@ -136,7 +179,7 @@ pub struct TokenInfo {
     pub child: Option<RunId>,
     /// The signal that it waits for, or waited for, and its correlation.
     pub signal: Option<(String, String)>,
-    /// The moment that it waits for, by the wall clock.
+    /// The moment that it waits for: of log time after a delay, of the wall clock for `until`.
     pub wakes_at: Option<Timestamp>,
     /// When it must be done.
     pub deadline_at: Option<Timestamp>,

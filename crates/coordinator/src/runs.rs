@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use tenure_core::Rejection;
 use tenure_core::command::{Command, StartRun, Started};
-use tenure_core::id::{RunId, TokenId};
 use tenure_core::limits::LIST_ITEMS_MAX;
-use tenure_core::state;
-use tenure_core::time::Now;
-use tenure_wal::Log;
+use tenure_core::{Rejection, state};
+use tenure_log::Log;
+use tenure_record::id::{RunId, TokenId};
+use tenure_record::time::Now;
 
 use crate::ask::{Answer, Caller, Outcome, RunFilter};
 use crate::run_info::{RunInfo, RunPage, TokenInfo, TokenPage, WorkflowInfo, WorkflowPage};

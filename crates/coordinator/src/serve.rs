@@ -3,46 +3,26 @@
 use std::sync::Arc;
 
 use tenure_core::command::{
-    Command, LeaseRef, LeaseTasks, Leased, NewTask, Reply, ReportTasks, SubmitTasks, Submitted,
+    Command, LeaseRef, Leased, NewTask, Reply, ReportTasks, SubmitTasks, Submitted,
 };
-use tenure_core::event::{Event, Record, Report, Step};
-use tenure_core::id::{RunId, TaskId};
 use tenure_core::limits::{BATCH_ITEMS_MAX, LIST_ITEMS_MAX};
-use tenure_core::name::WorkerName;
-use tenure_core::state::{Filter, StateName};
-use tenure_core::time::Now;
-use tenure_core::{Draft, Rejection, Verdict, apply, codec, decide};
-use tenure_wal::{Log, Room};
+use tenure_core::state::Filter;
+use tenure_core::{Draft, Rejection, Verdict, apply, decide};
+use tenure_log::{Log, Room};
+use tenure_record::codec;
+use tenure_record::event::{Event, Record, Report, Step};
+use tenure_record::id::{RunId, TaskId};
+use tenure_record::name::WorkerName;
+use tenure_record::time::Now;
 
 use crate::ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request, TaskFilter};
 use crate::info::{Explained, Grant, Status, TaskInfo, TaskPage};
-use crate::limits::{PARKED_LEASES_MAX, PARKED_READERS_MAX, STEP_GRANTS_MAX, WAIT_MS_MAX};
+use crate::limits::STEP_GRANTS_MAX;
+use crate::parking::{Awaited, ParkedLease, ParkedReader};
 use crate::planted::{self, Bug};
+use crate::report::{ReportProgress, UnfinishedReport};
 use crate::run_info::run_counts;
 use crate::step::Coordinator;
-use crate::supply::Rest;
-
-/// A worker that waits for work.
-#[derive(Debug)]
-pub(crate) struct ParkedLease<C> {
-    /// Always a lease command: kept as it will be decided.
-    command: Arc<Command>,
-    pub(crate) caller: C,
-}
-
-/// What a reader waits for: its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Awaited {
-    Task(TaskId),
-    Run(RunId),
-}
-
-/// Somebody who waits for a task or a run to end.
-#[derive(Debug)]
-pub(crate) struct ParkedReader<C> {
-    pub(crate) awaited: Awaited,
-    pub(crate) caller: C,
-}
 
 impl<L: Log, C: Caller> Coordinator<L, C> {
     /// Deals with a request.
@@ -51,6 +31,13 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let Request { ask, caller } = request;
         if self.room == Room::Low && ask.kind() == Kind::Submit {
             return self.put(caller, Err(Refusal::DiskFull));
+        }
+        if ask.kind() == Kind::Submit {
+            // Those before it in this step have made the state larger.
+            self.count_memory();
+            if self.memory.is_full() {
+                return self.put(caller, Err(Refusal::memory_full(&self.memory)));
+            }
         }
         let outcome = match ask {
             Ask::Submit(task) => self.submit_one(task, now),
@@ -67,6 +54,14 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             // The same without a wait: whoever is gone gets nothing here either.
             Ask::Command(Command::LeaseTasks(request)) => {
                 return self.lease(request, 0, caller, now);
+            }
+            Ask::Command(Command::ReportTasks(report)) => {
+                // One worker sends them all.
+                let first = report.heartbeats.first().copied();
+                if let Some(lease) = first.or_else(|| report.completes.first().map(|c| c.lease)) {
+                    self.saw_holder(lease, now);
+                }
+                return self.report(UnfinishedReport::new(report, caller), now);
             }
             Ask::Command(command) => self.command(&command, now),
             Ask::Query(Query::TaskEnd { task_id, wait_ms }) => {
@@ -89,11 +84,23 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// Decides a command, writes and applies what comes of it.
     pub(crate) fn run(&mut self, command: &Command, now: Now) -> Outcome {
         let seed = self.draw();
-        match decide(&mut Draft::new(&self.state), command, now, seed)? {
+        let mut draft = Draft::new(&self.state);
+        let verdict = decide(&mut draft, command, now, seed);
+        let work = draft.work();
+        drop(draft);
+        self.step_work += work;
+        self.work.heaviest = self.work.heaviest.max(work);
+        match verdict? {
             Verdict::Answer(reply) => self.answer(reply),
             Verdict::Append(event, reply) => {
                 let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
-                self.batch.push(|out| codec::encode(&planted::written(&record), out));
+                let encode = |out: &mut Vec<u8>| codec::encode(&planted::written(&record), out);
+                // Measured before it is applied: a record that is too long never happened.
+                if let Err(bytes) = self.batch.push_within(self.record_bytes_max, encode) {
+                    self.work.oversized += 1;
+                    self.oversized = heaviest_run(&record.event).map(|run_id| (run_id, bytes));
+                    return Err(Rejection::RecordTooLarge { bytes }.into());
+                }
                 apply(&mut self.state, &record);
                 if !self.readers.is_empty() {
                     self.tell_readers(&record.event);
@@ -152,19 +159,13 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     fn command(&mut self, command: &Command, now: Now) -> Outcome {
         match command {
             Command::Heartbeat(lease) => self.saw_holder(*lease, now),
-            Command::ReportTasks(report) => {
-                // One worker sends them all.
-                let first = report.heartbeats.first().copied();
-                if let Some(lease) = first.or_else(|| report.completes.first().map(|c| c.lease)) {
-                    self.saw_holder(lease, now);
-                }
-            }
             Command::PurgeArchived(archived) => return self.purge_archived(archived, now),
             Command::SubmitTasks(_)
             | Command::LeaseTasks(_)
             | Command::CompleteTask(_)
             | Command::FailTask(_)
             | Command::ReleaseTask(_)
+            | Command::ReportTasks(_)
             | Command::CancelTask(_)
             | Command::RetryTask(_)
             | Command::ExpireLeases
@@ -179,7 +180,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             | Command::CancelRun(_)
             | Command::SignalRun(_)
             | Command::ContinueDispatch
-            | Command::SkipIds => {}
+            | Command::ContinueEnding { .. }
+            | Command::ParkRun(_)
+            | Command::UnparkRun(_)
+            | Command::SkipIds(_) => {}
         }
         self.run(command, now)
     }
@@ -198,65 +202,6 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let held = self.state.task(lease.task_id).and_then(|task| task.lease());
         if let Some(held) = held.filter(|held| held.lease_id == lease.lease_id) {
             self.workers.saw(&held.worker, now.log);
-        }
-    }
-
-    fn lease(&mut self, request: LeaseTasks, wait_ms: u64, caller: C, now: Now) {
-        if caller.is_gone() && !planted::has(Bug::GrantedToTheGone) {
-            return;
-        }
-        self.workers.saw(request.worker.as_str(), now.log);
-        let queues: Vec<Arc<str>> = match wait_ms {
-            0 => Vec::new(),
-            _ => request.queues.iter().map(|queue| Arc::from(queue.as_str())).collect(),
-        };
-        let command = Command::LeaseTasks(request);
-        let outcome = self.lease_out(&command, now);
-        let wait_ms = wait_ms.min(WAIT_MS_MAX);
-        if !matches!(&outcome, Ok(Answer::Leased(grants)) if grants.is_empty()) || wait_ms == 0 {
-            return self.put(caller, outcome);
-        }
-        let parked = ParkedLease { command: Arc::new(command), caller };
-        let until = now.log.plus_ms(wait_ms);
-        let gone = |parked: &ParkedLease<C>| parked.caller.is_gone();
-        if let Err(parked) = self.parked.park(queues, until, now.log, parked, gone) {
-            let (what, limit) = ("lease requests parked", PARKED_LEASES_MAX);
-            self.put(parked.caller, Err(Refusal::Overloaded { what, limit }));
-        }
-    }
-
-    /// Decides a lease command, and notes what it leaves behind.
-    fn lease_out(&mut self, command: &Command, now: Now) -> Outcome {
-        let outcome = self.run(command, now);
-        if let Command::LeaseTasks(request) = command
-            && matches!(&outcome, Ok(Answer::Leased(grants)) if !grants.is_empty())
-        {
-            let rest = match request.queues.iter().any(|name| self.state.has_ready(name.as_str())) {
-                true => Rest::Something,
-                false => Rest::Nothing,
-            };
-            self.last_leases.granted(rest, now.log);
-        }
-        outcome
-    }
-
-    fn wait_for_end(&mut self, awaited: Awaited, wait_ms: u64, caller: C, now: Now) {
-        let outcome = self.look_at(awaited);
-        let wait_ms = wait_ms.min(WAIT_MS_MAX);
-        let is_over = match &outcome {
-            Ok(Answer::Task(task)) => task.state.is_terminal(),
-            Ok(Answer::Run(run)) => run.is_over(),
-            Ok(_) | Err(_) => true,
-        };
-        if is_over || wait_ms == 0 {
-            return self.put(caller, outcome);
-        }
-        let until = now.log.plus_ms(wait_ms);
-        let gone = |reader: &ParkedReader<C>| reader.caller.is_gone();
-        let reader = ParkedReader { awaited, caller };
-        if let Err(reader) = self.readers.park(vec![awaited], until, now.log, reader, gone) {
-            let (what, limit) = ("readers parked", PARKED_READERS_MAX);
-            self.put(reader.caller, Err(Refusal::Overloaded { what, limit }));
         }
     }
 
@@ -301,19 +246,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 }
                 Answer::Workers(workers)
             }
-            Query::Status => Answer::Status(Box::new(Status {
-                lsn: self.state.last_lsn(),
-                released: self.outbox.released(),
-                epoch: self.epoch,
-                now: now.log,
-                tasks: self.state.counts(),
-                runs: run_counts(&self.state),
-                workflows: self.state.facts().workflow_count(),
-                parked_leases: self.parked.len(),
-                parked_readers: self.readers.len(),
-                work: self.work,
-                kept: self.snapshots.kept.clone(),
-            })),
+            Query::Status => Answer::Status(Box::new(self.status(now))),
             Query::Facts => Answer::Facts(Box::new(self.state.facts().clone())),
             Query::Due => Answer::Due(Box::new(self.due(now))),
             Query::RunTasks { run_id, after, limit } => {
@@ -336,10 +269,34 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let queue = self.state.queue(task.queue());
         Ok(Answer::Explained(Box::new(Explained {
             place: self.state.place(task_id),
+            halted: self.state.halted(task_id),
             is_paused: queue.is_some_and(|queue| queue.settings.paused),
             workers: self.workers.connected_to(task.queue(), now.log),
             task: TaskInfo::of(&task),
         })))
+    }
+
+    fn status(&mut self, now: Now) -> Status {
+        // Requests whose callers are gone do not wait for anything.
+        self.parked.sweep(now.log, |parked| parked.caller.is_gone());
+        self.readers.sweep(now.log, |reader| reader.caller.is_gone());
+        Status {
+            lsn: self.state.last_lsn(),
+            released: self.outbox.released(),
+            epoch: self.epoch,
+            now: now.log,
+            log_time_ahead_ms: now.log_ahead_ms(),
+            tasks: self.state.counts(),
+            runs: run_counts(&self.state),
+            ending_runs: self.state.ending_runs(),
+            parked_runs: self.state.parked_runs(),
+            workflows: self.state.facts().workflow_count(),
+            parked_leases: self.parked.len(),
+            parked_readers: self.readers.len(),
+            bytes: self.state.bytes(),
+            work: self.work,
+            kept: self.snapshots.kept.clone(),
+        }
     }
 
     fn tasks(&self, filter: &TaskFilter) -> TaskPage {
@@ -374,7 +331,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let count = releases.len();
         for some in releases.chunks(BATCH_ITEMS_MAX) {
             let report = ReportTasks { releases: some.to_vec(), ..ReportTasks::default() };
-            self.run(&Command::ReportTasks(report), now)?;
+            let mut progress = ReportProgress::new(report);
+            while progress.has_more() {
+                self.report_more(&mut progress, now);
+            }
         }
         Ok(Answer::SignedOff(count))
     }
@@ -388,7 +348,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             Reply::Extended(extended) => Answer::Extended(extended),
             Reply::Task(task_id, state) => Answer::State(task_id, state),
             Reply::LeaseLost(rejection) => return Err(rejection.into()),
-            Reply::Reported(reports) => Answer::Reported(reports),
+            Reply::Reported { reports, .. } => Answer::Reported(reports),
             Reply::Swept(swept) => Answer::Swept(swept),
             Reply::Queue(settings) => Answer::Settings(settings),
             Reply::Skipped(next) => Answer::Skipped(next),
@@ -414,6 +374,18 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     }
 }
 
+/// The run about which an event decides most, by bytes.
+fn heaviest_run(event: &Event<'_>) -> Option<RunId> {
+    let mut heaviest: Option<(usize, RunId)> = None;
+    event.each_cascade(|cascade| {
+        let bytes = tenure_core::decision_bytes(cascade);
+        if heaviest.is_none_or(|(most, _)| bytes > most) {
+            heaviest = cascade.first().map(|decision| (bytes, decision.run_id));
+        }
+    });
+    heaviest.map(|(_, run_id)| run_id)
+}
+
 /// What an event ended: its tasks, those that ended with their runs' tokens, and runs.
 fn ended(event: &Event<'_>) -> Vec<Awaited> {
     let mut ended: Vec<_> = ended_alone(event).into_iter().map(Awaited::Task).collect();
@@ -436,14 +408,12 @@ fn ended_alone(event: &Event<'_>) -> Vec<TaskId> {
         Report::TaskCompleted(item) => Some(item.about.task_id),
         Report::TaskFailed(item) => item.to.is_terminal().then_some(item.about.task_id),
         Report::LeaseReleased(item) => item.to.is_terminal().then_some(item.about.task_id),
-        Report::LeaseExtended(_) | Report::TaskCancelled(_) => None,
+        Report::LeaseExtended(_) | Report::StaleReportRejected(_) => None,
     };
-    let one = |task_id, to: StateName| Vec::from_iter(to.is_terminal().then_some(task_id));
     match event {
-        Event::TaskCompleted(item) => vec![item.about.task_id],
-        Event::TaskFailed(item) => one(item.about.task_id, item.to),
-        Event::LeaseReleased(item) => one(item.about.task_id, item.to),
-        Event::CancelRequested(item) => one(item.about.task_id, item.to),
+        Event::CancelRequested(item) => {
+            Vec::from_iter(item.to.is_terminal().then_some(item.about.task_id))
+        }
         Event::LeaseExpired(event) => {
             let ended = event.leases.iter().filter(|item| item.to.is_terminal());
             ended.map(|item| item.about.task_id).collect()
@@ -452,8 +422,6 @@ fn ended_alone(event: &Event<'_>) -> Vec<TaskId> {
         Event::TimerFired(event) => event.deadlines.iter().map(|item| item.about.task_id).collect(),
         Event::TaskCreated(_)
         | Event::LeaseGranted(_)
-        | Event::LeaseExtended(_)
-        | Event::TaskCancelled(_)
         | Event::TaskRetried(_)
         | Event::QueueConfigured(_)
         | Event::TasksPurged(_)
@@ -462,6 +430,9 @@ fn ended_alone(event: &Event<'_>) -> Vec<TaskId> {
         | Event::RunStarted(_)
         | Event::SignalReceived(_)
         | Event::RunCancelRequested(_)
-        | Event::DispatchContinued(_) => Vec::new(),
+        | Event::DispatchContinued(_)
+        | Event::EndContinued(_)
+        | Event::RunParked(_)
+        | Event::RunUnparked(_) => Vec::new(),
     }
 }

@@ -21,7 +21,7 @@ use crate::thread::Trouble;
 /// Its name in the data folder.
 pub const SHELF_FILE: &str = "shelf";
 /// One that nobody else shall find has this name, and only for a moment.
-const UNNAMED_FILE: &str = "shelf.tmp";
+pub(crate) const UNNAMED_FILE: &str = "shelf.tmp";
 /// The exit code of a process that cannot read its shelf.
 const EXIT_CODE: i32 = 74;
 

@@ -5,14 +5,15 @@
 use std::ops::ControlFlow;
 
 use tenure_core::command::Rest;
-use tenure_core::id::Lsn;
 use tenure_core::state::snapshot::Encoder;
 use tenure_core::state::{Facts, Hashing, StateHash};
-use tenure_core::time::{Now, Timestamp};
-use tenure_wal::snapshot::Footer;
-use tenure_wal::{
-    Extent, Fault, Keep, Log, SnapshotEnd, SnapshotSource, SnapshotWork, Sum, Trimmed,
+use tenure_log::SnapshotFooter;
+use tenure_log::{
+    Extent, Fault, Keep, Log, Maintenance, SnapshotEnd, SnapshotSource, SnapshotSum, SnapshotWork,
+    Trimmed,
 };
+use tenure_record::id::Lsn;
+use tenure_record::time::{Now, Timestamp};
 
 use crate::ask::{Answer, Caller, Refusal};
 use crate::limits::{
@@ -38,7 +39,7 @@ pub struct SnapshotInfo {
 }
 
 impl SnapshotInfo {
-    pub(crate) fn of(footer: &Footer, bytes: u64, took_ms: u64) -> Self {
+    pub(crate) fn of(footer: &SnapshotFooter, bytes: u64, took_ms: u64) -> Self {
         let (lsn, state_hash) = (Lsn(footer.lsn.0), StateHash(footer.state_hash));
         Self { lsn, state_hash, tasks: footer.items, bytes, took_ms }
     }
@@ -69,7 +70,7 @@ pub(crate) struct Snapshots<C> {
     pub(crate) upkeep: Upkeep,
     pub(crate) kept: Kept,
     stage: Stage,
-    /// Those who wait for the next one,
+    /// Callers that wait for the next one,
     asked: Vec<C>,
     /// and for the one under way.
     waiting: Vec<C>,
@@ -137,7 +138,7 @@ impl<C> Snapshots<C> {
         !self.asked.is_empty() || self.due_at().is_some_and(|at| at <= now)
     }
 
-    /// When the next one should be taken though nobody asks, if nothing more is written.
+    /// When the next one is due without a request, if nothing more is written.
     fn due_at(&self) -> Option<Timestamp> {
         let written = self.kept.log_bytes;
         let newest_bytes = self.kept.newest.map_or(0, |newest| newest.bytes);
@@ -156,8 +157,26 @@ impl<C> Snapshots<C> {
     }
 
     /// What has to be there for both snapshots; nothing may go before there are two.
-    fn needed_from(&self) -> Option<tenure_wal::Lsn> {
-        self.kept.older.map(|older| tenure_wal::Lsn(older.0).next())
+    fn needed_from(&self) -> Option<tenure_log::Lsn> {
+        self.kept.older.map(|older| tenure_log::Lsn(older.0).next())
+    }
+
+    /// Trims some of the log that neither the snapshots nor the policy need.
+    pub(crate) fn trim(&mut self, log: &mut impl Maintenance, now: Now) -> Result<(), Fault> {
+        if self.trim == Trim::Done || planted::has(Bug::TrimForgotten) {
+            self.trim = Trim::Done;
+            return Ok(());
+        }
+        let keep = self.upkeep.log_keep;
+        let trimmed = match self.needed_from() {
+            Some(before) if keep != Keep::All => log.trim(before, keep, now.log.0)?,
+            Some(_) | None => Trimmed::Nothing,
+        };
+        self.kept.extent = log.extent();
+        if trimmed == Trimmed::Nothing {
+            self.trim = Trim::Done;
+        }
+        Ok(())
     }
 }
 
@@ -175,7 +194,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         &self.snapshots.kept
     }
 
-    /// Why the last snapshot could not be written, if nobody was told yet.
+    /// Why the last snapshot could not be written, if that was not reported yet.
     pub fn take_snapshot_failure(&mut self) -> Option<Fault> {
         self.snapshots.last_failure.take()
     }
@@ -193,7 +212,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         Ok(matches!(self.snapshots.stage, Stage::Idle))
     }
 
-    /// Somebody wants one.
+    /// A caller asks for a snapshot.
     pub(crate) fn ask_for_snapshot(&mut self, caller: C) {
         if let Some(newest) = self.snapshots.kept.newest
             && newest.lsn == self.state.last_lsn()
@@ -259,7 +278,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         }
     }
 
-    /// Whoever asked while the newest was being written needs no other, if nothing was decided since.
+    /// Answers requests that came while the newest was being written, if nothing was decided since.
     fn answer_from_newest(&mut self) {
         let Some(newest) = self.snapshots.kept.newest else { return };
         if newest.lsn == self.state.last_lsn() {
@@ -276,22 +295,25 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         snapshots.stage = Stage::Viewed(now.log, view);
     }
 
-    /// Hands the view to the log, now that all that is in it was committed. No frame may be under
-    /// way.
+    /// Hands the view to the log, once all that is in it is committed.
     pub(crate) fn begin_snapshot(&mut self) -> Result<(), Fault> {
+        let anchor = self.end;
         let stage = std::mem::replace(&mut self.snapshots.stage, Stage::Idle);
-        let Stage::Viewed(at, mut view) = stage else {
-            self.snapshots.stage = stage;
-            return Ok(());
+        let (at, mut view) = match stage {
+            Stage::Viewed(at, view) if view.last_lsn().0 <= anchor.lsn.0 => (at, view),
+            Stage::Idle | Stage::Viewed(..) | Stage::UnderWay(_) => {
+                self.snapshots.stage = stage;
+                return Ok(());
+            }
         };
         if planted::has(Bug::SnapshotTooEarly) {
             *view = self.state.facts().clone();
         }
         // A snapshot must never know more than the log: where things are told before they are
         // durable, they become so here.
-        let anchor = self.log.end();
-        if self.log.durable() < anchor.lsn {
-            self.log.sync()?;
+        let log = self.log.maintenance().expect("a log is free behind a committed frame");
+        if log.durable() < anchor.lsn {
+            log.sync()?;
         }
         assert!(
             view.last_lsn().0 == anchor.lsn.0 || planted::has(Bug::SnapshotTooEarly),
@@ -301,25 +323,6 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let source = Box::new(Source { encoder: Encoder::new(*view), hashing: Hashing::default() });
         self.log.begin_snapshot(SnapshotWork { anchor, source });
         self.snapshots.stage = Stage::UnderWay(begun);
-        Ok(())
-    }
-
-    /// Forgets some of the log that neither the snapshots nor the policy need. No frame may be
-    /// under way.
-    pub(crate) fn tend_log(&mut self, now: Now) -> Result<(), Fault> {
-        if self.snapshots.trim == Trim::Done || planted::has(Bug::TrimForgotten) {
-            self.snapshots.trim = Trim::Done;
-            return Ok(());
-        }
-        let keep = self.snapshots.upkeep.log_keep;
-        let trimmed = match self.snapshots.needed_from() {
-            Some(before) if keep != Keep::All => self.log.trim(before, keep, now.log.0)?,
-            Some(_) | None => Trimmed::Nothing,
-        };
-        self.snapshots.kept.extent = self.log.extent();
-        if trimmed == Trimmed::Nothing {
-            self.snapshots.trim = Trim::Done;
-        }
         Ok(())
     }
 
@@ -354,10 +357,12 @@ impl SnapshotSource for Source {
         }
     }
 
-    fn sum(&mut self) -> ControlFlow<Sum> {
+    fn sum(&mut self) -> ControlFlow<SnapshotSum> {
         let facts = self.encoder.facts();
         match self.hashing.step(facts) {
-            Some(hash) => ControlFlow::Break(Sum { state_hash: hash.0, items: facts.task_count() }),
+            Some(hash) => {
+                ControlFlow::Break(SnapshotSum { state_hash: hash.0, items: facts.task_count() })
+            }
             None => ControlFlow::Continue(()),
         }
     }

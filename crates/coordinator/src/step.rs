@@ -6,10 +6,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tenure_core::State;
-use tenure_core::command::{Command, Rest};
-use tenure_core::id::Lsn;
-use tenure_core::time::{Now, Timestamp};
-use tenure_wal::{Batch, Committed, Fault, Log, MARK_BYTES, Place, Room};
+use tenure_core::command::{Command, IdJump, Rest};
+use tenure_log::{Anchor, Batch, Fault, Log, Maintenance, Room};
+use tenure_record::id::{Lsn, RunId};
+use tenure_record::limits::RECORD_BYTES_MAX;
+use tenure_record::time::{Now, Timestamp};
 
 use crate::ask::{Answer, Caller, Outcome, Request};
 use crate::clock::{ClockJump, LogClock, Reading};
@@ -17,35 +18,43 @@ use crate::feed::Feed;
 use crate::inbox::Inbox;
 use crate::info::Work;
 use crate::limits::{
-    FRAME_BYTES, FULL_RETRY_MS, INLINE_RECORDS_MAX, MARK_AFTER_MS, PARKED_LEASES_MAX,
-    PARKED_READERS_MAX, ROOM_CHECK_MS, STEP_REQUESTS_MAX,
+    FRAME_BYTES, PARKED_LEASES_MAX, PARKED_READERS_MAX, STEP_REQUESTS_MAX, STEP_WORK_MAX,
+    UNFINISHED_REPORTS_MAX,
 };
+use crate::memory::{Memory, Pool};
+use crate::parking::{Awaited, ParkedLease, ParkedReader};
 use crate::planted::{self, Bug};
 use crate::recover::Recovery;
+use crate::report::UnfinishedReport;
 use crate::respond::Outbox;
-use crate::serve::{Awaited, ParkedLease, ParkedReader};
 use crate::snapshot::Snapshots;
 use crate::supply::LastLeases;
 use crate::wait::Waiters;
+use crate::window::Window;
 use crate::workers::Workers;
 
-/// The single writer. Whoever owns it calls [`Coordinator::step`].
+/// The single writer. Its owner calls [`Coordinator::step`].
 #[derive(Debug)]
 pub struct Coordinator<L: Log, C: Caller> {
     pub(crate) state: State,
     pub(crate) log: L,
-    inbox: Inbox<C>,
+    pub(crate) inbox: Inbox<C>,
     /// Requests that were taken and are not decided yet.
-    taken: VecDeque<Request<C>>,
-    /// Our own wishes, which nobody waits for.
+    pub(crate) taken: VecDeque<Request<C>>,
+    /// Batches of reports of which some are not decided yet.
+    pub(crate) unfinished: VecDeque<UnfinishedReport<C>>,
+    /// Commands of the coordinator itself, for which no caller waits.
     pub(crate) errands: VecDeque<Command>,
     /// Records that are decided and applied, for the next frame.
     pub(crate) batch: Batch,
-    frame: FrameState,
+    /// Frames that were sent and are not committed yet.
+    pub(crate) window: Window,
+    /// The last frame that was committed.
+    pub(crate) end: Anchor,
     /// Empty batches with room.
-    emptied: Vec<Batch>,
+    pub(crate) emptied: Vec<Batch>,
     pub(crate) outbox: Outbox<C>,
-    /// Outcomes that nobody took.
+    /// Outcomes whose callers were gone.
     pub(crate) lost: Vec<Outcome>,
     pub(crate) parked: Waiters<Arc<str>, ParkedLease<C>>,
     /// Queues whose parked requests are still to be served.
@@ -54,41 +63,31 @@ pub struct Coordinator<L: Log, C: Caller> {
     pub(crate) workers: Workers,
     pub(crate) last_leases: LastLeases,
     clock: LogClock,
-    feed: Feed,
+    pub(crate) feed: Feed,
     pub(crate) epoch: u64,
     seed: u64,
     pub(crate) work: Work,
     /// Log time of the last frame, as long as no mark has followed it.
-    unmarked_since: Option<Timestamp>,
+    pub(crate) unmarked_since: Option<Timestamp>,
     jumped: Option<ClockJump>,
-    /// Time still has to do what it could not do while nobody was here.
+    /// Timers that fired while no process ran are still to be handled.
     is_starting: bool,
-    /// Nobody is served before what is written is durable, whatever the log's durability.
-    must_sync: bool,
+    /// No request is served before what is written is durable, whatever the log's durability.
+    pub(crate) must_sync: bool,
     /// How much room the disk has for new work, and when that was looked at.
     pub(crate) room: Room,
-    room_seen_at: Option<Timestamp>,
+    /// The memory budget, in which the state has a pool.
+    pub(crate) memory: Memory,
+    pub(crate) room_seen_at: Option<Timestamp>,
     pub(crate) snapshots: Snapshots<C>,
+    /// What the records of this step have cost.
+    pub(crate) step_work: u64,
+    /// A longer record is not written.
+    pub(crate) record_bytes_max: usize,
+    /// The run that a record was mostly about which was too long, and how long it was.
+    pub(crate) oversized: Option<(RunId, usize)>,
     /// Nothing is purged before this.
     pub(crate) purge_from: Timestamp,
-}
-
-/// Where the frame is that was sent last.
-#[derive(Debug)]
-enum FrameState {
-    /// Nothing is under way.
-    None,
-    /// The log has it.
-    UnderWay(Sent),
-    /// The disk was full: it waits here to be sent again.
-    Held { batch: Batch, sent: Sent, retry_at: Timestamp },
-}
-
-/// Where a frame is to stand, and its log time.
-#[derive(Clone, Copy, Debug)]
-struct Sent {
-    place: Place,
-    at: Timestamp,
 }
 
 /// When a step has to follow.
@@ -96,9 +95,9 @@ struct Sent {
 pub enum Next {
     /// At once: there is more to do.
     Now,
-    /// When somebody rings, or at the latest in so many milliseconds.
+    /// When the bell rings, or at the latest after this number of milliseconds.
     WithinMs(u64),
-    /// When somebody rings.
+    /// When the bell rings.
     WhenRung,
     /// When the log is done with what it has, which it says by ringing, or at the latest in so
     /// many milliseconds. Nothing can be decided before that.
@@ -118,19 +117,30 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let now = clock.now(reading);
         state.serve(now);
         let released = state.last_lsn();
+        let memory = inbox.memory().clone();
+        memory.pool(Pool::State).set(state.bytes().total());
+        let (depth, end) = (log.depth(), log.end());
         Self {
             epoch: log.epoch(),
-            feed: Feed::new(released),
+            feed: Feed::new(released, memory.pool(Pool::Feed).clone()),
             state,
             log,
             inbox,
             taken: VecDeque::new(),
+            unfinished: VecDeque::new(),
+            step_work: 0,
+            record_bytes_max: RECORD_BYTES_MAX,
+            oversized: None,
             // Ids that were told and lost must never be given again.
-            errands: may_lack.then_some(Command::SkipIds).into_iter().collect(),
+            errands: may_lack
+                .then_some(Command::SkipIds(IdJump::UncleanStart))
+                .into_iter()
+                .collect(),
             batch: Batch::default(),
-            frame: FrameState::None,
+            window: Window::new(depth),
+            end,
             emptied: Vec::new(),
-            outbox: Outbox::new(released),
+            outbox: Outbox::new(released, memory.pool(Pool::Outbox).clone()),
             lost: Vec::new(),
             parked: Waiters::new(PARKED_LEASES_MAX),
             woken: Vec::new(),
@@ -145,6 +155,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             is_starting: true,
             must_sync: may_lack,
             room: Room::Plenty,
+            memory,
             room_seen_at: None,
             snapshots: Snapshots::new(kept, now.log),
             purge_from: Timestamp::ZERO,
@@ -154,10 +165,11 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// Does what there is to do, but no more than takes a few milliseconds.
     ///
     /// # Errors
-    /// A fault of the log is the end: nobody is told anything any more, and this must not be
-    /// called again.
+    /// A fault of the log is the end: nothing is answered any more, and this must not be called
+    /// again.
     pub fn step(&mut self, reading: Reading) -> Result<Next, Fault> {
         let now = self.clock.now(reading);
+        self.step_work = 0;
         self.collect(now)?;
         self.do_chores(now)?;
         self.jumped = self.clock.jump(reading).or(self.jumped);
@@ -166,13 +178,15 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         while self.has_room()
             && let Some(command) = self.errands.pop_front()
         {
-            // Nobody waits for it; if it is refused, what it was about is over already.
+            // No caller waits for it; if it is refused, what it was about is over already.
             let _ = self.run(&command, now);
         }
         self.serve_woken(now);
-        // What ended while nobody was here is on record before anybody is served.
+        // What ended while no process ran is on record before any request is served.
         self.is_starting &= ticked == Rest::More || self.must_sync;
-        if self.taken.is_empty() && !self.is_starting {
+        self.continue_reports(now);
+        let is_behind = self.unfinished.len() >= UNFINISHED_REPORTS_MAX;
+        if self.taken.is_empty() && !self.is_starting && !is_behind {
             self.inbox.take(&mut self.taken);
         }
         while budget > 0
@@ -185,10 +199,24 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         }
         self.inbox.left(self.taken.len());
         self.inbox.show_supply(self.last_leases.supply(now.log));
+        self.count_memory();
         self.send(now)?;
         self.tend_snapshots(now)?;
         self.give_back_lost();
         Ok(self.next(now, ticked))
+    }
+
+    /// Writes no record longer than this. Tests and the simulation set it low, to see what becomes
+    /// of a record that is too long.
+    pub fn limit_records(&mut self, bytes_max: usize) {
+        self.record_bytes_max = bytes_max.min(RECORD_BYTES_MAX);
+    }
+
+    /// What the heaviest record so far cost, in the units of
+    /// [`tenure_core::limits::RECORD_WORK_MAX`].
+    #[must_use]
+    pub fn heaviest_record(&self) -> u64 {
+        self.work.heaviest
     }
 
     /// A jump of the wall clock that was not asked for yet.
@@ -196,7 +224,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         self.jumped.take()
     }
 
-    /// Where those who follow find what happened lately.
+    /// The feed of recent frames, for followers.
     #[must_use]
     pub fn feed(&self) -> &Feed {
         &self.feed
@@ -229,12 +257,15 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// Whether everything that was decided is with the log and everybody was told.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        matches!(self.frame, FrameState::None) && self.batch.is_empty() && self.taken.is_empty()
+        self.window.is_empty()
+            && self.batch.is_empty()
+            && self.taken.is_empty()
+            && self.unfinished.is_empty()
     }
 
     /// Whether nothing is with the log that it has not committed.
     pub(crate) fn is_logged(&self) -> bool {
-        matches!(self.frame, FrameState::None)
+        self.window.is_empty()
     }
 
     /// Whether time has something to do that it has not done yet.
@@ -254,8 +285,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         }
         self.turn_away("the server is stopping; try again when it is back");
         self.feed.close();
-        self.log.sync()?;
-        match self.log.close(self.clock.now(reading).log.0) {
+        let at_ms = self.clock.now(reading).log.0;
+        let log = self.log.maintenance().expect("a settled log is free");
+        log.sync()?;
+        match log.close(at_ms) {
             // Everything is durable; only the mark finds no room.
             Err(Fault::Full) => Ok(()),
             marked => marked,
@@ -273,77 +306,36 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let parked = self.parked.remove_if(|_| true).into_iter().map(|parked| parked.caller);
         let readers = self.readers.remove_if(|_| true).into_iter().map(|reader| reader.caller);
         let waiting = self.snapshots.drain_callers();
+        let waiting =
+            waiting.into_iter().chain(self.unfinished.drain(..).map(|report| report.caller));
         for caller in callers.chain(parked).chain(readers).chain(waiting) {
             let _ = caller.tell(refusal());
         }
     }
 
-    /// Whether another record surely fits the frame, and another outcome may wait.
+    /// Whether another record surely fits the frame, another outcome may wait, and this step has
+    /// not cost too much yet.
     pub(crate) fn has_room(&self) -> bool {
+        self.step_work < STEP_WORK_MAX && self.has_frame_room()
+    }
+
+    fn has_frame_room(&self) -> bool {
         self.batch.payload_bytes() < FRAME_BYTES && self.outbox.has_room()
     }
 
-    /// A number that nobody can foretell, for jitter.
+    /// Counts the memory of the state and of parked callers.
+    pub(crate) fn count_memory(&self) {
+        self.memory.pool(Pool::State).set(self.state.bytes().total());
+        self.memory.pool(Pool::Parked).set(self.parked.bytes() + self.readers.bytes());
+    }
+
+    /// An unpredictable number, for jitter.
     pub(crate) fn draw(&mut self) -> u64 {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         self.seed >> 11
     }
 
-    /// Answers what the log has made durable.
-    fn collect(&mut self, now: Now) -> Result<(), Fault> {
-        if let FrameState::UnderWay(sent) = self.frame
-            && let Some(committed) = self.log.poll()
-        {
-            self.frame = FrameState::None;
-            self.committed(committed, sent, now)?;
-        }
-        self.collect_snapshot(now)
-    }
-
-    /// Hands the frame to the log. When nobody else waits there is nothing to do meanwhile, so it
-    /// is committed right here, without a hand-over.
-    fn send(&mut self, now: Now) -> Result<(), Fault> {
-        if !matches!(self.frame, FrameState::None) || self.batch.is_empty() {
-            return Ok(());
-        }
-        let batch = std::mem::replace(&mut self.batch, self.emptied.pop().unwrap_or_default());
-        let first = self.state.last_lsn().0 + 1 - u64::from(batch.records());
-        let place = Place { lsn: tenure_wal::Lsn(first), epoch: self.epoch };
-        let sent = Sent { place, at: now.log };
-        self.unmarked_since = Some(now.log);
-        if batch.records() <= INLINE_RECORDS_MAX && self.taken.is_empty() && self.inbox.is_empty() {
-            let committed = self.log.commit(batch, place, now.log.0);
-            return self.committed(committed, sent, now);
-        }
-        self.frame = FrameState::UnderWay(sent);
-        self.log.begin(batch, place, now.log.0);
-        Ok(())
-    }
-
-    fn committed(&mut self, committed: Committed, sent: Sent, now: Now) -> Result<(), Fault> {
-        let Committed { batch, result } = committed;
-        let released = match result {
-            Ok(released) => released,
-            // Nothing was written and nobody was told, so the same frame can be sent again.
-            Err(Fault::Full) => {
-                let retry_at = now.log.plus_ms(FULL_RETRY_MS);
-                self.frame = FrameState::Held { batch, sent, retry_at };
-                return Ok(());
-            }
-            Err(fault) => return Err(fault),
-        };
-        self.work.frames += 1;
-        self.work.records += u64::from(batch.records());
-        self.work.bytes += batch.payload_bytes() as u64;
-        self.snapshots.logged(batch.log_bytes());
-        self.outbox.release(released, &mut self.lost);
-        let first = Lsn(sent.place.lsn.0);
-        self.emptied.extend(self.feed.publish(first, batch));
-        // A view that waited for this frame may be written now.
-        self.begin_snapshot()
-    }
-
-    /// Work that was granted to somebody who is gone goes back at once.
+    /// Leases that were granted to a caller that is gone are released at once.
     fn give_back_lost(&mut self) {
         for outcome in self.lost.drain(..) {
             if let Ok(Answer::Leased(grants)) = outcome
@@ -356,80 +348,27 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     }
 
     /// When to be called again.
-    fn next(&self, now: Now, ticked: Rest) -> Next {
+    fn next(&mut self, now: Now, ticked: Rest) -> Next {
         let ms_until = |due: Timestamp| due.0.saturating_sub(now.log.0);
-        if !self.has_room() && !matches!(self.frame, FrameState::None) {
+        if !self.has_frame_room() && !self.window.is_empty() {
             // Nothing can be decided before the log has taken what there is.
             return Next::WhenLogged(self.next_chore().map(ms_until));
         }
         let has_more = !self.taken.is_empty()
-            // Those who came while others were being served.
+            || !self.unfinished.is_empty()
+            // Requests that came while others were being served.
             || (!self.is_starting && !self.inbox.is_empty())
             || !self.errands.is_empty()
             || !self.woken.is_empty()
             || ticked == Rest::More
             || (self.is_logged() && self.must_sync)
             || (self.is_logged() && self.has_upkeep())
-            || (self.is_logged() && !self.batch.is_empty());
+            || (!self.batch.is_empty() && self.window.takes(self.batch.payload_bytes()));
         if has_more {
             return Next::Now;
         }
         let due = [self.next_tick(now), self.next_chore(), self.next_snapshot()];
         let due = due.into_iter().flatten().min();
         due.map_or(Next::WhenRung, |due| Next::WithinMs(ms_until(due)))
-    }
-
-    /// What the log wants done when nothing else is.
-    fn next_chore(&self) -> Option<Timestamp> {
-        match &self.frame {
-            FrameState::UnderWay(_) => None,
-            FrameState::Held { retry_at, .. } => Some(*retry_at),
-            FrameState::None => {
-                let mark = self.unmarked_since.map(|since| since.plus_ms(MARK_AFTER_MS));
-                let sync = self.log.sync_due_ms().map(Timestamp);
-                [mark, sync].into_iter().flatten().min()
-            }
-        }
-    }
-
-    /// Does what the log wants done, if it is time.
-    fn do_chores(&mut self, now: Now) -> Result<(), Fault> {
-        if matches!(self.frame, FrameState::Held { retry_at, .. } if retry_at <= now.log)
-            && let FrameState::Held { batch, sent, .. } =
-                std::mem::replace(&mut self.frame, FrameState::None)
-        {
-            let committed = self.log.commit(batch, sent.place, sent.at.0);
-            self.committed(committed, sent, now)?;
-        }
-        if !matches!(self.frame, FrameState::None) {
-            return Ok(());
-        }
-        let must_sync = self.must_sync && self.batch.is_empty() && self.errands.is_empty();
-        if must_sync || self.log.sync_due_ms().is_some_and(|due| due <= now.log.0) {
-            self.log.sync()?;
-            self.must_sync &= !must_sync;
-        }
-        if self.room_seen_at.is_none_or(|at| at.plus_ms(ROOM_CHECK_MS) <= now.log) {
-            self.room_seen_at = Some(now.log);
-            self.room = self.log.room();
-            self.snapshots.kept.extent = self.log.extent();
-        }
-        self.tend_log(now)?;
-        if self.batch.is_empty()
-            && self.unmarked_since.is_some_and(|since| since.plus_ms(MARK_AFTER_MS) <= now.log)
-        {
-            self.unmarked_since = None;
-            match self.log.mark(now.log.0) {
-                Err(Fault::Full) => {}
-                marked => {
-                    marked?;
-                    // Where little is done at a time, most of the log is marks.
-                    if !planted::has(Bug::MarksUncounted) {
-                        self.snapshots.logged(MARK_BYTES);
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 }

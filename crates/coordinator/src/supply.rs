@@ -1,7 +1,7 @@
 //! Whether workers find more work than they take. As long as they do, new work can wait: nobody
 //! would do it any sooner.
 
-use tenure_core::time::Timestamp;
+use tenure_record::time::Timestamp;
 
 use crate::limits::{SUPPLY_LEASES, SUPPLY_MEMORY_MS};
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::{Duration, Instant, SystemTime};
 
-use tenure_wal::{Fault, Log};
+use tenure_log::{Fault, Log};
 
 use crate::ask::Caller;
 use crate::clock::{ClockJump, Reading};
@@ -40,6 +40,34 @@ impl MachineClock {
 /// Something that people should hear of while it runs. Nobody has to do anything at once.
 #[derive(Debug)]
 pub enum Trouble {
+    /// At the start, log time is far ahead of the wall clock.
+    LogTimeAhead {
+        /// How far.
+        by_ms: u64,
+    },
+    /// Other users could read what is in the data folder, and no longer can.
+    Narrowed {
+        /// Which folder.
+        folder: String,
+        /// How many files and folders.
+        count: u64,
+    },
+    /// Other users can read the names in the data folder, which is not only ours.
+    Readable {
+        /// Which folder.
+        folder: String,
+        /// Its mode.
+        mode: u32,
+    },
+    /// There is something in the data folder that is not Tenure's.
+    ForeignFiles {
+        /// Which folder.
+        folder: String,
+        /// The first names.
+        names: Vec<String>,
+        /// How many there are.
+        count: u64,
+    },
     /// The wall clock was set.
     Jump(ClockJump),
     /// A snapshot could not be written.
@@ -53,9 +81,36 @@ pub enum Trouble {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Trouble::LogTimeAhead { by_ms } => write!(
+                f,
+                "log time is {} s ahead of the wall clock: an earlier start had a clock that was far \
+                 ahead, or this one is behind. Leases, delays, timeouts and retention run on log time \
+                 and are right; `run_at` and `until` follow the wall clock; shown times are ahead. \
+                 Check the machine's clock; to get rid of it, start with an empty data folder",
+                by_ms / 1_000
+            ),
+            Trouble::Narrowed { folder, count } => write!(
+                f,
+                "other users could read {count} of the files and folders of {folder}; their modes \
+                 were narrowed, to 0600 and 0700"
+            ),
+            Trouble::Readable { folder, mode } => write!(
+                f,
+                "other users can see the names in the data folder {folder} (mode {mode:04o}), which is \
+                 left as it is because it has foreign files; run `chmod 700 {folder}`"
+            ),
+            Trouble::ForeignFiles { folder, names, count } => {
+                let others = count.saturating_sub(names.len() as u64);
+                let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+                write!(
+                    f,
+                    "not from Tenure, and left alone, in the data folder {folder}: {names:?}{others}; \
+                     move them elsewhere"
+                )
+            }
             Trouble::Jump(jump) => write!(
                 f,
-                "the wall clock jumped by {} ms; leases are not touched, appointments follow it",
+                "the wall clock jumped by {} ms; leases are not touched, calendar moments follow it",
                 jump.by_ms
             ),
             Trouble::Snapshot(fault) => write!(

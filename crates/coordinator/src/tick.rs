@@ -1,14 +1,14 @@
 //! What time does: leases end, deadlines pass, delayed tasks become ready, and those who waited
 //! long enough are told so. Nothing is looked for; each knows its moment.
 
-use tenure_core::command::{Command, Rest, Swept};
-use tenure_core::time::{Clock, Now, Timestamp};
-use tenure_wal::{Log, Room};
+use tenure_core::command::{Command, ParkRun, Rest, Swept};
+use tenure_log::{Log, Room};
+use tenure_record::time::{Clock, Now, Timestamp};
 
 use crate::ask::{Answer, Caller};
-use crate::limits::{PURGE_EVERY_MS, STEP_GRANTS_MAX, WALL_CHECK_MS};
+use crate::limits::{BACKGROUND_FRAME_BYTES, PURGE_EVERY_MS, STEP_GRANTS_MAX, WALL_CHECK_MS};
+use crate::parking::{ParkedLease, ParkedReader};
 use crate::planted::{self, Bug};
-use crate::serve::{ParkedLease, ParkedReader};
 use crate::step::Coordinator;
 use crate::upkeep::Purge;
 
@@ -18,23 +18,27 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let mut rest = self.state.advance(now);
         if self.has_room() && self.next_end().is_some_and(|at| at <= now.log) {
             // It fires the deadlines that are due before it ends leases.
-            let swept = self.run(&Command::ExpireLeases, now);
-            if matches!(swept, Ok(Answer::Swept(Swept { rest: Rest::More, .. }))) {
-                rest = Rest::More;
-            }
+            rest = self.sweep(&Command::ExpireLeases, now).max(rest);
         }
-        let has_timer = self.state.next_timer().is_some_and(|at| at <= now.wall);
+        let is_due = |clock| self.state.next_timer(clock).is_some_and(|at| at <= now.on(clock));
+        let has_timer = [Clock::Log, Clock::Wall].into_iter().any(is_due);
         if self.has_room() && has_timer && !planted::has(Bug::TimersSleep) {
-            let swept = self.run(&Command::FireDeadlines, now);
-            if matches!(swept, Ok(Answer::Swept(Swept { rest: Rest::More, .. }))) {
-                rest = Rest::More;
-            }
+            rest = self.sweep(&Command::FireDeadlines, now).max(rest);
         }
         // Branches of wide groups begin a chunk at a time, so that nobody waits long behind them.
         let has_dispatch = self.state.has_dispatch() && !planted::has(Bug::DispatchForgotten);
-        if self.has_room() && has_dispatch {
-            let continued = self.run(&Command::ContinueDispatch, now);
-            if continued.is_ok() && self.state.has_dispatch() {
+        if self.has_background_room() && has_dispatch {
+            let continued = self.sweep(&Command::ContinueDispatch, now);
+            if continued == Rest::More && self.state.has_dispatch() {
+                rest = Rest::More;
+            }
+        }
+        // What is ending ends a part at a time, for the same reason.
+        let has_endings = self.state.has_endings() && !planted::has(Bug::EndingForgotten);
+        if self.has_background_room() && has_endings {
+            let items_max = self.state.end_items_max();
+            self.sweep(&Command::ContinueEnding { items_max }, now);
+            if self.state.has_endings() {
                 rest = Rest::More;
             }
         }
@@ -56,24 +60,58 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         rest
     }
 
+    /// Runs one of our own commands. If its record would be too long, the run that it is mostly about
+    /// is parked: the command would come again and again, and never fit.
+    fn sweep(&mut self, command: &Command, now: Now) -> Rest {
+        self.oversized = None;
+        match self.run(command, now) {
+            Ok(Answer::Swept(Swept { rest, .. })) => rest,
+            Ok(_) => Rest::Nothing,
+            Err(_) => {
+                let Some((run_id, bytes)) = self.oversized.take() else { return Rest::Nothing };
+                let most = self.record_bytes_max;
+                let reason = format!(
+                    "its next step needs a record of {bytes} bytes; at most {most} are allowed"
+                );
+                let parked = self.run(&Command::ParkRun(ParkRun { run_id, reason }), now);
+                if parked.is_ok() { Rest::More } else { Rest::Nothing }
+            }
+        }
+    }
+
     /// When time has something to do next, by log time.
     pub(crate) fn next_tick(&self, now: Now) -> Option<Timestamp> {
-        // The wall clock may be set, so nobody sleeps until an appointment.
-        let appointments = [self.state.next_start(Clock::Wall), self.state.next_timer()];
-        let appointment = appointments.into_iter().flatten().min().map(|at| {
+        // The wall clock may be set, so the coordinator looks at it again at least every
+        // `WALL_CHECK_MS` while a calendar moment is ahead.
+        let calendar = [self.state.next_start(Clock::Wall), self.state.next_timer(Clock::Wall)];
+        let calendar = calendar.into_iter().flatten().min().map(|at| {
             let wait_ms = at.0.saturating_sub(now.wall.0).min(WALL_CHECK_MS);
             now.log.plus_ms(wait_ms)
         });
         let moments = [
             self.next_end(),
             self.state.next_start(Clock::Log),
-            appointment,
-            self.state.has_dispatch().then_some(now.log),
+            self.state.next_timer(Clock::Log),
+            calendar,
+            self.next_background(now),
             self.parked.next_deadline(),
             self.readers.next_deadline(),
             self.next_purge(),
         ];
         moments.into_iter().flatten().min()
+    }
+
+    /// Whether dispatch and ends may add to the frame that is being filled.
+    fn has_background_room(&self) -> bool {
+        self.has_room() && self.batch.payload_bytes() < BACKGROUND_FRAME_BYTES
+    }
+
+    /// When dispatch and ends go on: at once, or when the log has taken the frame, which it says by
+    /// ringing.
+    fn next_background(&self, now: Now) -> Option<Timestamp> {
+        let has_work = self.state.has_dispatch() || self.state.has_endings();
+        let waits = self.batch.payload_bytes() >= BACKGROUND_FRAME_BYTES;
+        (has_work && !waits).then_some(now.log)
     }
 
     /// Forgets finished tasks whose time is over: a few at a time, and nobody waits for the rest.

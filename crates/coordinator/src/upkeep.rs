@@ -2,7 +2,7 @@
 //! them, and how long finished tasks are.
 
 use tenure_core::command::Retention;
-use tenure_wal::Keep;
+use tenure_log::Keep;
 
 use crate::limits::{LOG_KEEP_BYTES, PURGE_ITEMS_MAX, SNAPSHOT_EVERY_MS, SNAPSHOT_LOG_BYTES};
 

@@ -3,13 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_core::time::Timestamp;
+use tenure_record::time::Timestamp;
+
+use crate::limits::PARKED_SWEEP_MS;
 
 /// Who waits, in the order of arrival.
 pub(crate) type Ticket = u64;
-
-/// Looking for those who are gone means a look at all, so it is done so often at most.
-const CLEAR_MS: u64 = 100;
 
 /// Waiters by what they wait for.
 #[derive(Debug)]
@@ -19,6 +18,8 @@ pub(crate) struct Waiters<K, W> {
     deadlines: BTreeSet<(Timestamp, Ticket)>,
     next: Ticket,
     limit: usize,
+    /// Bytes of memory that they take, about.
+    bytes: u64,
     /// When those who left without a word were looked for last.
     cleared_at: Timestamp,
 }
@@ -27,7 +28,17 @@ pub(crate) struct Waiters<K, W> {
 struct Waiter<K, W> {
     waits_for: Vec<K>,
     until: Timestamp,
+    bytes: u64,
     who: W,
+}
+
+/// How long somebody waits, and what that takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    /// When its time is up.
+    pub(crate) until: Timestamp,
+    /// Bytes of memory that it takes meanwhile, about.
+    pub(crate) bytes: u64,
 }
 
 impl<K: Ord + Clone, W> Waiters<K, W> {
@@ -38,12 +49,18 @@ impl<K: Ord + Clone, W> Waiters<K, W> {
             deadlines: BTreeSet::new(),
             next: 0,
             limit,
+            bytes: 0,
             cleared_at: Timestamp::ZERO,
         }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.waiters.len()
+    }
+
+    /// Bytes of memory that all of them take, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -55,14 +72,13 @@ impl<K: Ord + Clone, W> Waiters<K, W> {
     pub(crate) fn park(
         &mut self,
         waits_for: Vec<K>,
-        until: Timestamp,
+        wait: Wait,
         now: Timestamp,
         who: W,
         gone: impl Fn(&W) -> bool,
     ) -> Result<(), W> {
-        if self.waiters.len() >= self.limit && self.cleared_at.plus_ms(CLEAR_MS) <= now {
-            self.cleared_at = now;
-            self.remove_if(gone);
+        if self.waiters.len() >= self.limit {
+            self.sweep(now, gone);
         }
         if self.waiters.len() >= self.limit {
             return Err(who);
@@ -72,9 +88,20 @@ impl<K: Ord + Clone, W> Waiters<K, W> {
         for key in &waits_for {
             self.lines.entry(key.clone()).or_default().insert(ticket);
         }
+        let Wait { until, bytes } = wait;
         self.deadlines.insert((until, ticket));
-        self.waiters.insert(ticket, Waiter { waits_for, until, who });
+        self.bytes += bytes;
+        self.waiters.insert(ticket, Waiter { waits_for, until, bytes, who });
         Ok(())
+    }
+
+    /// Lets those go that left without a word. That means a look at all of them, so it is done at
+    /// most once in [`PARKED_SWEEP_MS`].
+    pub(crate) fn sweep(&mut self, now: Timestamp, gone: impl Fn(&W) -> bool) {
+        if self.cleared_at.plus_ms(PARKED_SWEEP_MS) <= now {
+            self.cleared_at = now;
+            self.remove_if(gone);
+        }
     }
 
     /// Who has waited longest for this.
@@ -85,7 +112,8 @@ impl<K: Ord + Clone, W> Waiters<K, W> {
 
     /// Lets somebody go.
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<W> {
-        let Waiter { waits_for, until, who } = self.waiters.remove(&ticket)?;
+        let Waiter { waits_for, until, bytes, who } = self.waiters.remove(&ticket)?;
+        self.bytes -= bytes;
         self.deadlines.remove(&(until, ticket));
         for key in &waits_for {
             if let Some(line) = self.lines.get_mut(key) {
@@ -125,8 +153,8 @@ mod tests {
     fn the_one_who_came_first_is_first_in_every_line() {
         let mut waiters = Waiters::new(3);
         let mut park = |lines: &[&'static str], until, who: &'static str| {
-            waiters
-                .park(lines.to_vec(), Timestamp(until), Timestamp(1_000), who, |who| *who == "gone")
+            let wait = Wait { until: Timestamp(until), bytes: 10 };
+            waiters.park(lines.to_vec(), wait, Timestamp(1_000), who, |who| *who == "gone")
         };
         park(&["a", "b"], 9, "anna").unwrap();
         park(&["b"], 5, "ben").unwrap();
@@ -141,6 +169,7 @@ mod tests {
         assert_eq!(waiters.pop_due(Timestamp(4)), None);
         assert_eq!(waiters.pop_due(Timestamp(7)), Some("ben"));
         assert_eq!(waiters.remove_if(|who| *who == "cleo"), ["cleo"]);
+        assert_eq!(waiters.bytes(), 0);
         assert!(waiters.is_empty() && waiters.lines.is_empty() && waiters.deadlines.is_empty());
     }
 }

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tenure_core::name::{QueueName, TagValue, WorkerName};
-use tenure_core::terms::Tags;
-use tenure_core::time::Timestamp;
+use tenure_record::name::{QueueName, TagValue, WorkerName};
+use tenure_record::terms::Tags;
+use tenure_record::time::Timestamp;
 
 use crate::limits::{WORKER_DEAD_AFTER_MS, WORKERS_MAX};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::command::{Command, RegisterWorkflow, Registered, SignalRun, Signaled, StartRun};
-use tenure_core::id::RunId;
 use tenure_flow::Definition;
+use tenure_record::id::RunId;
 
 use crate::ask::{Answer, Ask, Query, RunFilter};
 use crate::embedded::{Error, Tenure, unexpected};
@@ -34,6 +34,11 @@ impl Tenure {
     /// Ends a run and all that is live in it.
     pub fn cancel_run(&self, run_id: RunId) -> Result<RunInfo, Error> {
         self.one_run(Ask::ChangeRun { command: Command::CancelRun(run_id), run_id })
+    }
+
+    /// Lets a parked run go on where it stood. A run that is not parked is left as it is.
+    pub fn unpark_run(&self, run_id: RunId) -> Result<RunInfo, Error> {
+        self.one_run(Ask::ChangeRun { command: Command::UnparkRun(run_id), run_id })
     }
 
     /// Brings a run news from outside.

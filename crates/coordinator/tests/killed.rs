@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tenure_coordinator::{Position, Tenure, new_task};
-use tenure_core::id::TaskId;
-use tenure_core::state::StateName;
+use tenure_record::id::TaskId;
+use tenure_record::state::TaskState;
 
 const CHILD_FOLDER: &str = "TENURE_TEST_CHILD_FOLDER";
 const ROUNDS: usize = 8;
@@ -53,7 +53,7 @@ fn say(line: &str) {
 
 #[derive(Default)]
 struct Told {
-    tasks: BTreeMap<u64, StateName>,
+    tasks: BTreeMap<u64, TaskState>,
     largest_lease: u64,
     lines: usize,
 }
@@ -68,8 +68,8 @@ fn what_a_killed_process_was_told_is_true() {
         for (id, state) in &told.tasks {
             let task = tenure.task(TaskId(*id)).unwrap();
             // More may have happened than was told, but nothing less.
-            assert!(*state == StateName::Waiting || task.attempt > 0, "task {id} was leased");
-            if *state == StateName::Completed {
+            assert!(*state == TaskState::Waiting || task.attempt > 0, "task {id} was leased");
+            if *state == TaskState::Completed {
                 assert_eq!((task.state, &task.output.read()[..]), (*state, &b"1"[..]), "task {id}");
             }
         }
@@ -85,7 +85,7 @@ fn what_a_killed_process_was_told_is_true() {
     let mut completions = BTreeMap::<u64, u32>::new();
     while let Some(change) = watch.next(Duration::ZERO).unwrap() {
         *completions.entry(change.task_id.0).or_default() +=
-            u32::from(change.step.to == StateName::Completed);
+            u32::from(change.step.to == TaskState::Completed);
     }
     assert!(completions.values().all(|count| *count <= 1), "a task is completed once");
     assert!(told.lines > ROUNDS * 100, "the children did something");
@@ -126,14 +126,14 @@ impl Told {
         match words[0] {
             "submitted" => {
                 // Another thread may have been faster to say what became of it.
-                self.tasks.entry(number(1)).or_insert(StateName::Waiting);
+                self.tasks.entry(number(1)).or_insert(TaskState::Waiting);
             }
             "leased" => {
-                self.tasks.insert(number(1), StateName::Leased);
+                self.tasks.insert(number(1), TaskState::Leased);
                 self.largest_lease = self.largest_lease.max(number(2));
             }
             "completed" => {
-                self.tasks.insert(number(1), StateName::Completed);
+                self.tasks.insert(number(1), TaskState::Completed);
             }
             other => panic!("the child does not say {other:?}"),
         }

@@ -10,16 +10,18 @@ use std::collections::BTreeMap;
 
 use support::asks::{complete, lease, submit, submit_task};
 use support::{House, SMALL_SEGMENT_BYTES, START_MS, options};
+use tenure_code::Code;
 use tenure_coordinator::{
     Answer, Ask, Failure, Keep, Recovery, SnapshotInfo, Upkeep, new_task, recover,
 };
-use tenure_core::id::TaskId;
 use tenure_core::invariant;
 use tenure_core::state::StateHash;
+use tenure_log::{Fault, Lsn, Note};
+use tenure_record::id::TaskId;
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault, Survival};
 use tenure_wal::snapshot::{self, file_name};
-use tenure_wal::{Claim, Fault, Log, Lsn, Note, Options, Wal, forge};
+use tenure_wal::{Claim, Options, Wal, forge};
 
 /// A snapshot now and then, and nothing is kept that is not needed.
 fn often() -> Upkeep {
@@ -80,7 +82,7 @@ fn a_snapshot_has_what_was_asked_before_and_a_start_goes_on_from_it() {
     assert_eq!((recovery.records, recovery.kept.newest.unwrap().lsn), (2, taken.lsn));
     assert_eq!(recovery.state.facts().hash(), hash);
     let mut state = recovery.state;
-    state.serve(tenure_core::time::Now::both(tenure_core::time::Timestamp(START_MS)));
+    state.serve(tenure_record::time::Now::both(tenure_record::time::Timestamp(START_MS)));
     invariant::check(&state).unwrap();
 }
 
@@ -175,7 +177,7 @@ fn a_snapshot_that_cannot_be_written_is_told_of_and_tried_again_later() {
             house.settle();
         }
         house.disk.plan(None);
-        assert_eq!(probe.refusal().code(), "unavailable");
+        assert_eq!(probe.refusal().code(), Code::Unavailable);
         assert!(house.coordinator.take_snapshot_failure().is_some());
         assert!(!house.disk.list().unwrap().contains(&"snapshot.tmp".to_owned()));
         house.tell(submit("mail")).answer();

@@ -5,18 +5,18 @@
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-use tenure_core::codec;
 use tenure_core::command::{
     CancelTask, Command, CompleteTask, LeaseRef, LeaseTasks, NewTask, Reply, ReportTasks, Rest,
     Retention, SubmitTasks,
 };
-use tenure_core::event::Record;
-use tenure_core::id::{LeaseId, TaskId};
-use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::state::snapshot::{Decoder, Encoder};
-use tenure_core::terms::{LeaseMs, Payload};
-use tenure_core::time::{Now, Timestamp};
 use tenure_core::{Draft, State, Verdict, apply, decide, invariant};
+use tenure_record::codec;
+use tenure_record::event::Record;
+use tenure_record::id::{LeaseId, TaskId};
+use tenure_record::name::{QueueName, WorkerName};
+use tenure_record::terms::{LeaseMs, Payload};
+use tenure_record::time::{Now, Timestamp};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -33,6 +33,9 @@ fn main() {
         && flag == "--instructions"
     {
         return count_instructions(case);
+    }
+    if arguments == ["--bytes"] {
+        return count_bytes();
     }
     let filters: Vec<_> = arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
     let wanted =
@@ -156,6 +159,7 @@ impl Commands {
             lease: nobody,
             output: output(),
             artifacts: Vec::new(),
+            worker: None,
         });
         Self {
             submit: submit(1),
@@ -178,6 +182,7 @@ impl Commands {
             lease: *lease,
             output: output(),
             artifacts: Vec::new(),
+            worker: None,
         };
         let completes = leases.iter().map(complete).collect();
         Command::ReportTasks(ReportTasks { completes, ..ReportTasks::default() })
@@ -426,6 +431,21 @@ fn count_instructions(case: &str) {
             std::process::exit(2);
         }
     }
+}
+
+/// What a lifecycle takes in the log and a waiting task in memory: the sizes that the guard watches.
+fn count_bytes() {
+    let count = 1_000;
+    let (log, _) = log_of(count);
+    println!("bytes_per_lifecycle {:.2}", log.len() as f64 / count as f64);
+    let waiting = 1_000_000;
+    let (commands, mut engine) = (Commands::new(10_000), Engine::new());
+    let empty = resident_bytes();
+    for _ in 0..waiting / 10_000 {
+        engine.submit(&commands.submit_many);
+    }
+    let held = resident_bytes() - empty;
+    println!("bytes_per_waiting_task {:.2}", held as f64 / f64::from(waiting));
 }
 
 fn time(work: impl FnOnce()) -> Duration {

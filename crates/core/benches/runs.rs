@@ -15,13 +15,15 @@ use std::time::Duration;
 use tenure_core::command::{
     Command, CompleteTask, LeaseRef, LeaseTasks, RegisterWorkflow, Reply, SignalRun, StartRun,
 };
-use tenure_core::event::Record;
-use tenure_core::id::RunId;
-use tenure_core::name::{QueueName, SignalText, WorkerName};
-use tenure_core::terms::{Payload, Tags};
-use tenure_core::time::{Now, Timestamp};
-use tenure_core::{Draft, State, Verdict, apply, codec, decide};
-use tenure_flow::{Definition, Value};
+use tenure_core::{Draft, State, Verdict, apply, decide};
+use tenure_flow::Definition;
+use tenure_record::codec;
+use tenure_record::event::Record;
+use tenure_record::id::RunId;
+use tenure_record::name::{QueueName, SignalText, WorkerName};
+use tenure_record::terms::{Payload, Tags};
+use tenure_record::time::{Now, Timestamp};
+use tenure_value::Value;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -32,13 +34,15 @@ struct Engine {
     state: State,
     frame: Vec<u8>,
     records: u64,
+    /// Bytes of all records so far.
+    bytes: usize,
     /// Bytes of the longest record so far.
     longest_record: usize,
 }
 
 impl Engine {
     fn new() -> Self {
-        Self { state: State::new(7), frame: Vec::new(), records: 0, longest_record: 0 }
+        Self { state: State::new(7), frame: Vec::new(), records: 0, bytes: 0, longest_record: 0 }
     }
 
     fn run(&mut self, command: &Command) -> Reply {
@@ -51,6 +55,7 @@ impl Engine {
                 codec::encode(&record, &mut self.frame);
                 apply(&mut self.state, &record);
                 self.records += 1;
+                self.bytes += self.frame.len();
                 self.longest_record = self.longest_record.max(self.frame.len());
                 reply
             }
@@ -106,7 +111,12 @@ impl Engine {
                 return steps;
             }
             for lease in self.lease(1_000) {
-                let command = CompleteTask { lease, output: output.clone(), artifacts: Vec::new() };
+                let command = CompleteTask {
+                    lease,
+                    output: output.clone(),
+                    artifacts: Vec::new(),
+                    worker: None,
+                };
                 let command = Command::CompleteTask(command);
                 completed += 1;
                 match completed == tasks {
@@ -296,6 +306,15 @@ fn count_instructions(case: &str) {
     println!("events {}", engine.records);
 }
 
+/// What a run of three tasks takes in the log: a size that the guard watches.
+fn count_bytes() {
+    let (runs, mut engine) = (1_000, Engine::new());
+    engine.register(LINE);
+    let registered = engine.bytes;
+    measured_run_of_three(&mut engine, runs);
+    println!("bytes_per_run {:.2}", (engine.bytes - registered) as f64 / f64::from(runs));
+}
+
 fn in_own_process(case: &str) {
     let program = std::env::current_exe().unwrap();
     let ended = std::process::Command::new(program).arg(case).status();
@@ -308,6 +327,9 @@ fn main() {
         && flag == "--instructions"
     {
         return count_instructions(case);
+    }
+    if arguments == ["--bytes"] {
+        return count_bytes();
     }
     let filters: Vec<_> = arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
     let cases: [(&str, fn()); 3] = [("lines", lines), ("fans", fans), ("waiting", waiting)];

@@ -1,15 +1,15 @@
 //! A story told by the rules alone: a task is submitted, its worker dies, another one does it.
 //! Prints each record as it would be written to the log.
 
-use tenure_core::codec;
 use tenure_core::command::{Command, CompleteTask, LeaseRef, LeaseTasks, NewTask, SubmitTasks};
-use tenure_core::event::Record;
-use tenure_core::id::{LeaseId, TaskId};
-use tenure_core::name::{QueueName, WorkerName};
-use tenure_core::terms::Payload;
-use tenure_core::time::{Now, Timestamp};
-use tenure_core::transition::transitions;
 use tenure_core::{Draft, State, Verdict, apply, decide, invariant};
+use tenure_record::codec;
+use tenure_record::event::Record;
+use tenure_record::id::{LeaseId, TaskId};
+use tenure_record::name::{QueueName, WorkerName};
+use tenure_record::terms::Payload;
+use tenure_record::time::{Now, Timestamp};
+use tenure_record::transition::transitions;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut story = Story { state: State::new(0), clock_ms: 1_000, bytes: 0 };
@@ -44,11 +44,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         lease: first,
         output: sent.clone(),
         artifacts: Vec::new(),
+        worker: None,
     }));
 
     story.tell("Ben does it. His answer gets lost, so he says it again, and hears the same.");
-    let done =
-        Command::CompleteTask(CompleteTask { lease: second, output: sent, artifacts: Vec::new() });
+    let done = Command::CompleteTask(CompleteTask {
+        lease: second,
+        output: sent,
+        artifacts: Vec::new(),
+        worker: None,
+    });
     story.play(&done);
     story.play(&done);
 

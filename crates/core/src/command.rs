@@ -1,22 +1,27 @@
-//! What can be asked for, and what is answered. Everything here was parsed at the door.
+//! Commands and their replies. Every field is a parsed type.
+
+mod reply;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use tenure_flow::{Definition, Value};
+use tenure_flow::Definition;
+use tenure_record::artifact::Artifact;
+use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
+use tenure_record::name::{FailureCode, QueueName, Reason, SignalText, TaskKey, WorkerName};
+use tenure_record::terms::{Backoff, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
+use tenure_record::time::Timestamp;
+use tenure_value::Value;
 
-use crate::artifact::Artifact;
-use crate::event::{IdsSkipped, QueueSettings, RunState};
-use crate::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
 use crate::limits::{
-    DUE_ITEMS_MAX, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT, RETENTION_MS_DEFAULT,
-    RETENTION_TASKS_DEFAULT,
+    DUE_ITEMS_MAX, ID_JUMP_RESTORE, ID_JUMP_UNCLEAN, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT,
+    RETENTION_MS_DEFAULT, RETENTION_TASKS_DEFAULT,
 };
-use crate::name::{FailureCode, QueueName, Reason, SignalText, TaskKey, WorkerName};
-use crate::rejection::Rejection;
-use crate::state::StateName;
-use crate::terms::{Backoff, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
-use crate::time::Timestamp;
+
+pub use reply::{
+    Accepted, Extended, Leased, Registered, Reply, Reported, Rest, Signaled, Started,
+    SubmitOutcome, Submitted, Swept,
+};
 
 /// A wish. [`crate::decide`] says what becomes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +46,8 @@ pub enum Command {
     RetryTask(TaskId),
     /// End the leases whose time is up.
     ExpireLeases,
-    /// End these leases: their worker's stream closed and did not come back.
+    /// End these leases: their worker's stream closed and did not come back. The reply says whether
+    /// the record was full before the list was through; then the same command does the rest.
     DropLeases(Vec<LeaseRef>),
     /// Cancel the tasks whose deadline has passed.
     FireDeadlines,
@@ -65,10 +71,38 @@ pub enum Command {
     SignalRun(SignalRun),
     /// Begin branches of wide groups that wait for their turn.
     ContinueDispatch,
-    /// Give no id that may have been given before: after a restore, and after an unclean start in a
-    /// mode that may lose a tail. Nothing may be told to anybody before its record is durable, else
-    /// the next start would jump to the same ids.
-    SkipIds,
+    /// End more of what is ending.
+    ContinueEnding {
+        /// Tokens, tasks and child runs, at most [`crate::limits::END_ITEMS_MAX`].
+        items_max: usize,
+    },
+    /// Let a run stand still.
+    ParkRun(ParkRun),
+    /// Let a parked run go on.
+    UnparkRun(RunId),
+    /// Give no id that may have been given before. Nothing may be told to anybody before its record
+    /// is durable, else the next start would jump to the same ids.
+    SkipIds(IdJump),
+}
+
+/// Why the ids jump ahead: what may be missing at the end of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdJump {
+    /// What was not yet durable at an unclean stop, in a mode that answers before the sync.
+    UncleanStart,
+    /// Everything after the backup that was restored.
+    Restore,
+}
+
+impl IdJump {
+    /// How many ids are left out.
+    #[must_use]
+    pub fn ids(self) -> u64 {
+        match self {
+            IdJump::UncleanStart => ID_JUMP_UNCLEAN,
+            IdJump::Restore => ID_JUMP_RESTORE,
+        }
+    }
 }
 
 /// Tasks to take.
@@ -168,13 +202,15 @@ pub struct CompleteTask {
     pub output: Payload,
     /// Files that came out; only for tasks of a run.
     pub artifacts: Vec<Artifact>,
+    /// The worker, as it calls itself. It is recorded with a stale report and authorizes nothing.
+    pub worker: Option<WorkerName>,
 }
 
 impl CompleteTask {
     /// A task that is done, without files.
     #[must_use]
     pub fn plain(lease: LeaseRef, output: Payload) -> Self {
-        Self { lease, output, artifacts: Vec::new() }
+        Self { lease, output, artifacts: Vec::new(), worker: None }
     }
 }
 
@@ -189,6 +225,8 @@ pub struct FailTask {
     pub code: Option<FailureCode>,
     /// Whether another attempt makes sense, and when.
     pub retry: Retry,
+    /// The worker, as it calls itself. It is recorded with a stale report and authorizes nothing.
+    pub worker: Option<WorkerName>,
 }
 
 /// What a worker thinks of another attempt.
@@ -214,6 +252,10 @@ pub struct ReportTasks {
     pub fails: Vec<FailTask>,
     /// Given back.
     pub releases: Vec<LeaseRef>,
+    /// So many of them, in that order, were decided by records before.
+    pub decided: usize,
+    /// Whether one record takes one report only: all that fit by count were too much together.
+    pub is_single: bool,
 }
 
 /// A client that wants a task to stop.
@@ -276,6 +318,15 @@ pub struct StartRun {
     pub tags: Tags,
 }
 
+/// A run that cannot go on by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParkRun {
+    /// Which run.
+    pub run_id: RunId,
+    /// Why, for people.
+    pub reason: String,
+}
+
 /// News from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignalRun {
@@ -322,148 +373,4 @@ pub struct Archived {
     /// All that had happened to them by this record is in the archive. What something happened to
     /// after it stays.
     pub as_of: Lsn,
-}
-
-/// What became of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// The tasks, in the order in which they were given.
-    Submitted(Vec<Submitted>),
-    /// The leases, in the order in which they were given.
-    Leased(Vec<Leased>),
-    /// The lease's new end, and whether the task should stop.
-    Extended(Extended),
-    /// The task's state after the report, cancel or retry.
-    Task(TaskId, StateName),
-    /// The report came too late; it is on record, and nothing changed.
-    LeaseLost(Rejection),
-    /// What became of each report, in the order heartbeats, completes, fails, releases.
-    Reported(Vec<Reported>),
-    /// How many leases, deadlines or finished tasks were dealt with.
-    Swept(Swept),
-    /// The queue's settings.
-    Queue(QueueSettings),
-    /// The ids that come next.
-    Skipped(IdsSkipped),
-    /// The workflow's version, and whether it is new.
-    Registered(Registered),
-    /// The run, and whether it is new.
-    Started(Started),
-    /// The run's state after a cancel.
-    Run(RunId, RunState),
-    /// What became of a signal.
-    Signaled(Signaled),
-}
-
-/// A definition that was taken, or was there already.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Registered {
-    /// The workflow's name.
-    pub name: Arc<str>,
-    /// Its version.
-    pub version: u32,
-    /// New, or the same as the newest.
-    pub outcome: SubmitOutcome,
-}
-
-/// A run that began, or was there already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Started {
-    /// Its number.
-    pub run_id: RunId,
-    /// New, or known by its key.
-    pub outcome: SubmitOutcome,
-}
-
-/// What became of a signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signaled {
-    /// A token got it.
-    Given(TokenId),
-    /// It is kept for the next that waits for it.
-    Kept,
-    /// It came before.
-    Known,
-}
-
-/// A task that was taken, or was there already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Submitted {
-    /// Its number.
-    pub task_id: TaskId,
-    /// New, or known by its key.
-    pub outcome: SubmitOutcome,
-}
-
-/// Whether a submit made a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SubmitOutcome {
-    /// It did.
-    Created,
-    /// A task with this key and this body existed.
-    Existed,
-}
-
-/// A lease that was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leased {
-    /// The task.
-    pub task_id: TaskId,
-    /// The lease.
-    pub lease_id: LeaseId,
-    /// When it ends.
-    pub expires_at: Timestamp,
-}
-
-/// A lease that goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extended {
-    /// When it ends now.
-    pub expires_at: Timestamp,
-    /// Somebody wants the task to stop.
-    pub cancel_requested: bool,
-}
-
-/// What became of one of several reports.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reported {
-    /// The task.
-    pub task_id: TaskId,
-    /// What the report did, or why it did nothing.
-    pub result: Result<Accepted, Rejection>,
-}
-
-/// What a report did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Accepted {
-    /// The task's state after it.
-    pub state: StateName,
-    /// For a heartbeat: how long the lease goes on.
-    pub extended: Option<Extended>,
-}
-
-impl Accepted {
-    /// The task is now in that state.
-    #[must_use]
-    pub fn now(state: StateName) -> Self {
-        Self { state, extended: None }
-    }
-}
-
-/// How much a sweep did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Swept {
-    /// Dealt with in this record.
-    pub items: usize,
-    /// Whether there is more to do at once.
-    pub rest: Rest,
-}
-
-/// Whether a sweep has to be called again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
-    /// Everything due is done.
-    Nothing,
-    /// One record was not enough.
-    More,
 }

@@ -11,11 +11,11 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::id::{ID_MAX, LeaseId, RunId, TaskId};
-use crate::state::{
-    Cold, Draft, Facts, Ledger, QueueRef, State, StateName, Task, TaskState, WorkerRef,
-};
-use crate::time::Timestamp;
+use tenure_record::id::{ID_MAX, LeaseId, RunId, TaskId};
+use tenure_record::state::TaskState;
+use tenure_record::time::Timestamp;
+
+use crate::state::{Cold, Draft, Facts, Ledger, QueueRef, State, Task, TaskPhase, WorkerRef};
 
 /// What must always hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Law {
     LeasedHasALease,
     /// COMPLETED never changes again, and no state is skipped (seed 001 §7).
     OnlyLegalSteps,
-    /// Every id was given out by its counter, and none reaches 2^53.
+    /// Every id was given out by its counter, and none reaches 2^43.
     IdsComeFromCounters,
     /// Lease ids only grow, on a task and over all.
     LeaseIdsGrow,
@@ -54,9 +54,10 @@ pub enum Law {
     /// Every token but the first has a parent that is older.
     TokensHaveParents,
     /// Every live token has something that moves it on: a task, a timer, a signal, a child or
-    /// siblings.
+    /// siblings; or it is ending.
     LiveTokensWake,
-    /// A live run has a live token, or branches that will begin; an open branch has one too.
+    /// A live run has a live token, or branches that will begin, or something in it is ending; an
+    /// open branch has a live token too.
     LiveRunsGoOn,
     /// A token that has ended never changes, and a run that is over has nothing live.
     TheEndedStaysEnded,
@@ -154,9 +155,9 @@ fn check_task(task: &Task) -> Result<(), Violation> {
     hold(Law::EndsNeverExceedGrants, failures + expiries <= task.attempt, || {
         format!("{failures} failures and {expiries} expiries in {} attempts", task.attempt)
     })?;
-    let is_open = task.lease_end == crate::state::LeaseEnd::Open;
+    let is_open = task.lease_end == tenure_record::snapshot::LeaseEnd::Open;
     match task.state {
-        TaskState::Waiting { .. } => {
+        TaskPhase::Waiting { .. } => {
             hold(Law::LeasedHasALease, !(is_open && task.lease_id.is_some()), || {
                 format!("it is WAITING and lease {} is open", task.lease_id)
             })?;
@@ -164,16 +165,16 @@ fn check_task(task: &Task) -> Result<(), Violation> {
                 "it is WAITING and was asked to stop".to_owned()
             })?;
         }
-        TaskState::Leased { expires_at, .. } => {
+        TaskPhase::Leased { expires_at, .. } => {
             let has_lease = is_open && task.lease_id.is_some() && expires_at > Timestamp::ZERO;
             hold(Law::LeasedHasALease, has_lease, || "it is LEASED without a lease".to_owned())?;
         }
-        TaskState::Completed { .. } => {
+        TaskPhase::Completed { .. } => {
             hold(Law::LeasedHasALease, task.lease_id.is_some(), || {
                 "it is COMPLETED and was never leased".to_owned()
             })?;
         }
-        TaskState::Failed { .. } | TaskState::Dead { .. } | TaskState::Canceled { .. } => {}
+        TaskPhase::Failed { .. } | TaskPhase::Dead { .. } | TaskPhase::Canceled { .. } => {}
     }
     let has_budget = task.failures < task.max_attempts && task.expiries < task.max_expiries;
     hold(Law::LiveHasBudget, task.is_terminal() || has_budget, || {
@@ -185,15 +186,15 @@ fn check_task(task: &Task) -> Result<(), Violation> {
 fn check_step(before: Option<&Task>, after: &Task) -> Result<(), Violation> {
     let Some(before) = before else {
         // A run may need a task no more in the very record in which it made it.
-        let begins = after.name() == StateName::Waiting
-            || (after.in_run && after.name() == StateName::Canceled);
+        let begins = after.name() == TaskState::Waiting
+            || (after.in_run && after.name() == TaskState::Canceled);
         return hold(Law::OnlyLegalSteps, begins, || format!("it begins as {}", after.name()));
     };
     let (from, to) = (before.name(), after.name());
     // Several items of one record may touch a task: a lease that was released can be reported
     // late in the same request. Each single step is legal; from here only the ends can be seen.
     hold(Law::OnlyLegalSteps, from.may_become(to), || format!("{from} became {to}"))?;
-    if from == StateName::Completed {
+    if from == TaskState::Completed {
         let mut same = *before;
         same.last_lsn = after.last_lsn;
         hold(Law::OnlyLegalSteps, same == *after, || "it is COMPLETED and changed".to_owned())?;
@@ -224,7 +225,7 @@ fn check_cold(task: &Task, cold: Option<&Cold>) -> Result<(), Violation> {
     hold(Law::StaleLeaseWasGiven, cold.stale_lease <= task.lease_id, || {
         format!("lease {} was reported late but never given", cold.stale_lease)
     })?;
-    let TaskState::Leased { expires_at, .. } = task.state else {
+    let TaskPhase::Leased { expires_at, .. } = task.state else {
         return hold(Law::RevocationNeedsALease, cold.revoke_at == Timestamp::ZERO, || {
             format!("it is {} and its lease is to be revoked", task.name())
         });
@@ -258,7 +259,7 @@ impl Seen {
             let found = format!("tasks {other} and {id} both had lease {}", task.lease_id);
             return Err(Violation { law: Law::OneLeasePerTask, found });
         }
-        if let TaskState::Leased { worker, .. } = task.state {
+        if let TaskPhase::Leased { worker, .. } = task.state {
             *self.leases_by_worker.entry(worker).or_default() += 1;
         }
         for (blob, kind) in [(task.payload, "payload"), (task.output, "output")] {

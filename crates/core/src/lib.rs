@@ -11,17 +11,10 @@
 //! same records always give the same state, live and on replay.
 
 mod apply;
-pub mod artifact;
-pub mod audit;
-pub mod codec;
 pub mod command;
 mod decide;
-pub mod event;
-pub mod history;
-pub mod id;
 pub mod invariant;
 pub mod limits;
-pub mod name;
 #[cfg(not(feature = "planted"))]
 mod planted;
 #[cfg(feature = "planted")]
@@ -30,12 +23,10 @@ pub mod redecide;
 mod rejection;
 pub mod shelf;
 pub mod state;
-pub mod terms;
-pub mod time;
-pub mod transition;
 mod workflow;
 
 pub use apply::apply;
 pub use decide::{Verdict, decide};
 pub use rejection::Rejection;
 pub use state::{Draft, State};
+pub use workflow::bytes as decision_bytes;

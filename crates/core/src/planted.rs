@@ -2,6 +2,9 @@
 //! noticed. Without the feature `planted` there are none, and nothing of this is compiled in.
 #![cfg_attr(not(feature = "planted"), allow(unreachable_pub, reason = "only tests enter"))]
 
+use tenure_record::id::LeaseId;
+use tenure_record::time::{Now, Timestamp};
+
 /// A bug that the rules could have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
@@ -37,8 +40,18 @@ pub enum Bug {
     ArtifactOfALoserKept,
     /// A run is forgotten as soon as it is over.
     RunPurgedTooEarly,
+    /// A child run is forgotten by its own age, although its parent is there.
+    ChildPurgedAlone,
     /// Nothing is ever forgotten.
     KeptForEver,
+    /// However much ends with a scope, all of it ends in one record.
+    EndInOneRecord,
+    /// What ends in a record is not counted, so that one record ends as much as there is.
+    EndsUncounted,
+    /// However much follows from the reports of a request, all of it is one record.
+    ReportsInOneRecord,
+    /// What is ending is still granted to workers.
+    EndingIsGranted,
 }
 
 #[cfg(feature = "planted")]
@@ -81,9 +94,6 @@ mod switch {
 pub use switch::plant;
 
 pub(crate) use switch::{has, turn};
-
-use crate::id::LeaseId;
-use crate::time::{Now, Timestamp};
 
 /// The id of a lease.
 pub(crate) fn lease_id(next: LeaseId, now: Now) -> LeaseId {

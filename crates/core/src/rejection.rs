@@ -4,14 +4,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::event::RunState;
-use crate::id::{ID_MAX, LeaseId, RunId, TaskId};
+use tenure_code::{Code, Echo};
+use tenure_record::event::RunState;
+use tenure_record::id::{ID_MAX, LeaseId, RunId, TaskId};
+use tenure_record::limits::RECORD_BYTES_MAX;
+use tenure_record::name::{SignalText, TaskKey};
+use tenure_record::state::TaskState;
+
 use crate::limits::{
-    ID_JUMP, QUEUES_MAX, RECORD_BYTES_MAX, SIGNAL_IDS_MAX, SIGNALS_KEPT_MAX, WORKFLOW_VERSIONS_MAX,
+    QUEUES_MAX, SIGNAL_IDS_MAX, SIGNALS_KEPT_BYTES_MAX, SIGNALS_KEPT_MAX, WORKFLOW_VERSIONS_MAX,
     WORKFLOWS_MAX,
 };
-use crate::name::TaskKey;
-use crate::state::StateName;
 
 /// Why a command changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,14 +36,14 @@ pub enum Rejection {
         /// The task.
         task_id: TaskId,
         /// How it ended.
-        state: StateName,
+        state: TaskState,
     },
     /// The task is not one that can be retried.
     NotRetryable {
         /// The task.
         task_id: TaskId,
         /// Its state.
-        state: StateName,
+        state: TaskState,
     },
     /// Another submit holds the key.
     KeyConflict {
@@ -60,6 +63,20 @@ pub enum Rejection {
         /// Which task had it first.
         first: usize,
     },
+    /// A run that was started in another way holds the key.
+    RunKeyConflict {
+        /// The key.
+        key: TaskKey,
+        /// The run that holds it.
+        run_id: RunId,
+    },
+    /// The run took another signal with this id.
+    SignalConflict {
+        /// The run.
+        run_id: RunId,
+        /// The id.
+        signal_id: SignalText,
+    },
     /// There are as many queues as there may be.
     TooManyQueues {
         /// Which task of the batch, if there are several.
@@ -72,12 +89,14 @@ pub enum Rejection {
         /// How many there may be.
         items_max: usize,
     },
-    /// The counters have no room left for a jump.
+    /// A counter has not as many ids left as are needed.
     IdsExhausted {
-        /// The task that would come next.
-        next_task_id: TaskId,
-        /// The lease that would come next.
-        next_lease_id: LeaseId,
+        /// What the counter numbers: `task`, `lease` or `run`.
+        what: &'static str,
+        /// The id that would come next.
+        next: u64,
+        /// How many ids are needed, those of a jump or a reserve included.
+        wanted: u64,
     },
     /// No such run, or no longer.
     RunNotFound {
@@ -105,6 +124,18 @@ pub enum Rejection {
         /// How it ended.
         state: RunState,
     },
+    /// The end of the run is decided, and what is in it is ending.
+    RunEnding {
+        /// The run.
+        run_id: RunId,
+        /// How it ends.
+        state: RunState,
+    },
+    /// The run stands still until an operator decides.
+    RunParked {
+        /// The run.
+        run_id: RunId,
+    },
     /// The task belongs to a run, which has gone on without it.
     TaskOfRun {
         /// The task.
@@ -122,6 +153,13 @@ pub enum Rejection {
         /// The run.
         run_id: RunId,
     },
+    /// The run keeps as many bytes of signals as it may.
+    SignalBytesFull {
+        /// The run.
+        run_id: RunId,
+        /// How many there would be with this one.
+        bytes: usize,
+    },
     /// An input or payload that its schema does not allow.
     InputInvalid {
         /// What is wrong with it.
@@ -134,6 +172,15 @@ pub enum Rejection {
     },
     /// There are as many workflows as there may be.
     TooManyWorkflows,
+    /// The input of a run or the payload of a signal is over its size limit.
+    ValueTooLarge {
+        /// What the value is, with its article.
+        what: &'static str,
+        /// Its size as a value of a run: about that of its JSON, with 8 bytes for each number.
+        bytes: usize,
+        /// The limit.
+        bytes_max: usize,
+    },
     /// More bytes than one record may have.
     RecordTooLarge {
         /// How many there are, at least.
@@ -142,31 +189,37 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    /// For programs; stable.
+    /// The stable error code.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
             Rejection::TaskNotFound { .. }
             | Rejection::RunNotFound { .. }
             | Rejection::WorkflowNotFound { .. }
-            | Rejection::SignalUnknown { .. } => "not_found",
-            Rejection::LeaseLost { .. } => "lease_lost",
-            Rejection::TaskTerminal { .. } => "task_terminal",
+            | Rejection::SignalUnknown { .. } => Code::NotFound,
+            Rejection::LeaseLost { .. } => Code::LeaseLost,
+            Rejection::TaskTerminal { .. } => Code::TaskTerminal,
             Rejection::NotRetryable { .. }
             | Rejection::KeyConflict { .. }
             | Rejection::KeyTwice { .. }
+            | Rejection::RunKeyConflict { .. }
+            | Rejection::SignalConflict { .. }
             | Rejection::RunOver { .. }
-            | Rejection::TaskOfRun { .. } => "conflict",
-            Rejection::SignalsFull { .. } => "overloaded",
+            | Rejection::RunEnding { .. }
+            | Rejection::TaskOfRun { .. } => Code::Conflict,
+            Rejection::RunParked { .. } => Code::RunParked,
+            Rejection::SignalsFull { .. } | Rejection::SignalBytesFull { .. } => Code::Overloaded,
             Rejection::InputInvalid { .. } | Rejection::NoRunForArtifacts { .. } => {
-                "invalid_request"
+                Code::InvalidRequest
             }
-            Rejection::TooManyVersions { .. } | Rejection::TooManyWorkflows => "too_many_workflows",
-            Rejection::TooManyQueues { .. } => "too_many_queues",
-            Rejection::IdsExhausted { .. } => "ids_exhausted",
-            Rejection::BatchTooLarge { .. } | Rejection::RecordTooLarge { .. } => {
-                "payload_too_large"
+            Rejection::TooManyVersions { .. } | Rejection::TooManyWorkflows => {
+                Code::TooManyWorkflows
             }
+            Rejection::TooManyQueues { .. } => Code::TooManyQueues,
+            Rejection::IdsExhausted { .. } => Code::IdsExhausted,
+            Rejection::BatchTooLarge { .. }
+            | Rejection::ValueTooLarge { .. }
+            | Rejection::RecordTooLarge { .. } => Code::PayloadTooLarge,
         }
     }
 }
@@ -192,47 +245,99 @@ impl fmt::Display for Rejection {
             ),
             Rejection::KeyConflict { index, key, task_id } => write!(
                 f,
-                "{}the key {key:?} belongs to task {task_id}, which was submitted \
-                 with another body; use another key, or send the same body",
-                place(*index)
+                "{}the key {} belongs to task {task_id}, which was submitted with another body; use \
+                 another key, or send the same body",
+                place(*index),
+                Echo(key.as_str())
             ),
             Rejection::KeyTwice { index, key, first } => write!(
                 f,
-                "tasks[{index}]: the key {key:?} is that of tasks[{first}], which has another \
-                 body; use another key, or send the same body"
+                "tasks[{index}]: the key {} is that of tasks[{first}], which has another body; use \
+                 another key, or send the same body",
+                Echo(key.as_str())
             ),
             Rejection::TooManyQueues { index } => write!(
                 f,
                 "{}there are {QUEUES_MAX} queues already; use one that exists",
                 place(*index)
             ),
-            Rejection::IdsExhausted { next_task_id, next_lease_id } => write!(
+            Rejection::IdsExhausted { what, next, wanted } => write!(
                 f,
-                "the ids cannot jump ahead: the next task would be {next_task_id}, the next lease \
-                 {next_lease_id}, and another {ID_JUMP} would pass {ID_MAX}; begin a new data \
-                 folder and submit there what has not ended"
+                "the next {what} id is {next}, and {wanted} more would pass {ID_MAX}; begin a new \
+                 data folder and submit there what has not ended"
             ),
             Rejection::BatchTooLarge { items, items_max } => write!(
                 f,
                 "the request has {items} items; at most {items_max} are allowed, so split it"
+            ),
+            Rejection::RecordTooLarge { bytes } => write!(
+                f,
+                "the request needs {bytes} bytes in the log; at most {RECORD_BYTES_MAX} are \
+                 allowed, so split it"
+            ),
+            Rejection::RunKeyConflict { .. }
+            | Rejection::SignalConflict { .. }
+            | Rejection::RunNotFound { .. }
+            | Rejection::WorkflowNotFound { .. }
+            | Rejection::SignalUnknown { .. }
+            | Rejection::RunOver { .. }
+            | Rejection::RunEnding { .. }
+            | Rejection::RunParked { .. }
+            | Rejection::TaskOfRun { .. }
+            | Rejection::NoRunForArtifacts { .. }
+            | Rejection::SignalsFull { .. }
+            | Rejection::SignalBytesFull { .. }
+            | Rejection::ValueTooLarge { .. }
+            | Rejection::InputInvalid { .. }
+            | Rejection::TooManyVersions { .. }
+            | Rejection::TooManyWorkflows => self.about_runs(f),
+        }
+    }
+}
+
+impl Rejection {
+    /// What is said about workflows, runs and signals.
+    fn about_runs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rejection::RunKeyConflict { key, run_id } => write!(
+                f,
+                "the key {} belongs to run {run_id}, which was started with another input, version or \
+                 tags; use another key, or repeat that start unchanged",
+                Echo(key.as_str())
+            ),
+            Rejection::SignalConflict { run_id, signal_id } => write!(
+                f,
+                "run {run_id} took a signal with the id {} and another name, correlation or payload; \
+                 use another id, or repeat that signal unchanged",
+                Echo(signal_id.as_str())
             ),
             Rejection::RunNotFound { run_id } => write!(
                 f,
                 "there is no run {run_id}; it never existed, or was purged after its retention"
             ),
             Rejection::WorkflowNotFound { name, version: None } => {
-                write!(f, "there is no workflow {name:?}; put its definition first")
+                write!(f, "there is no workflow {}; put its definition first", Echo(name))
             }
             Rejection::WorkflowNotFound { name, version: Some(version) } => {
-                write!(f, "there is no version {version} of workflow {name:?}")
+                write!(f, "there is no version {version} of workflow {}", Echo(name))
             }
             Rejection::SignalUnknown { run_id, name } => write!(
                 f,
-                "run {run_id} has no node that waits for a signal {name:?}; look at its definition"
+                "run {run_id} has no node that waits for a signal {}; look at its definition",
+                Echo(name)
             ),
             Rejection::RunOver { run_id, state } => {
                 write!(f, "run {run_id} is {state}; nothing reaches it any more")
             }
+            Rejection::RunEnding { run_id, state } => {
+                write!(f, "run {run_id} is ending as {state}; nothing reaches it any more")
+            }
+            Rejection::RunParked { run_id } => write!(
+                f,
+                "run {run_id} is parked: what comes next does not fit one record; look at it with \
+                 `tenure run get {run_id}`, then cancel it, or let it go on with `tenure run unpark \
+                 {run_id}` and report again"
+            ),
             Rejection::TaskOfRun { task_id, run_id } => write!(
                 f,
                 "task {task_id} belongs to run {run_id}, which has gone on without it; start a new \
@@ -248,19 +353,38 @@ impl fmt::Display for Rejection {
                 "run {run_id} keeps {SIGNALS_KEPT_MAX} signals that nobody waits for, or took \
                  {SIGNAL_IDS_MAX} with an id; come back when some were used"
             ),
+            Rejection::SignalBytesFull { run_id, bytes } => write!(
+                f,
+                "run {run_id} would keep {bytes} bytes of signals that no token waits for; at most \
+                 {SIGNALS_KEPT_BYTES_MAX} are allowed, so send it again when some were used"
+            ),
+            Rejection::ValueTooLarge { what, bytes, bytes_max } => write!(
+                f,
+                "{what} takes {bytes} bytes as a value, where each number takes 8; at most \
+                 {bytes_max} are allowed, so put large data into an object store and pass its \
+                 address"
+            ),
             Rejection::InputInvalid { message } => f.write_str(message),
             Rejection::TooManyVersions { name } => write!(
                 f,
-                "workflow {name:?} has {WORKFLOW_VERSIONS_MAX} versions already; use another name"
+                "workflow {} has {WORKFLOW_VERSIONS_MAX} versions already; use another name",
+                Echo(name)
             ),
             Rejection::TooManyWorkflows => {
                 write!(f, "there are {WORKFLOWS_MAX} workflows already; use a name that exists")
             }
-            Rejection::RecordTooLarge { bytes } => write!(
-                f,
-                "the request needs {bytes} bytes in the log; at most {RECORD_BYTES_MAX} are \
-                 allowed, so split it"
-            ),
+            Rejection::BatchTooLarge { .. }
+            | Rejection::IdsExhausted { .. }
+            | Rejection::KeyConflict { .. }
+            | Rejection::KeyTwice { .. }
+            | Rejection::LeaseLost { .. }
+            | Rejection::NotRetryable { .. }
+            | Rejection::RecordTooLarge { .. }
+            | Rejection::TaskNotFound { .. }
+            | Rejection::TaskTerminal { .. }
+            | Rejection::TooManyQueues { .. } => {
+                unreachable!("it is said where tasks are")
+            }
         }
     }
 }

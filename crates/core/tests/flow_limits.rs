@@ -1,8 +1,8 @@
-//! A definition that has no fault makes tasks that nobody refuses: `flow` cannot know `core`, so its
-//! bounds are compared with ours here.
+//! A definition without faults makes tasks that are accepted: `flow` does not know `record`, so its
+//! bounds are compared with those of records here.
 
-use tenure_core::limits;
 use tenure_flow::limits as flow;
+use tenure_record::limits;
 
 #[test]
 fn the_bounds_of_a_definition_are_those_of_tasks() {

@@ -10,10 +10,16 @@ mod artifacts;
 mod bounds;
 #[path = "runs/codes.rs"]
 mod codes;
+#[path = "runs/ending.rs"]
+mod ending;
 #[path = "runs/fan_in.rs"]
 mod fan_in;
+#[path = "runs/identity.rs"]
+mod identity;
 #[path = "runs/laws.rs"]
 mod laws;
+#[path = "runs/parked.rs"]
+mod parked;
 #[path = "runs/random.rs"]
 mod random;
 #[path = "runs/redecide.rs"]

@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use tenure_value::shown_pointer;
+
 /// One thing that is wrong with a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where: a JSON pointer (RFC 6901) into the definition; empty for the whole of it.
+    /// Where: a JSON pointer (RFC 6901) into the definition; empty for the whole of it. Of a pointer
+    /// that is very long, the end.
     pub pointer: String,
     /// Which kind of fault, for programs.
     pub code: FaultCode,
@@ -28,7 +31,8 @@ impl Fault {
     /// A fault whose place in the text is not known.
     #[must_use]
     pub fn new(pointer: &str, code: FaultCode, message: impl Into<String>) -> Self {
-        Self { pointer: pointer.to_owned(), code, message: message.into(), place: None }
+        let pointer = shown_pointer(pointer.to_owned());
+        Self { pointer, code, message: message.into(), place: None }
     }
 }
 

@@ -17,7 +17,6 @@ mod fault;
 pub mod limits;
 pub mod mapping;
 pub mod schema;
-pub mod value;
 pub mod yaml;
 
 pub use definition::Definition;
@@ -25,4 +24,3 @@ pub use expression::{Expression, Scope};
 pub use fault::{Fault, FaultCode, Place};
 pub use mapping::Mapping;
 pub use schema::Schema;
-pub use value::{Map, Value};

@@ -1,7 +1,8 @@
 //! Every bound has a name, a value and a place where it is enforced.
 
-/// Levels of lists and maps in a value.
-pub const VALUE_DEPTH_MAX: usize = 64;
+/// The latest moment that a task or a timer can wait for, in milliseconds since 1970: the last one
+/// that RFC 3339 can write, 9999-12-31T23:59:59.999Z.
+pub const MOMENT_MS_MAX: u64 = 253_402_300_799_999;
 /// Bytes of a definition's text, YAML or JSON.
 pub const DEFINITION_BYTES_MAX: usize = 1 << 20;
 /// Faults that are reported of one definition; the rest waits until these are mended.
@@ -43,8 +44,6 @@ pub const PATTERN_MEMORY_BYTES_MAX: usize = 1 << 20;
 pub const READS_MAX: usize = 64;
 /// Bytes of what was read, when it is shown.
 pub const READS_SHOWN_BYTES_MAX: usize = 1_024;
-/// Segments of a path.
-pub const PATH_SEGMENTS_MAX: usize = 32;
 
 /// Bytes of a JSON Schema's text.
 pub const SCHEMA_BYTES_MAX: usize = 256 << 10;
@@ -82,13 +81,17 @@ pub const MAX_TOKENS_DEFAULT: u64 = 1_000_000;
 pub const MAX_SPAWN_DEFAULT: u32 = 100_000;
 /// Groups inside groups when the definition does not say.
 pub const MAX_DEPTH_DEFAULT: u32 = 10;
+/// Runs ever started in one tree of child runs when the definition of its top does not say.
+pub const MAX_RUNS_DEFAULT: u32 = 100_000;
 /// Steps of one cascade when the definition does not say.
 pub const MAX_CASCADE_DEFAULT: u32 = 10_000;
-/// The largest `max_tokens`.
-pub const MAX_TOKENS_MAX: i64 = 100_000_000;
+/// The largest `max_tokens`. To find what is live in a run that ends, its tokens are looked through.
+pub const MAX_TOKENS_MAX: i64 = 4_000_000;
 /// The largest `max_spawn`, `spawn_count` and `m_of_n`.
 pub const MAX_SPAWN_MAX: i64 = 1_000_000;
 /// The largest `max_depth`.
 pub const MAX_DEPTH_MAX: i64 = 100;
+/// The largest `max_runs`.
+pub const MAX_RUNS_MAX: i64 = 10_000_000;
 /// The largest `max_cascade`.
 pub const MAX_CASCADE_MAX: i64 = 1_000_000;

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use tenure_value::{Path, Value};
+
 use crate::expression::{EvaluationError, Expression, Reads, Scope};
-use crate::value::{Path, Value};
 
 /// Targets and their expressions, in the order of the targets.
 #[derive(Clone, Debug, Default)]

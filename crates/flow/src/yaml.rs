@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use tenure_value::limits::VALUE_DEPTH_MAX;
+use tenure_value::pointer::escaped;
+use tenure_value::{Value, exact};
 
-use crate::definition::escaped;
 use crate::fault::{Fault, FaultCode, Place};
-use crate::limits::{
-    DEFINITION_BYTES_MAX, VALUE_DEPTH_MAX, YAML_ALIASED_VALUES_MAX, YAML_VALUES_MAX,
-};
-use crate::value::Value;
+use crate::limits::{DEFINITION_BYTES_MAX, YAML_ALIASED_VALUES_MAX, YAML_VALUES_MAX};
+use tenure_code::Echo;
 
 /// Where in a text each value stands, by its JSON pointer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,8 +107,10 @@ impl Reader {
                 if self.awaits_key() {
                     return self.key(&text, start);
                 }
-                let value = scalar(&text, style, tag.as_deref())
-                    .map_err(|message| fault(start, message))?;
+                let value = scalar(&text, style, tag.as_deref()).map_err(|message| Fault {
+                    pointer: self.pointer(),
+                    ..fault(start, message)
+                })?;
                 self.mark(start);
                 self.value(value, anchor, 1, start)
             }
@@ -132,7 +134,8 @@ impl Reader {
         if let Some(Open { pointer, parts: Parts::Map { entries, key }, .. }) = self.open.last_mut()
         {
             if entries.contains_key(text) {
-                let mut fault = fault(at, format!("the key {text:?} is there twice; keep one"));
+                let mut fault =
+                    fault(at, format!("the key {} is there twice; keep one", Echo(text)));
                 fault.pointer = format!("{pointer}/{}", escaped(text));
                 return Err(fault);
             }
@@ -269,12 +272,12 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, St
         "bool" => value.as_bool().is_some(),
         "int" => matches!(value, Value::Int(_) | Value::Uint(_)),
         "float" => matches!(value, Value::Int(_) | Value::Uint(_) | Value::Float(_)),
-        _ => return Err(format!("the tag !!{} means nothing here; leave it out", tag.suffix)),
+        _ => return Err(format!("the tag {} means nothing here; leave it out", Echo(&tag.suffix))),
     };
     if fits {
         Ok(value)
     } else {
-        Err(format!("{text:?} is not what the tag !!{} says", tag.suffix))
+        Err(format!("{} is not what the tag !!{} says", Echo(text), tag.suffix))
     }
 }
 
@@ -309,6 +312,9 @@ fn plain(text: &str) -> Result<Value, String> {
     }
     if let Ok(number) = bare.parse::<u64>() {
         return Ok(Value::uint(number));
+    }
+    if let Some(message) = exact::refusal(bare) {
+        return Err(message);
     }
     bare.parse().ok().and_then(Value::float).ok_or_else(|| format!("{text} is too large"))
 }

@@ -4,9 +4,9 @@
 
 use cel::{Context, Program, Value as Cel};
 use proptest::prelude::*;
+use tenure_flow::Expression;
 use tenure_flow::expression::{EvaluationErrorKind, Reads};
-use tenure_flow::value::Map;
-use tenure_flow::{Expression, Value};
+use tenure_value::{Map, Value};
 
 fn scope() -> Map {
     let json = r#"{"input": {"n": 3, "m": -4, "f": 2.5, "t": "ab", "e": "", "l": [3, 1, 2], "x": [],

@@ -2,7 +2,8 @@
 //! however it is written.
 
 use tenure_flow::limits::FAULTS_MAX;
-use tenure_flow::{Definition, Value, yaml};
+use tenure_flow::{Definition, yaml};
+use tenure_value::Value;
 
 pub(crate) fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
@@ -40,6 +41,25 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let join = "  - {from: b, to: a, loop: {max_iterations: 2}, synchronization: \
                 {joins_transition: f, wait_for: {m_of_n: 50%}, merge: [{target: context.y, \
                 strategy: keyed}]}}\n";
-    let seeds = [small.to_owned(), [small, line].concat(), [small, line, join].concat()];
+    let own = "  - {ref: b, kind: workflow, workflow: {name: w}}\nlimits: {max_runs: 12}\n\
+               transitions:\n  - {from: a, to: b}\n";
+    let seeds = [
+        small.to_owned(),
+        [small, line].concat(),
+        [small, line, join].concat(),
+        [small, own].concat(),
+    ];
     seeds.into_iter().map(String::into_bytes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_bounds_the_runs_of_its_tree() {
+        let texts = seeds().into_iter().filter_map(|seed| String::from_utf8(seed).ok());
+        let mut sound = texts.filter_map(|text| Definition::from_yaml(&text).ok());
+        assert!(sound.any(|definition| definition.limits.max_runs == 12));
+    }
 }

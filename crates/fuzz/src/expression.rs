@@ -1,9 +1,11 @@
 //! Expressions: any text is one or is refused, and one that is has a value or an error, within its
 //! bounds.
 
+use tenure_flow::Expression;
 use tenure_flow::expression::Reads;
-use tenure_flow::limits::{READS_SHOWN_BYTES_MAX, VALUE_DEPTH_MAX};
-use tenure_flow::{Expression, Map, Value};
+use tenure_flow::limits::READS_SHOWN_BYTES_MAX;
+use tenure_value::limits::VALUE_DEPTH_MAX;
+use tenure_value::{Map, Value};
 
 pub(crate) fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };

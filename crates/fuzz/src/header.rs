@@ -1,7 +1,8 @@
 //! The header of a segment: any bytes, once or twice, with a checksum that fits or not.
 
+use tenure_log::{FORMAT, Fault};
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Beginning, Fault, forge, inspect};
+use tenure_wal::{Beginning, forge, inspect};
 
 use crate::damage::Image;
 use crate::input::Input;
@@ -32,9 +33,9 @@ pub(crate) fn run(bytes: &[u8]) {
         is_read_as_written(&image, &segment);
     }
     let version = u32::from_le_bytes([segment[8], segment[9], segment[10], segment[11]]);
-    let is_newer = seals & 3 == 0 && written.starts_with(b"TenureWL") && version > 1;
-    let is_refused = matches!(found, Err(Fault::Newer { .. }));
-    assert!(!is_newer || is_refused, "version {version} was not refused as newer");
+    let is_other = seals & 3 == 0 && written.starts_with(b"TenureWL") && version != FORMAT;
+    let is_refused = matches!(found, Err(Fault::Format { .. }));
+    assert!(!is_other || is_refused, "format {version} was not refused");
 }
 
 /// What a good header says is what its bytes say.

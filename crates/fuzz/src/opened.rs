@@ -1,7 +1,8 @@
 //! What must hold of any log that opens, whatever its bytes are, and of any that does not.
 
+use tenure_log::{Anchor, Batch, Fault, FrameKind, Lsn, Note, Read};
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Anchor, Batch, Beginning, Fault, Kind, Lsn, Note, Read, Wal, inspect};
+use tenure_wal::{Beginning, Wal, inspect};
 
 use crate::damage::Image;
 use crate::reference::{disk_of, image_of, options};
@@ -49,7 +50,7 @@ fn visit(disk: &ModelDisk, anchor: Option<Anchor>) -> Result<(Wal<ModelDisk>, Fo
         let header = frame.header;
         let wanted = next.unwrap_or(header.first_lsn);
         assert_eq!(header.first_lsn, wanted, "LSNs have no gaps");
-        assert_eq!(header.kind == Kind::Records, header.records > 0, "only marks have none");
+        assert_eq!(header.kind == FrameKind::Records, header.records > 0, "only marks have none");
         let before = records.len();
         let mut bytes_seen = 0;
         for (lsn, bytes) in frame.records() {

@@ -2,7 +2,7 @@
 //! there is one way to write it. (Not always the way it came: a field may be left out that a writer
 //! always puts in.)
 
-use tenure_core::codec::{decode, encode};
+use tenure_record::codec::{decode, encode};
 
 pub(crate) fn run(bytes: &[u8]) {
     let Ok(record) = decode(bytes) else { return };
@@ -29,4 +29,29 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
             seed
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_record::event::{Event, Step};
+
+    use super::*;
+
+    #[test]
+    fn the_corpus_has_endings_and_parked_runs_that_can_be_read() {
+        let known = crate::target("record").map(|target| target.known()).unwrap_or_default();
+        let records: Vec<_> = known.iter().filter_map(|bytes| decode(bytes).ok()).collect();
+        let has = |is: fn(&Event<'_>) -> bool| records.iter().any(|record| is(&record.event));
+        let ends = |event: &Event<'_>| {
+            matches!(event, Event::EndContinued(it)
+                if it.cascade.iter().any(|it| matches!(it.step, Step::EndScope(_))))
+        };
+        let closes = |event: &Event<'_>| {
+            matches!(event, Event::EndContinued(it)
+                if it.cascade.iter().any(|it| matches!(it.step, Step::CloseScope(_))))
+        };
+        assert!(has(ends) && has(closes));
+        assert!(has(|event| matches!(event, Event::RunParked(it) if it.reason.as_str() == "x")));
+        assert!(has(|event| matches!(event, Event::RunUnparked(it) if it.run_id.0 == 1)));
+    }
 }

@@ -3,9 +3,10 @@
 
 use std::sync::OnceLock;
 
+use tenure_log::{Anchor, Batch, FrameKind, Note};
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{ModelDisk, Survival};
-use tenure_wal::{Anchor, Batch, Beginning, Kind, Note, Options, Spares, Wal, inspect};
+use tenure_wal::{Beginning, Options, Spares, Wal, inspect};
 
 use crate::damage::{Image, Landmark};
 
@@ -122,7 +123,7 @@ fn describe(disk: &ModelDisk) -> Reference {
     let (mut frames, mut records, mut words) = (Vec::new(), Vec::new(), Vec::new());
     let inspected = inspect(disk, Beginning::First, |at| {
         let header = at.frame.header;
-        if header.kind == Kind::GoesOn {
+        if header.kind == FrameKind::SegmentEnd {
             // It is no part of the chain; the next segment is where the log goes on.
             words.push((at.segment.file.clone(), at.offset as usize));
             return;

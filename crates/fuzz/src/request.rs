@@ -1,13 +1,12 @@
 //! Requests: whatever bytes come to a door, over HTTP or gRPC, they are refused with a code and a
 //! sentence, or they are a command that the rules decide on and whose record can be read back.
 
-use tenure_core::codec::{decode, encode};
 use tenure_core::command::Command;
-use tenure_core::event::Record;
-use tenure_core::time::{Now, Timestamp};
 use tenure_core::{Draft, State, Verdict, apply, decide};
+use tenure_record::codec::{decode, encode};
+use tenure_record::event::Record;
+use tenure_record::time::{Now, Timestamp};
 use tenure_server::fuzz::{Asked, GRPC, HTTP};
-use tenure_server::problem::status_of;
 
 /// A sentence, not a story.
 const DETAIL_BYTES_MAX: usize = 4_096;
@@ -26,7 +25,7 @@ fn check(door: &str, asked: Asked) {
         Ok(None) => {}
         Ok(Some(command)) => play(&mut leased(), &command),
         Err(problem) => {
-            let is_theirs = status_of(problem.code).is_client_error();
+            let is_theirs = problem.status().is_client_error();
             assert!(is_theirs, "{door}: {} is no refusal", problem.code);
             let size = problem.detail.len();
             assert!((1..=DETAIL_BYTES_MAX).contains(&size), "{door}: {size} bytes of detail");

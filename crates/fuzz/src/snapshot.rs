@@ -3,9 +3,11 @@
 
 use std::sync::OnceLock;
 
+use tenure_log::SnapshotFooter;
+use tenure_log::{Chain, Lsn};
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::snapshot::{Footer, SnapshotWriter, load};
-use tenure_wal::{Chain, Lsn, forge};
+use tenure_wal::forge;
+use tenure_wal::snapshot::{SnapshotWriter, load};
 
 use crate::damage::{Image, Landmark, damage};
 use crate::input::Input;
@@ -24,7 +26,7 @@ const CALLS_MAX: u64 = 2_000;
 struct Sound {
     image: Image,
     landmarks: Vec<Landmark>,
-    footer: Footer,
+    footer: SnapshotFooter,
     content: Vec<u8>,
 }
 
@@ -64,7 +66,8 @@ fn sound() -> &'static Sound {
     static MADE: OnceLock<Sound> = OnceLock::new();
     MADE.get_or_init(|| {
         let content: Vec<u8> = (0..1_000_u32).map(|i| (i * 31 + i / 64) as u8).collect();
-        let footer = Footer { lsn: LSN, chain: Chain([3; 32]), state_hash: [7; 32], items: 12 };
+        let footer =
+            SnapshotFooter { lsn: LSN, chain: Chain([3; 32]), state_hash: [7; 32], items: 12 };
         let disk = ModelDisk::default();
         let mut writer = SnapshotWriter::create(&disk, LOG_ID, LSN).expect("the model works");
         writer.write(&content).expect("the model works");

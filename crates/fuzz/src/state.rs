@@ -4,19 +4,20 @@
 use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
 
-use tenure_core::artifact::{Artifact, ArtifactName, MediaType, Sha256};
 use tenure_core::command::{
     Command, CompleteTask, LeaseRef, LeaseTasks, RegisterWorkflow, Reply, Rest, SignalRun, StartRun,
 };
-use tenure_core::event::Record;
-use tenure_core::id::RunId;
-use tenure_core::name::{QueueName, SignalText, WorkerName};
 use tenure_core::state::Facts;
 use tenure_core::state::snapshot::{Decoder, Encoder};
-use tenure_core::terms::{Payload, Tags};
-use tenure_core::time::{Now, Timestamp};
 use tenure_core::{Draft, State, Verdict, apply, decide, invariant};
-use tenure_flow::{Definition, Value, yaml};
+use tenure_flow::{Definition, yaml};
+use tenure_record::artifact::{Artifact, ArtifactName, MediaType, Sha256};
+use tenure_record::event::Record;
+use tenure_record::id::RunId;
+use tenure_record::name::{QueueName, SignalText, WorkerName};
+use tenure_record::terms::{Payload, Tags};
+use tenure_record::time::{Now, Timestamp};
+use tenure_value::Value;
 
 use crate::input::Input;
 
@@ -107,7 +108,12 @@ fn sound() -> &'static [u8] {
             let output = Payload::parse("output", b"{\"n\":1}".to_vec()).expect("it is short");
             play(
                 &mut state,
-                &Command::CompleteTask(CompleteTask { lease, output, artifacts: vec![artifact()] }),
+                &Command::CompleteTask(CompleteTask {
+                    lease,
+                    output,
+                    artifacts: vec![artifact()],
+                    worker: None,
+                }),
             );
         }
         for name in ["s", "s"] {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tenure_code::Code;
 use tenure_proto::v1;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
@@ -74,7 +75,7 @@ impl ConnectOptions {
 
     fn server(self) -> Result<Server, Error> {
         let address = self.address;
-        let wrong = |why: &str| Error::local("invalid_request", format!("{address:?}: {why}"));
+        let wrong = |why: &str| Error::local(Code::InvalidRequest, format!("{address:?}: {why}"));
         let endpoint = Endpoint::from_shared(address.clone())
             .map_err(|_| wrong("an address is like http://127.0.0.1:7070"))?
             .connect_timeout(CONNECT_TIMEOUT)
@@ -167,7 +168,9 @@ impl Client {
             async move { tasks.submit(v1::SubmitRequest { task }).await }
         };
         let answer = again(twice, submit).await?.into_inner();
-        answer.task.ok_or_else(|| Error::local("unavailable", "the server's answer has no task"))
+        answer
+            .task
+            .ok_or_else(|| Error::local(Code::Unavailable, "the server's answer has no task"))
     }
 
     /// Submits tasks, all or none; their ids come in the same order.

@@ -72,11 +72,14 @@ mod watch;
 mod worker;
 
 pub use client::{ApiKey, Client, ConnectOptions, Connection};
-pub use error::Error;
+pub use error::{Error, ErrorCode};
 pub use new_run::{Definition, NewRun, Signal};
 pub use new_task::{Backoff, NewTask};
 pub use watch::{Watch, WatchFrom};
 pub use worker::{Drain, Failure, Output, Stop, Task, Worker};
+
+/// The stable error codes.
+pub use tenure_code::Code;
 
 /// What comes in on a stream.
 pub use tonic::Streaming as Incoming;
@@ -84,10 +87,11 @@ pub use tonic::Streaming as Incoming;
 /// The messages as they go over the wire.
 pub use tenure_proto::v1 as wire;
 pub use wire::{
-    ConfigureQueueRequest as QueueSettings, Event, Fault, HeldLease, ListRunsRequest as RunFilter,
-    ListRunsResponse as RunPage, ListTasksRequest as TaskFilter, ListTasksResponse as TaskPage,
-    ListTokensRequest as TokenFilter, ListTokensResponse as TokenPage,
-    ListWorkflowsRequest as WorkflowFilter, ListWorkflowsResponse as WorkflowPage,
+    ConfigureQueueRequest as QueueSettings, EndingOfRun, Event, Fault, HeldLease,
+    ListRunsRequest as RunFilter, ListRunsResponse as RunPage, ListTasksRequest as TaskFilter,
+    ListTasksResponse as TaskPage, ListTokensRequest as TokenFilter,
+    ListTokensResponse as TokenPage, ListWorkflowsRequest as WorkflowFilter,
+    ListWorkflowsResponse as WorkflowPage, MemoryStatus, ParkingOfRun,
     PutWorkflowResponse as Registered, Queue, RedecideResponse as Redecided, Run,
     RunHistoryResponse as RunHistory, RunState, RunStep, ServerStatus, SignalOutcome,
     SignalResponse as Signaled, Step, Task as TaskInfo, TaskExplanation as Explanation,

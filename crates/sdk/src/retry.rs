@@ -31,7 +31,7 @@ where
             Err(status) => Error::from(status),
         };
         let is_safe = twice == Twice::IsTheSame || error.is_refusal();
-        if !error.is_for_now() || !is_safe {
+        if !error.is_retryable() || !is_safe {
             return Err(error);
         }
         let wait = waits.next().max(error.retry_after().unwrap_or_default());

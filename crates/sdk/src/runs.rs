@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tenure_code::Code;
 use tenure_proto::v1;
 
 use crate::client::{Client, WAIT_MAX};
@@ -52,7 +53,7 @@ impl Client {
             async move { runs.start(request).await }
         };
         let answer = again(twice, start).await?.into_inner();
-        answer.run.ok_or_else(|| Error::local("unavailable", "the server's answer has no run"))
+        answer.run.ok_or_else(|| Error::local(Code::Unavailable, "the server's answer has no run"))
     }
 
     /// A run as it is.
@@ -121,6 +122,15 @@ impl Client {
             async move { runs.cancel(v1::CancelRunRequest { run_id }).await }
         };
         Ok(again(Twice::IsTheSame, cancel).await?.into_inner())
+    }
+
+    /// Lets a parked run go on where it stood. A run that is not parked is left as it is.
+    pub async fn unpark_run(&self, run_id: u64) -> Result<v1::Run, Error> {
+        let unpark = || {
+            let mut runs = self.runs();
+            async move { runs.unpark(v1::UnparkRunRequest { run_id }).await }
+        };
+        Ok(again(Twice::IsTheSame, unpark).await?.into_inner())
     }
 
     /// Brings a run news from outside. With an id it counts once, however often it is sent.

@@ -84,7 +84,7 @@ impl Watch {
                 Err(status) => {
                     self.stream = None;
                     let error = Error::from(status);
-                    if !error.is_for_now() {
+                    if !error.is_retryable() {
                         return Err(error);
                     }
                 }

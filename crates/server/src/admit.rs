@@ -2,19 +2,18 @@
 //! read: new work first, then everything but word from workers. What is read is bounded too.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::Method;
 use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
-use tenure_coordinator::Kind;
+use tenure_code::Code;
+use tenure_coordinator::{Budget, Kind, Permit};
 use tokio::time::Sleep;
 use tonic::Status;
 
-use crate::limits::{BODIES_BYTES_MAX, BODY_TIMEOUT, DRAIN_BYTES_MAX, DRAIN_TIMEOUT};
+use crate::limits::{BODY_TIMEOUT, DRAIN_BYTES_MAX, DRAIN_TIMEOUT};
 use crate::problem::Problem;
 
 /// How urgent a request over HTTP is, by its route; none for what is always let in.
@@ -62,22 +61,31 @@ pub(crate) fn is_stream(path: &str) -> bool {
 }
 
 /// Bytes of all bodies that are being read.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Bodies {
-    bytes: Arc<AtomicUsize>,
+    budget: Budget,
 }
 
 /// One body's share of them, until it is dropped.
 #[derive(Debug)]
 struct Share {
-    bodies: Bodies,
-    bytes: usize,
+    permit: Permit,
+    max: u64,
 }
 
 impl Bodies {
+    /// Bodies that count in this pool.
+    pub(crate) fn new(budget: Budget) -> Self {
+        Self { budget }
+    }
+
     /// What is being read at the moment.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
+    pub(crate) fn bytes(&self) -> u64 {
+        self.budget.used()
+    }
+
+    fn share(&self) -> Share {
+        Share { permit: self.budget.take(0), max: self.budget.max() }
     }
 
     /// Reads a whole body, in time and within bounds. What is left of one that is refused is thrown
@@ -95,7 +103,7 @@ impl Bodies {
         if HttpBody::size_hint(body).lower() > limit as u64 {
             return Err(too_large(limit));
         }
-        let mut share = Share { bodies: self.clone(), bytes: 0 };
+        let mut share = self.share();
         let mut whole = Vec::new();
         let mut first = Bytes::new();
         while let Some(frame) = body.frame().await {
@@ -103,7 +111,7 @@ impl Bodies {
                 Problem::invalid(format!("the body could not be read: {error}"))
             })?;
             let Ok(data) = frame.into_data() else { continue };
-            if share.bytes + data.len() > limit {
+            if share.permit.bytes() as usize + data.len() > limit {
                 return Err(too_large(limit));
             }
             share.add(data.len())?;
@@ -122,42 +130,30 @@ impl Bodies {
     /// The body of a gRPC request with one message: what it holds counts, and it has to come in
     /// time.
     pub(crate) fn meter(&self, body: Body) -> Body {
-        let share = Share { bodies: self.clone(), bytes: 0 };
+        let share = self.share();
         let deadline = Box::pin(tokio::time::sleep(BODY_TIMEOUT));
         Body::new(Metered { body, share, deadline })
     }
 
     /// The body of a gRPC stream: the message that is on its way counts.
     pub(crate) fn meter_stream(&self, body: Body) -> Body {
-        let share = Share { bodies: self.clone(), bytes: 0 };
+        let share = self.share();
         Body::new(MeteredStream { body, share, message: Message::default() })
     }
 }
 
 impl Share {
     fn add(&mut self, bytes: usize) -> Result<(), Problem> {
-        self.bytes += bytes;
-        let before = self.bodies.bytes.fetch_add(bytes, Ordering::Relaxed);
-        if before + bytes <= BODIES_BYTES_MAX {
+        if self.permit.resize(self.permit.bytes() + bytes as u64) {
             return Ok(());
         }
-        let detail = format!(
-            "{BODIES_BYTES_MAX} bytes of requests are being read already; try again in a moment"
-        );
-        Err(Problem::new("overloaded", detail))
+        let detail =
+            format!("{} bytes of requests are being read already; try again in a moment", self.max);
+        Err(Problem::new(Code::Overloaded, detail))
     }
-}
 
-impl Share {
     fn give_back(&mut self) {
-        let bytes = std::mem::take(&mut self.bytes);
-        self.bodies.bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.give_back();
+        self.permit.resize(0);
     }
 }
 
@@ -287,12 +283,12 @@ pub(crate) fn drain(mut body: Body) {
 
 fn too_large(limit: usize) -> Problem {
     let detail = format!("the body has more than {limit} bytes; send less, or in several requests");
-    Problem::new("payload_too_large", detail)
+    Problem::new(Code::PayloadTooLarge, detail)
 }
 
 fn slow() -> Problem {
     let detail = format!("the body did not arrive within {} s", BODY_TIMEOUT.as_secs());
-    Problem::new("request_timeout", detail)
+    Problem::new(Code::RequestTimeout, detail)
 }
 
 #[cfg(test)]
@@ -337,7 +333,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_is_read_whole_or_refused_and_gives_its_share_back() {
-        let bodies = Bodies::default();
+        let bodies = Bodies::new(Budget::new("bodies", 1_000));
         let chunks = |count: usize| {
             let chunk = || Ok::<_, std::convert::Infallible>(Bytes::from_static(b"abcd"));
             Body::from_stream(futures_util::stream::iter((0..count).map(move |_| chunk())))
@@ -345,12 +341,12 @@ mod tests {
         assert_eq!(bodies.read(chunks(1), 8).await.unwrap(), "abcd");
         assert_eq!(bodies.read(chunks(2), 8).await.unwrap(), "abcdabcd");
         assert_eq!(bodies.read(chunks(0), 8).await.unwrap(), "");
-        assert_eq!(bodies.read(chunks(3), 8).await.unwrap_err().code, "payload_too_large");
+        assert_eq!(bodies.read(chunks(3), 8).await.unwrap_err().code, Code::PayloadTooLarge);
         let announced = Body::from(vec![0; 9]);
-        assert_eq!(bodies.read(announced, 8).await.unwrap_err().code, "payload_too_large");
-        let mut share = Share { bodies: bodies.clone(), bytes: 0 };
-        share.add(BODIES_BYTES_MAX).unwrap();
-        assert_eq!(bodies.read(chunks(1), 8).await.unwrap_err().code, "overloaded");
+        assert_eq!(bodies.read(announced, 8).await.unwrap_err().code, Code::PayloadTooLarge);
+        let mut share = bodies.share();
+        share.add(1_000).unwrap();
+        assert_eq!(bodies.read(chunks(1), 8).await.unwrap_err().code, Code::Overloaded);
         drop(share);
         assert_eq!(bodies.bytes(), 0);
     }

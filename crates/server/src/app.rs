@@ -4,13 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use tenure_coordinator::{Answer, Ask, Tenure};
+use tenure_code::Code;
+use tenure_coordinator::{Answer, Ask, Grant, Pool, Tenure};
+use tenure_core::command::{Command, ReportTasks};
 use tokio::sync::{Semaphore, watch};
 
 use crate::admit::Bodies;
+use crate::answers::{self, Answers};
 use crate::archive::ArchiveNews;
 use crate::blobs::Blobs;
 use crate::fetch::fetched;
+use crate::follow::Updates;
 use crate::grpc::Streams;
 use crate::limits::{BACKUPS_MAX, REDECIDES_MAX, SUBSCRIBERS_MAX};
 use crate::lines::{Scribe, name_of};
@@ -28,6 +32,8 @@ pub(crate) struct App {
     pub(crate) streams: Streams,
     pub(crate) scribe: Scribe,
     pub(crate) bodies: Bodies,
+    pub(crate) answers: Answers,
+    pub(crate) updates: Updates,
     pub(crate) turnstile: Turnstile,
     /// Places for copies in the making.
     pub(crate) backups: Arc<Semaphore>,
@@ -67,13 +73,17 @@ impl App {
         archive: Option<Arc<ArchiveNews>>,
     ) -> Self {
         let supplied = tenure.clone();
+        let bodies = Bodies::new(tenure.memory().pool(Pool::Bodies).clone());
+        let answers = Answers::new(tenure.memory().pool(Pool::Answers).clone());
         Self {
             tenure,
             started: Instant::now(),
             metrics: Metrics::default(),
             streams: Streams::default(),
             scribe,
-            bodies: Bodies::default(),
+            bodies,
+            answers,
+            updates: Updates::default(),
             turnstile: Turnstile::new(move || supplied.supply()),
             backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
             blobs,
@@ -90,7 +100,21 @@ impl App {
         let asked = name_of(&ask);
         let outcome = self.tenure.ask(ask).await;
         self.scribe.heard(asked, &outcome);
-        fetched(outcome?).await
+        let answer = outcome?;
+        let mut leases = Vec::new();
+        if let Answer::Leased(grants) = &answer {
+            leases.extend(grants.iter().map(Grant::lease));
+        }
+        let shown = match answers::reserve(answers::bytes_of(&answer)).await {
+            Ok(()) => fetched(answer).await,
+            Err(problem) => Err(problem),
+        };
+        if shown.is_err() && !leases.is_empty() {
+            // Its worker does not read, so it gets no work. Nobody waits for this to be done.
+            let report = ReportTasks { releases: leases, ..ReportTasks::default() };
+            drop(self.tenure.ask(Ask::Command(Command::ReportTasks(report))));
+        }
+        shown
     }
 
     /// Tells streams to end.
@@ -113,7 +137,7 @@ impl App {
         if self.subscribers.fetch_add(1, Ordering::Relaxed) >= SUBSCRIBERS_MAX {
             self.subscribers.fetch_sub(1, Ordering::Relaxed);
             let detail = format!("{SUBSCRIBERS_MAX} follow live updates already; try again later");
-            return Err(Problem::new("overloaded", detail));
+            return Err(Problem::new(Code::Overloaded, detail));
         }
         Ok(Subscription(std::sync::Arc::clone(self)))
     }

@@ -3,7 +3,7 @@
 //! any more is removed, but never what was touched lately.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use sha2::Digest;
-use tenure_core::artifact::Sha256;
+use tenure_coordinator::private;
+use tenure_record::artifact::Sha256;
 
 use crate::limits::{BLOB_GRACE, BLOB_UPLOADS_MAX};
 
@@ -138,10 +139,10 @@ impl Blobs {
     /// Begins to write one.
     pub(crate) fn begin(&self) -> io::Result<Upload> {
         let folder = self.folder.join(UNFINISHED);
-        fs::create_dir_all(&folder)?;
+        private::create_folders(&folder)?;
         self.is_used.store(true, Ordering::Release);
         let path = folder.join(self.next.fetch_add(1, Ordering::Relaxed).to_string());
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
+        let file = private::create_file(&path)?;
         Ok(Upload { file, path, hasher: sha2::Sha256::new(), bytes: 0, is_kept: false })
     }
 
@@ -156,7 +157,7 @@ impl Blobs {
         let path = self.path(sha256);
         let folder = path.parent().unwrap_or(&self.folder);
         if !folder.is_dir() {
-            fs::create_dir_all(folder)?;
+            private::create_folders(folder)?;
             sync_folder(&self.folder)?;
             sync_folder(self.folder.parent().unwrap_or(&self.folder))?;
         }
@@ -358,7 +359,7 @@ mod tests {
 
     fn age(path: &Path) {
         let long_ago = SystemTime::now() - 2 * BLOB_GRACE;
-        OpenOptions::new().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
+        File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
     }
 
     #[test]

@@ -2,15 +2,16 @@
 
 use tenure_coordinator::{Explained, TaskInfo};
 use tenure_core::limits::PLACE_SCAN_MAX;
-use tenure_core::state::{Place, StateName};
-use tenure_core::time::Timestamp;
+use tenure_core::state::{Halted, Place};
+use tenure_record::state::TaskState;
+use tenure_record::time::Timestamp;
 
 use crate::wire::shown::moment;
 
 /// Why a task is not done yet.
 #[derive(Debug)]
 pub(crate) struct Explanation {
-    pub(crate) state: StateName,
+    pub(crate) state: TaskState,
     /// 1 for the next in line.
     pub(crate) position: Option<u64>,
     pub(crate) reasons: Vec<Reason>,
@@ -36,13 +37,16 @@ impl Explanation {
     pub(crate) fn of(explained: &Explained) -> Self {
         let task = &explained.task;
         let position = match explained.place {
-            Place::Behind(others) => Some(others as u64 + 1),
-            Place::Nowhere | Place::FarBehind => None,
+            // A task that does not move has no turn.
+            Place::Behind(others) if explained.halted.is_none() => Some(others as u64 + 1),
+            Place::Behind(_) | Place::Nowhere | Place::FarBehind => None,
         };
-        let mut reasons = Vec::new();
+        let mut reasons: Vec<_> = explained.halted.iter().map(of_its_run).collect();
         let mut earliest_start_at = None;
         match task.state {
-            StateName::Waiting => {
+            // Its turn in the queue, and workers, make no difference to a task that does not move.
+            TaskState::Waiting if explained.halted.is_some() => {}
+            TaskState::Waiting => {
                 if explained.place == Place::Nowhere {
                     let until = task.not_before.filter(|at| *at != Timestamp::ZERO);
                     earliest_start_at = until.filter(|_| !explained.is_paused);
@@ -50,8 +54,8 @@ impl Explanation {
                 }
                 reasons.extend(in_its_way(explained));
             }
-            StateName::Leased => reasons.push(leased(task)),
-            StateName::Completed | StateName::Failed | StateName::Dead | StateName::Canceled => {
+            TaskState::Leased => reasons.push(leased(task)),
+            TaskState::Completed | TaskState::Failed | TaskState::Dead | TaskState::Canceled => {
                 reasons.push(ended(task));
             }
         }
@@ -60,6 +64,35 @@ impl Explanation {
             reasons.push(Reason::new("cancel_requested", message));
         }
         Self { state: task.state, position, reasons, earliest_start_at }
+    }
+}
+
+/// What about its run keeps a task from being granted, and its reports from being accepted.
+fn of_its_run(halted: &Halted) -> Reason {
+    match halted {
+        Halted::Ending { run_id, state, since } => {
+            let (state, since) = (state.as_str(), moment(*since));
+            let message = format!(
+                "run {run_id} is ending as {state} since {since}; the task will be CANCELED with it, \
+                 and reports on it are refused with lease_lost"
+            );
+            Reason::new("run_ending", message)
+        }
+        Halted::BranchEnding { run_id } => {
+            let message = format!(
+                "its branch of run {run_id} is ending; the task will be CANCELED with it, and reports \
+                 on it are refused with lease_lost"
+            );
+            Reason::new("run_ending", message)
+        }
+        Halted::Parked { run_id, reason, at } => {
+            let at = moment(*at);
+            let message = format!(
+                "run {run_id} is parked since {at}: {reason}; cancel the run, or let it go on with \
+                 `tenure run unpark {run_id}`"
+            );
+            Reason::new("run_parked", message)
+        }
     }
 }
 
@@ -121,9 +154,104 @@ fn leased(task: &TaskInfo) -> Reason {
 fn ended(task: &TaskInfo) -> Reason {
     let error = task.errors.last().map(|error| &*error.message);
     let message = match (task.state, error) {
-        (StateName::Completed, _) => "it is done".to_owned(),
+        (TaskState::Completed, _) => "it is done".to_owned(),
         (state, Some(error)) => format!("it is {}: {error}; it can be retried", state.as_str()),
         (state, None) => format!("it is {}; it can be retried", state.as_str()),
     };
     Reason::new("ended", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+    use std::sync::Arc;
+
+    use tenure_core::command::{Command, LeaseTasks, RegisterWorkflow, StartRun};
+    use tenure_core::{Draft, State, Verdict, apply, decide};
+    use tenure_flow::Definition;
+    use tenure_record::event::Record;
+    use tenure_record::id::{RunId, TaskId};
+    use tenure_record::name::{QueueName, WorkerName};
+    use tenure_record::terms::Tags;
+    use tenure_record::time::Now;
+    use tenure_value::Value;
+
+    use super::*;
+
+    fn play(state: &mut State, command: &Command) {
+        let now = Now::both(Timestamp(1_000_000));
+        let verdict = decide(&mut Draft::new(state), command, now, 0);
+        let Ok(Verdict::Append(event, _)) = verdict else { panic!("{command:?} is not written") };
+        let record = Record { lsn: state.last_lsn().next(), at: now.log, event };
+        apply(state, &record);
+    }
+
+    /// A run of a parent whose children have a task each, the first of them leased.
+    fn begun() -> State {
+        let mut state = State::new(0).ending_at_most(2);
+        let parent = "
+workflow: parent
+initial_node: begin
+nodes:
+  - {ref: begin, kind: pass}
+  - {ref: call, kind: workflow, workflow: {name: child}}
+transitions:
+  - {from: begin, to: call, spawn_count: 4}
+";
+        let child = "
+workflow: child
+initial_node: work
+nodes:
+  - {ref: work, kind: task, task: {queue: q}}
+";
+        for yaml in [child, parent] {
+            let definition = Definition::compile(&tenure_flow::yaml::parse(yaml).unwrap());
+            let definition = Arc::new(definition.unwrap());
+            play(&mut state, &Command::RegisterWorkflow(RegisterWorkflow { definition }));
+        }
+        let input = Value::from_json(b"{}").unwrap();
+        let (workflow, tags) = ("parent".into(), Tags::default());
+        let start = StartRun { workflow, version: None, input, key: None, tags };
+        play(&mut state, &Command::StartRun(start));
+        let (tasks_max, lease_ms) = (NonZeroU32::MIN, None);
+        let worker = WorkerName::parse("anna").unwrap();
+        let queues = vec![QueueName::parse("q").unwrap()];
+        let lease = LeaseTasks { worker, queues, tasks_max, lease_ms };
+        play(&mut state, &Command::LeaseTasks(lease));
+        state
+    }
+
+    fn explained(state: &State, task: u64) -> Explanation {
+        let task_id = TaskId(task);
+        Explanation::of(&Explained {
+            task: TaskInfo::of(&state.task(task_id).unwrap()),
+            place: state.place(task_id),
+            halted: state.halted(task_id),
+            is_paused: false,
+            workers: 0,
+        })
+    }
+
+    fn codes(explanation: &Explanation) -> Vec<&'static str> {
+        explanation.reasons.iter().map(|reason| reason.code).collect()
+    }
+
+    #[test]
+    fn a_task_whose_run_is_ending_says_so_and_not_that_it_is_in_line() {
+        let mut state = begun();
+        assert_eq!(codes(&explained(&state, 1)), ["leased"]);
+        assert_eq!(codes(&explained(&state, 2)), ["in_line", "no_workers"]);
+        play(&mut state, &Command::CancelRun(RunId(1)));
+        for (task, expected) in [(1, &["run_ending", "leased"][..]), (2, &["run_ending"])] {
+            let explanation = explained(&state, task);
+            assert_eq!(codes(&explanation), expected, "task {task}");
+            assert_eq!(explanation.position, None, "task {task}");
+            let message = &explanation.reasons[0].message;
+            assert!(message.contains("run 1 is ending as CANCELED since 1970"), "{message}");
+        }
+        while state.has_endings() {
+            play(&mut state, &Command::ContinueEnding { items_max: 2 });
+        }
+        assert_eq!(codes(&explained(&state, 2)), ["ended"], "once it is over that is all");
+    }
 }

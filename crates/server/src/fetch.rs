@@ -4,6 +4,7 @@
 use tenure_coordinator::{Answer, Grant, TaskInfo};
 use tenure_core::state::SharedBytes;
 
+use crate::answers;
 use crate::problem::Problem;
 
 /// What shows payloads.
@@ -42,10 +43,16 @@ impl<T: Shows> Shows for Vec<T> {
     }
 }
 
-/// The same with all payloads in memory. Cut a page before: what is not shown need not be read.
+/// An answer with all payloads in memory, once there is room for it. Cut a page before: what is not
+/// shown need not be read.
 pub(crate) async fn fetched<T: Shows>(mut shown: T) -> Result<T, Problem> {
-    let mut is_shelved = false;
-    shown.each(&mut |bytes| is_shelved |= bytes.is_shelved());
+    let (mut is_shelved, mut bytes) = (false, 0);
+    shown.each(&mut |payload| {
+        is_shelved |= payload.is_shelved();
+        bytes += payload.len();
+    });
+    // A payload is there twice while its text is made.
+    answers::reserve(2 * bytes).await?;
     if !is_shelved {
         return Ok(shown);
     }
@@ -54,5 +61,5 @@ pub(crate) async fn fetched<T: Shows>(mut shown: T) -> Result<T, Problem> {
         shown
     };
     let fetched = tokio::task::spawn_blocking(fetch).await;
-    fetched.map_err(|_| Problem::new("unavailable", "the server is stopping"))
+    fetched.map_err(|_| Problem::stopping())
 }

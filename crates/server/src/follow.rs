@@ -1,21 +1,36 @@
-//! What both doors do for those who follow live updates. A reader that is slow is not waited for:
-//! it holds a bounded number of events, and the log has the rest. One that does not read at all is
-//! let go; it can come back with the last id that it saw.
+//! Live updates for subscribers. The log is decoded in portions of bounded size, and a portion is
+//! shared by all subscribers that come to its place. A slow subscriber holds two portions, and the
+//! log has the rest; one that does not read is let go and can resume after the last id that it saw.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
-use tenure_coordinator::{Followed, Follower, Position, ReadLog, Refusal};
-use tenure_core::event::Record;
-use tenure_core::id::Lsn;
-use tenure_core::transition::Told;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
+use axum::body::Bytes;
+use tenure_code::{Code, Echo};
+use tenure_coordinator::{Followed, Permit, Pool, Position, Refusal};
+use tenure_record::event::Record;
+use tenure_record::id::Lsn;
+use tenure_record::transition::Told;
+use tokio::sync::{OnceCell, Semaphore, mpsc, watch};
 
+use crate::answers::{Following, InFlight};
 use crate::app::{App, Subscription};
-use crate::limits::{SUBSCRIBER_EVENTS_MAX, SUBSCRIBER_TIMEOUT};
+use crate::limits::{
+    PORTION_BYTES, PORTION_READS_MAX, PORTIONS_MAX, SUBSCRIBER_PACE, SUBSCRIBER_TIMEOUT,
+};
 use crate::problem::Problem;
+use crate::wire::list::decimal;
+
+/// What an event takes in memory beside its text, about.
+const EVENT_BYTES: usize = 96;
+/// A timer is not exact enough for less.
+const PACE_MIN: Duration = Duration::from_millis(1);
+/// How often the pump looks whether anybody still follows.
+const SUBSCRIBERS_CHECK: Duration = Duration::from_secs(1);
 
 /// Which transitions a reader wants.
 #[derive(Clone, Debug, Default)]
@@ -29,24 +44,163 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    fn takes(&self, told: &Told<'_>) -> bool {
+    /// Whether it wants everything.
+    fn is_all(&self) -> bool {
+        self.task.is_none() && self.queue.is_none() && self.run.is_none()
+    }
+
+    fn takes<E>(&self, event: &Shared<E>) -> bool {
+        self.task.is_none_or(|wanted| event.task == Some(wanted))
+            && self.queue.as_deref().is_none_or(|wanted| event.queue.as_deref() == Some(wanted))
+            && self.run.is_none_or(|wanted| event.run == Some(wanted))
+    }
+}
+
+/// How an interface shows a transition.
+pub(crate) trait Shown: Clone + Send + Sync + 'static {
+    /// A transition of a task or of a run.
+    fn event(record: &Record<'_>, told: &Told<'_>) -> Self;
+
+    /// About how many bytes it has.
+    fn bytes(&self) -> usize;
+
+    /// All events of a portion as one text, if the interface sends texts.
+    fn join(events: &[Shared<Self>]) -> Option<Bytes>;
+
+    /// Where the portions of this interface are kept.
+    fn portions(updates: &Updates) -> &Portions<Self>;
+}
+
+/// An event, and what subscribers select it by.
+#[derive(Debug)]
+pub(crate) struct Shared<E> {
+    task: Option<u64>,
+    run: Option<u64>,
+    queue: Option<Arc<str>>,
+    pub(crate) shown: E,
+}
+
+/// Events that follow each other, decoded once.
+#[derive(Debug)]
+pub(crate) struct Portion<E> {
+    events: Vec<Shared<E>>,
+    joined: Option<Bytes>,
+    /// Where the next one begins.
+    next: Position,
+    _held: Permit,
+}
+
+impl<E: Shown> Portion<E> {
+    /// The events that a subscriber wants.
+    pub(crate) fn wanted<'a>(&'a self, wanted: &'a Wanted) -> impl Iterator<Item = &'a E> {
+        self.events.iter().filter(|event| wanted.takes(event)).map(|event| &event.shown)
+    }
+
+    /// All events as one text, if a subscriber wants all of them.
+    pub(crate) fn whole(&self, wanted: &Wanted) -> Option<&Bytes> {
+        self.joined.as_ref().filter(|_| wanted.is_all())
+    }
+
+    /// How many events a subscriber wants.
+    fn count(&self, wanted: &Wanted) -> usize {
+        if wanted.is_all() { self.events.len() } else { self.wanted(wanted).count() }
+    }
+
+    fn event(&self, at: usize, wanted: &Wanted) -> Option<&E> {
+        self.events.get(at).filter(|event| wanted.takes(event)).map(|event| &event.shown)
+    }
+}
+
+/// A portion, as soon as it was read.
+type Slot<E> = Arc<OnceCell<Arc<Portion<E>>>>;
+
+/// Portions that were read lately, by the place that they begin after.
+#[derive(Debug)]
+pub(crate) struct Portions<E> {
+    recent: Mutex<VecDeque<(Position, Slot<E>)>>,
+}
+
+impl<E> Default for Portions<E> {
+    fn default() -> Self {
+        Self { recent: Mutex::new(VecDeque::new()) }
+    }
+}
+
+impl<E: Shown> Portions<E> {
+    fn slot(&self, after: Position) -> Slot<E> {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        // Most are at the end of the log.
+        if let Some((_, slot)) = recent.iter().rev().find(|(begin, _)| *begin == after) {
+            return Arc::clone(slot);
+        }
+        if recent.len() == PORTIONS_MAX {
+            recent.pop_front();
+        }
+        let slot = Slot::<E>::default();
+        recent.push_back((after, Arc::clone(&slot)));
+        slot
+    }
+}
+
+/// Why there is no portion.
+#[derive(Debug)]
+enum NoPortion {
+    UpToDate,
+    End(End),
+}
+
+/// Reads the portion after a place, or gets it from the subscriber that has read it.
+async fn portion<E: Shown>(app: &Arc<App>, after: Position) -> Result<Arc<Portion<E>>, NoPortion> {
+    if after.index.is_none() && after.lsn >= app.tenure.last_lsn() {
+        return Err(NoPortion::UpToDate);
+    }
+    let slot = E::portions(&app.updates).slot(after);
+    let read = slot.get_or_try_init(|| async {
+        // The semaphore is never closed. While a permit is held a whole record may be decoded.
+        let _permit = app.updates.reads.acquire().await;
+        let app = Arc::clone(app);
+        // The read blocks where it needs files of the log.
+        let read = tokio::task::spawn_blocking(move || read_portion(&app, after)).await;
+        read.unwrap_or_else(|_| Err(NoPortion::End(End::Over(Problem::stopping())))).map(Arc::new)
+    });
+    read.await.map(Arc::clone)
+}
+
+fn read_portion<E: Shown>(app: &App, after: Position) -> Result<Portion<E>, NoPortion> {
+    let mut follower = app.tenure.follow(after);
+    let (mut events, mut bytes) = (Vec::<Shared<E>>::new(), 0);
+    let found = follower.next_told_until(|record, told| {
         let (task, queue, run) = match told {
             Told::Task(step) => (Some(step.task_id.0), Some(step.queue), step.run_id),
             Told::Run(step) => (None, None, Some(step.run_id)),
         };
-        self.task.is_none_or(|wanted| task == Some(wanted))
-            && self.queue.as_deref().is_none_or(|wanted| queue == Some(wanted))
-            && self.run.is_none_or(|wanted| run.is_some_and(|run| run.0 == wanted))
+        // Neighbors are often of one queue.
+        let last = events.last().and_then(|event| event.queue.as_ref());
+        let queue = queue.map(|name| match last {
+            Some(known) if **known == *name => Arc::clone(known),
+            Some(_) | None => Arc::from(name),
+        });
+        let shown = E::event(record, told);
+        bytes += EVENT_BYTES + shown.bytes();
+        events.push(Shared { task, run: run.map(|run| run.0), queue, shown });
+        match bytes >= PORTION_BYTES {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    match found {
+        Ok(Followed::Frame) => {}
+        Ok(Followed::UpToDate) => return Err(NoPortion::UpToDate),
+        Ok(Followed::Closed) => return Err(NoPortion::End(End::Over(Problem::stopping()))),
+        Ok(Followed::Trimmed(oldest)) => return Err(NoPortion::End(End::Trimmed(oldest))),
+        Err(failure) => {
+            let problem = Problem::new(Code::Unavailable, failure.to_string());
+            return Err(NoPortion::End(End::Over(problem)));
+        }
     }
-}
-
-/// How a door shows a transition, and why nothing more comes.
-pub(crate) trait Shown: Send + Sized + 'static {
-    /// A transition of a task or of a run.
-    fn event(record: &Record<'_>, told: &Told<'_>) -> Self;
-
-    /// The end, if this door has a word for it.
-    fn end(why: End) -> Option<Self>;
+    let joined = E::join(&events);
+    let held = app.tenure.memory().pool(Pool::Subscribers).take(bytes as u64);
+    Ok(Portion { events, joined, next: follower.position(), _held: held })
 }
 
 /// Why nothing more comes.
@@ -84,13 +238,70 @@ pub(crate) fn parse_after(app: &App, after: Option<&str>) -> Result<Position, Pr
 
 /// `LSN` or `LSN.index`.
 fn parse_position(text: &str) -> Result<Position, Problem> {
-    let wrong =
-        || Problem::invalid(format!("after is {text:?}; it must be an LSN or the id of an event"));
+    let wrong = || {
+        let text = Echo(text);
+        Problem::invalid(format!("after is {text}; it must be an LSN or the id of an event"))
+    };
     let (lsn, index) = match text.split_once('.') {
-        Some((lsn, index)) => (lsn, Some(index.parse().map_err(|_| wrong())?)),
+        Some((lsn, index)) => (lsn, Some(decimal(index).ok_or_else(wrong)? as usize)),
         None => (text, None),
     };
-    Ok(Position { lsn: Lsn(lsn.parse().map_err(|_| wrong())?), index })
+    let lsn = Lsn(decimal(lsn).ok_or_else(wrong)?);
+    if index.is_some() && !lsn.is_some() {
+        return Err(Problem::invalid(format!(
+            "after is {}; the first record has LSN 1, so use 0 to read from the beginning",
+            Echo(text)
+        )));
+    }
+    Ok(Position { lsn, index })
+}
+
+/// What a subscriber is sent.
+#[derive(Debug)]
+pub(crate) enum Delivery<E> {
+    /// Events, of which it wants at least one.
+    Portion(Arc<Portion<E>>),
+    /// Nothing more comes.
+    End(End),
+}
+
+/// What one subscriber reads from.
+#[derive(Debug)]
+pub(crate) struct Subscribed<E> {
+    pub(crate) wanted: Arc<Wanted>,
+    receive: mpsc::Receiver<Delivery<E>>,
+    /// The portion that is shown event by event, and the next event of it.
+    current: Option<(Arc<Portion<E>>, usize)>,
+}
+
+impl<E: Shown> Subscribed<E> {
+    /// The next portion, or the end.
+    pub(crate) async fn next(&mut self) -> Option<Delivery<E>> {
+        self.receive.recv().await
+    }
+
+    /// The next event, or the end.
+    pub(crate) fn poll_event(
+        &mut self,
+        context: &mut std::task::Context<'_>,
+    ) -> Poll<Option<Result<E, End>>> {
+        loop {
+            if let Some((portion, at)) = &mut self.current {
+                while *at < portion.events.len() {
+                    *at += 1;
+                    if let Some(event) = portion.event(*at - 1, &self.wanted) {
+                        return Poll::Ready(Some(Ok(event.clone())));
+                    }
+                }
+                self.current = None;
+            }
+            match std::task::ready!(self.receive.poll_recv(context)) {
+                Some(Delivery::Portion(portion)) => self.current = Some((portion, 0)),
+                Some(Delivery::End(end)) => return Poll::Ready(Some(Err(end))),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
 }
 
 /// Begins to follow. Whether the first record is still there is known now, while a refusal can
@@ -99,101 +310,163 @@ pub(crate) async fn subscribe<E: Shown>(
     app: &Arc<App>,
     after: Position,
     wanted: Wanted,
-) -> Result<ReceiverStream<E>, Problem> {
+    connection: Option<&Arc<InFlight>>,
+) -> Result<Subscribed<E>, Problem> {
     let subscription = app.subscribe()?;
-    let mut follower = app.tenure.follow(after);
-    let probed = tokio::task::spawn_blocking(move || follower.next(|_, _| {})).await;
-    match probed.map_err(|_| stopping())? {
-        Ok(Followed::Trimmed(oldest)) => return Err(Refusal::Trimmed { oldest }.into()),
-        Ok(Followed::Frame | Followed::UpToDate | Followed::Closed) => {}
-        Err(failure) => return Err(Problem::new("unavailable", failure.to_string())),
+    let news = app.updates.listen(app);
+    match portion::<E>(app, after).await {
+        Ok(_) | Err(NoPortion::UpToDate) => {}
+        Err(NoPortion::End(end)) => return Err(end.into()),
     }
-    let (send, receive) = mpsc::channel(SUBSCRIBER_EVENTS_MAX);
-    tokio::spawn(follow(Arc::clone(app), subscription, after, wanted, send));
-    Ok(ReceiverStream::new(receive))
-}
-
-fn stopping() -> Problem {
-    Problem::new("unavailable", "the server is stopping")
+    let (send, receive) = mpsc::channel(1);
+    let wanted = Arc::new(wanted);
+    let reader = Reader {
+        app: Arc::clone(app),
+        after,
+        wanted: Arc::clone(&wanted),
+        news,
+        _places: (subscription, connection.map(InFlight::follows)),
+    };
+    tokio::spawn(reader.run(send));
+    Ok(Subscribed { wanted, receive, current: None })
 }
 
 /// Reads for one subscriber until it is gone or everything has ended.
-async fn follow<E: Shown>(
+struct Reader {
     app: Arc<App>,
-    _subscription: Subscription,
     after: Position,
-    wanted: Wanted,
-    send: mpsc::Sender<E>,
-) {
-    let mut stop = app.stopping();
-    let mut follower = app.tenure.follow(after);
-    let end = loop {
-        let ready = poll_fn(|context| match follower.is_ready(context.waker()) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        });
-        tokio::select! {
-            () = ready => {}
-            () = send.closed() => return,
-            () = stop.told() => break End::Over(stopping()),
-        }
-        let filter = wanted.clone();
-        // It may read files.
-        let read = tokio::task::spawn_blocking(move || {
-            let some = read_some(&mut follower, &filter);
-            (follower, some)
-        });
-        let Ok((back, some)) = read.await else { return };
-        follower = back;
-        for event in some.events {
-            app.metrics.events_sent.inc();
-            match tokio::time::timeout(SUBSCRIBER_TIMEOUT, send.send(event)).await {
-                Ok(Ok(())) => {}
+    wanted: Arc<Wanted>,
+    news: watch::Receiver<()>,
+    _places: (Subscription, Option<Following>),
+}
+
+impl Reader {
+    async fn run<E: Shown>(mut self, send: mpsc::Sender<Delivery<E>>) {
+        let app = Arc::clone(&self.app);
+        let mut stop = app.stopping();
+        loop {
+            // Nothing is read for a subscriber that has not taken what it was sent.
+            let place = tokio::time::timeout(SUBSCRIBER_TIMEOUT, send.reserve()).await;
+            let place = match place {
+                Ok(Ok(place)) => place,
                 Ok(Err(_)) => return,
                 Err(_) => {
                     app.metrics.subscribers_dropped.inc();
                     return;
                 }
+            };
+            let found = tokio::select! {
+                found = self.next() => found,
+                () = send.closed() => return,
+                () = stop.told() => Err(End::Over(Problem::stopping())),
+            };
+            match found {
+                Ok(portion) => {
+                    app.metrics.events_sent.inc_by(portion.count(&self.wanted) as u64);
+                    place.send(Delivery::Portion(portion));
+                }
+                Err(end) => {
+                    place.send(Delivery::End(end));
+                    return;
+                }
             }
         }
-        if let Some(seen) = some.cut {
-            follower = app.tenure.follow(seen);
-            continue;
+    }
+
+    /// The next portion with something that the subscriber wants.
+    async fn next<E: Shown>(&mut self) -> Result<Arc<Portion<E>>, End> {
+        loop {
+            self.news.mark_unchanged();
+            match portion::<E>(&self.app, self.after).await {
+                Ok(portion) => {
+                    self.after = portion.next;
+                    if portion.count(&self.wanted) > 0 {
+                        return Ok(portion);
+                    }
+                }
+                Err(NoPortion::UpToDate) => {
+                    if self.news.changed().await.is_err() {
+                        return Err(End::Over(Problem::stopping()));
+                    }
+                }
+                Err(NoPortion::End(end)) => return Err(end),
+            }
         }
-        match some.found {
-            Ok(Followed::Frame | Followed::UpToDate) => {}
-            Ok(Followed::Closed) => break End::Over(stopping()),
-            Ok(Followed::Trimmed(oldest)) => break End::Trimmed(oldest),
-            Err(problem) => break End::Over(problem),
-        }
-    };
-    if let Some(last) = E::end(end) {
-        // Whoever is gone need not hear why.
-        let _ = tokio::time::timeout(SUBSCRIBER_TIMEOUT, send.send(last)).await;
     }
 }
 
-/// What was read at once.
-struct Portion<E> {
-    events: Vec<E>,
-    found: Result<Followed, Problem>,
-    /// There was more than one reader may hold; it was read up to here.
-    cut: Option<Position>,
+/// State shared by all subscribers: recent portions, the limit on concurrent reads of the log, and
+/// the notification that there is more to read.
+#[derive(Debug)]
+pub(crate) struct Updates {
+    pub(crate) texts: Portions<crate::http::EventText>,
+    pub(crate) messages: Portions<tenure_proto::v1::Event>,
+    reads: Semaphore,
+    news: watch::Sender<()>,
+    is_pumping: Mutex<bool>,
 }
 
-fn read_some<E: Shown>(follower: &mut Follower<impl ReadLog>, wanted: &Wanted) -> Portion<E> {
-    let (mut events, mut last, mut cut) = (Vec::new(), None, None);
-    let found = follower.next_told(|record, told| {
-        if cut.is_some() || !wanted.takes(told) {
+impl Default for Updates {
+    fn default() -> Self {
+        Self {
+            texts: Portions::default(),
+            messages: Portions::default(),
+            reads: Semaphore::new(PORTION_READS_MAX),
+            news: watch::Sender::default(),
+            is_pumping: Mutex::default(),
+        }
+    }
+}
+
+impl Updates {
+    /// Hears from now on when there is more to read.
+    fn listen(&self, app: &Arc<App>) -> watch::Receiver<()> {
+        let mut is_pumping = self.is_pumping.lock().unwrap_or_else(PoisonError::into_inner);
+        let receiver = self.news.subscribe();
+        if !*is_pumping {
+            *is_pumping = true;
+            let last = Position::after(app.tenure.last_lsn());
+            tokio::spawn(pump(Arc::clone(app), last));
+        }
+        receiver
+    }
+
+    /// Whether nobody follows any more.
+    fn may_end(&self) -> bool {
+        let mut is_pumping = self.is_pumping.lock().unwrap_or_else(PoisonError::into_inner);
+        *is_pumping = self.news.receiver_count() > 0;
+        !*is_pumping
+    }
+}
+
+/// Wakes all subscribers when there is more to read. The writer wakes only this task, and the more
+/// subscribers there are, the less often they are woken.
+async fn pump(app: Arc<App>, last: Position) {
+    let mut stop = app.stopping();
+    let mut follower = app.tenure.follow(last);
+    loop {
+        let ready = poll_fn(|context| match follower.is_ready(context.waker()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        });
+        let has_news = tokio::select! {
+            () = ready => true,
+            () = tokio::time::sleep(SUBSCRIBERS_CHECK) => false,
+            () = stop.told() => return,
+        };
+        if has_news {
+            let is_closed = follower.skip().is_none();
+            app.updates.news.send_replace(());
+            if is_closed {
+                return;
+            }
+        }
+        if app.updates.news.receiver_count() == 0 && app.updates.may_end() {
             return;
         }
-        if events.len() == SUBSCRIBER_EVENTS_MAX {
-            cut = last;
-            return;
+        let pace = SUBSCRIBER_PACE * app.subscribers() as u32;
+        if pace >= PACE_MIN {
+            tokio::time::sleep(pace).await;
         }
-        events.push(E::event(record, told));
-        last = Some(Position { lsn: record.lsn, index: Some(told.index()) });
-    });
-    let found = found.map_err(|failure| Problem::new("unavailable", failure.to_string()));
-    Portion { events, found, cut }
+    }
 }

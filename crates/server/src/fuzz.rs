@@ -3,8 +3,8 @@
 use axum::body::Bytes;
 use prost::Message;
 use tenure_core::command::{Command, SubmitTasks};
-use tenure_core::name::QueueName;
 use tenure_proto::v1;
+use tenure_record::name::QueueName;
 
 use crate::grpc::parse as grpc;
 use crate::json;
@@ -32,14 +32,14 @@ pub const HTTP: [(&str, Door); 14] = [
     }),
     ("lease", |body| Ok(Some(Command::LeaseTasks(json::parse::<LeaseBody>(body)?.parse()?.0)))),
     ("heartbeat", |body| {
-        Ok(Some(Command::Heartbeat(json::parse::<HeartbeatBody>(body)?.parse(ID))))
+        Ok(Some(Command::Heartbeat(json::parse::<HeartbeatBody>(body)?.parse(ID)?)))
     }),
     ("complete", |body| {
         Ok(Some(Command::CompleteTask(json::parse::<CompleteBody<'_>>(body)?.parse(ID)?.0)))
     }),
     ("fail", |body| Ok(Some(Command::FailTask(json::parse::<FailBody>(body)?.parse(ID)?)))),
     ("release", |body| {
-        Ok(Some(Command::ReleaseTask(json::parse::<LeaseOnlyBody>(body)?.parse(ID))))
+        Ok(Some(Command::ReleaseTask(json::parse::<LeaseOnlyBody>(body)?.parse(ID)?)))
     }),
     ("reports", |body| {
         Ok(Some(Command::ReportTasks(json::parse::<ReportsBody<'_>>(body)?.parse()?.0)))
@@ -75,7 +75,7 @@ pub const GRPC: [(&str, Door); 8] = [
     ("lease", |body| Ok(Some(Command::LeaseTasks(grpc::lease(&message(body)?)?.0)))),
     ("complete", |body| Ok(Some(Command::CompleteTask(grpc::complete(message(body)?)?.0)))),
     ("fail", |body| Ok(Some(Command::FailTask(grpc::fail(&message(body)?)?)))),
-    ("reports", |body| Ok(Some(Command::ReportTasks(grpc::reports(message(body)?)?.0)))),
+    ("reports", |body| Ok(Some(Command::ReportTasks(grpc::reports(message(body)?, None)?.0)))),
     ("hello", |body| grpc::hello(message(body)?).map(|_| None)),
     ("list", |body| grpc::filter(&message(body)?).map(|_| None)),
 ];

@@ -1,28 +1,33 @@
-//! Who may come in: the right key, and on a loopback address only pages and programs that mean
-//! this very server. A web page of a stranger must not be able to use a server on your machine.
+//! The guard before every route: well-formed heads, web pages of other origins, the API key, media
+//! types and admission, in this order and before a body is read.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::HttpBody;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::uri::{Authority, Uri};
-use axum::http::{HeaderMap, HeaderValue, Version, header};
+use axum::http::uri::Authority;
+use axum::http::{HeaderValue, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tenure_coordinator::Kind;
 
 use crate::admit::{drain, is_stream, kind_of, kind_of_method};
+use crate::answers::InFlight;
 use crate::app::App;
+use crate::connections::Connection;
 use crate::grpc::{as_grpc, is_grpc};
+use crate::key::ApiKey;
 use crate::limits::BATCH_BODY_BYTES_MAX;
+use crate::media::Presence;
 use crate::problem::Problem;
 use crate::turnstile::Turn;
+use crate::{answer, media, origin, strict};
 
 /// The rules of one listener.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
-    pub(crate) api_key: Option<Arc<str>>,
+    pub(crate) api_key: Option<ApiKey>,
     pub(crate) is_loopback: bool,
 }
 
@@ -40,6 +45,7 @@ pub(crate) async fn guard(
     next: Next,
 ) -> Response {
     let start = Instant::now();
+    let version = request.version();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map(MatchedPath::as_str);
     let is_grpc = is_grpc(request.headers());
@@ -51,8 +57,16 @@ pub(crate) async fn guard(
         (false, Some(route)) => kind_of(request.method(), route),
         (false, None) => None,
     };
-    let admitted = match guarded.guard.check(request.headers(), request.uri()) {
-        Ok(()) => admit(app, kind, announced).await,
+    let pending = app.answers.pending(request.extensions().get::<Arc<InFlight>>());
+    let authority = strict::authority(version, request.headers(), request.uri());
+    // After a malformed head it is not certain where the next request of the connection begins.
+    let ends_connection = authority.is_err() && version < Version::HTTP_2;
+    let checked = authority.and_then(|named| guarded.guard.check(&request, route, named.as_ref()));
+    let admitted = match checked {
+        Ok(()) => match pending.admit(kind).await {
+            Ok(()) => admit(app, kind, announced).await,
+            Err(problem) => Err(problem),
+        },
         Err(problem) => Err(problem),
     };
     // A turn is held until there is an answer.
@@ -62,32 +76,30 @@ pub(crate) async fn guard(
                 true => request.map(|body| app.bodies.meter_stream(body)),
                 false => request.map(|body| app.bodies.meter(body)),
             };
-            Ok(next.run(request).await)
+            Ok(pending.during(next.run(request)).await)
         }
-        Ok(_turn) => Ok(next.run(request).await),
+        Ok(_turn) => Ok(pending.during(next.run(request)).await),
         Err(problem) => {
             // Over HTTP/2 the rest of a request can be refused on its own, and who asks before it
             // sends has sent nothing.
             let asks_first = request.headers().contains_key(header::EXPECT);
-            if request.version() < Version::HTTP_2 && !asks_first {
+            if version < Version::HTTP_2 && !asks_first {
                 drain(request.into_body());
             }
             Err(problem)
         }
     };
-    let response = match is_grpc {
+    let mut response = match is_grpc {
         true => as_grpc(answer),
-        false => {
-            let mut response = answer.unwrap_or_else(IntoResponse::into_response);
-            // What strangers put into a payload is never taken for a page or a script.
-            let headers = response.headers_mut();
-            headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-            response
-        }
+        false => answer.unwrap_or_else(IntoResponse::into_response),
     };
+    answer::complete(response.headers_mut());
+    if ends_connection {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     let (route, status) = (route.unwrap_or("none"), response.status().as_u16());
     guarded.app.metrics.answered(route, status, start.elapsed().as_secs_f64());
-    response
+    response.map(|body| pending.attach(body, version))
 }
 
 /// Refuses before the body is read what would be refused after that. New work waits for its turn.
@@ -104,86 +116,40 @@ async fn admit(app: &App, kind: Option<Kind>, announced: usize) -> Result<Option
 }
 
 impl Guard {
-    fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
-        let path = uri.path();
+    /// Judges a request by its head, and by the host that it names.
+    fn check(
+        &self,
+        request: &Request,
+        route: Option<&str>,
+        authority: Option<&Authority>,
+    ) -> Result<(), Problem> {
+        let (headers, path) = (request.headers(), request.uri().path());
         if self.is_loopback {
-            check_host(headers, uri)?;
-            check_origin(headers)?;
+            origin::check(request.method(), path, headers, authority)?;
         }
         let is_open =
             matches!(path, "/healthz" | "/readyz") || path.starts_with("/grpc.health.v1.Health/");
         match &self.api_key {
-            Some(key) if !is_open => check_key(headers, key),
-            _ => Ok(()),
+            Some(_) if is_open => {}
+            Some(key) => {
+                key.check(headers)?;
+                admitted(request);
+            }
+            None => admitted(request),
         }
+        // What leads nowhere is told so by the fallback.
+        let Some(route) = route else { return Ok(()) };
+        let body = match request.body().is_end_stream() {
+            true => Presence::Empty,
+            false => Presence::Some,
+        };
+        media::check(request.method(), route, headers, body)
     }
 }
 
-fn check_host(headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
-    // HTTP/2 has its host in the URI. A missing one is an old client.
-    let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
-    let Some(name) = host.or(uri.authority().map(Authority::as_str)) else { return Ok(()) };
-    match is_loopback_name(name) {
-        true => Ok(()),
-        false => Err(Problem::new(
-            "bad_host",
-            "this server listens on a loopback address and the Host header names another one; \
-             use 127.0.0.1 or localhost",
-        )),
-    }
-}
-
-fn check_origin(headers: &HeaderMap) -> Result<(), Problem> {
-    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
-    let origin = origin.to_str().unwrap_or_default();
-    let host = origin.split_once("://").map_or("", |(_, host)| host);
-    match is_loopback_name(host) {
-        true => Ok(()),
-        false => Err(Problem::new(
-            "forbidden",
-            "a page of another origin may not use a server on a loopback address",
-        )),
-    }
-}
-
-/// Whether a host, with or without a port, is this machine.
-fn is_loopback_name(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map_or("", |(name, _)| name),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-fn check_key(headers: &HeaderMap, key: &str) -> Result<(), Problem> {
-    let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-    // Takes as long for a wrong key as for a right one.
-    let differs = given.len() != key.len()
-        || given.bytes().zip(key.bytes()).fold(0, |bits, (a, b)| bits | (a ^ b)) != 0;
-    match differs {
-        false => Ok(()),
-        true => Err(Problem::new(
-            "unauthorized",
-            "this server needs its API key; send it as `Authorization: Bearer KEY`",
-        )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_names_of_this_machine_are_loopback() {
-        for name in ["localhost", "LOCALHOST:7070", "127.0.0.1", "127.3.2.1:80", "[::1]:7070"] {
-            assert!(is_loopback_name(name), "{name}");
-        }
-        for name in
-            ["", "example.org", "127.0.0.1.example.org", "localhost.example.org:80", "[::2]"]
-        {
-            assert!(!is_loopback_name(name), "{name}");
-        }
+/// The connection belongs to a client that may use this server.
+fn admitted(request: &Request) {
+    if let Some(connection) = request.extensions().get::<Arc<Connection>>() {
+        connection.admit();
     }
 }

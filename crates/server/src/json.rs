@@ -6,15 +6,19 @@ use axum::body::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
+use tenure_code::{Code, ECHO_CHARS_MAX, Echo};
 
-use crate::limits::JSON_DEPTH_MAX;
+use crate::limits::{JSON_DEPTH_MAX, MESSAGE_CHARS_MAX};
 use crate::problem::Problem;
 
 /// Reads a request. An empty body stands for an empty object.
 pub(crate) fn parse<'b, T: Deserialize<'b>>(body: &'b Bytes) -> Result<T, Problem> {
     let text: &[u8] = if body.iter().all(u8::is_ascii_whitespace) { b"{}" } else { body };
     check_depth(text)?;
-    let wrong = |error| Problem::invalid(format!("the body is not what is asked for: {error}"));
+    let wrong = |error: serde_json::Error| {
+        let error = briefly(&error.to_string());
+        Problem::invalid(format!("the body is not what is asked for: {error}"))
+    };
     // A list of all fields in their order would do for serde, and be a riddle to everybody else.
     if text.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
         serde_json::from_slice::<&RawValue>(text).map_err(wrong)?;
@@ -29,7 +33,33 @@ pub(crate) fn query<T: DeserializeOwned>(query: Option<&str>) -> Result<T, Probl
     let uri = uri.parse().map_err(|_| Problem::invalid("the query string cannot be read"))?;
     axum::extract::Query::try_from_uri(&uri)
         .map(|axum::extract::Query(query)| query)
-        .map_err(|error| Problem::invalid(error.body_text()))
+        .map_err(|error| Problem::invalid(briefly(&error.body_text())))
+}
+
+/// A message of a parser, with the part that quotes the request cut as [`Echo`] cuts it.
+fn briefly(message: &str) -> String {
+    const ENDS: [&str; 3] = ["`, expected", "\", expected", "`, there are no fields"];
+    let begin = message.find(['`', '"']).map(|at| at + 1);
+    // The last one: the quoted text may contain such words itself.
+    let end = ENDS.iter().filter_map(|end| message.rfind(end)).max();
+    let Some((begin, end)) = begin.zip(end).filter(|(begin, end)| begin <= end) else {
+        return message.chars().take(MESSAGE_CHARS_MAX).collect();
+    };
+    let quoted = &message[begin..end];
+    let is_short = quoted.chars().count() <= ECHO_CHARS_MAX && !quoted.contains(char::is_control);
+    match is_short {
+        true => message.to_owned(),
+        false => {
+            let echo = Echo(quoted).to_string();
+            let echo = &echo[1..echo.len() - 1];
+            // Before it there may be the name of the field, which is as long.
+            let head = match &message[..begin] {
+                head if head.len() > MESSAGE_CHARS_MAX => head.rsplit(": ").next().unwrap_or(""),
+                head => head,
+            };
+            format!("{head}{echo}{}", &message[end..])
+        }
+    }
 }
 
 /// Refuses text that is nested so deep that parsing it could hurt.
@@ -50,7 +80,7 @@ fn check_depth(text: &[u8]) -> Result<(), Problem> {
                 "the JSON is nested deeper than {JSON_DEPTH_MAX}; flatten it, or send the inner \
                  part as a string"
             );
-            return Err(Problem::new("json_too_deep", detail));
+            return Err(Problem::new(Code::JsonTooDeep, detail));
         }
     }
     Ok(())
@@ -117,9 +147,36 @@ mod tests {
         };
         assert!(parse::<serde_json::Value>(&deep(JSON_DEPTH_MAX)).is_ok());
         let refused = parse::<serde_json::Value>(&deep(JSON_DEPTH_MAX + 1)).unwrap_err();
-        assert_eq!(refused.code, "json_too_deep");
+        assert_eq!(refused.code, Code::JsonTooDeep);
         let text = Bytes::from(format!("{{\"a\": {:?}}}", "[{\\\"".repeat(100)));
         assert!(parse::<serde_json::Value>(&text).is_ok(), "brackets in a string are no depth");
+    }
+
+    #[test]
+    fn what_a_parser_quotes_is_cut() {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Body {
+            #[serde(rename = "priority")]
+            _priority: Option<u8>,
+        }
+        let long = "x`, expected ".repeat(10_000);
+        for body in [
+            format!("{{{long:?}: 1}}"),
+            format!("{{\"priority\": {long:?}}}"),
+            format!("{{\"\\u001b{long}\": 1}}"),
+        ] {
+            let refused = parse::<Body>(&body.into()).unwrap_err().detail;
+            assert!(refused.len() < 400 && refused.contains("…"), "{refused}");
+            assert!(
+                refused.contains("at line 1 column") && !refused.contains('\u{1b}'),
+                "{refused}"
+            );
+        }
+        let short = parse::<Body>(&"{\"surprise\": 1}".into()).unwrap_err().detail;
+        assert!(short.contains("unknown field `surprise`, expected `priority`"), "{short}");
+        let refused = query::<Body>(Some(&format!("{}=1", "q".repeat(30_000)))).unwrap_err().detail;
+        assert!(refused.len() < 400 && refused.contains("qqq…"), "{refused}");
     }
 
     #[test]

@@ -3,9 +3,12 @@
 
 mod admit;
 mod allowance;
+mod answer;
+mod answers;
 mod app;
 pub mod archive;
 mod blobs;
+mod connections;
 mod explain;
 mod fetch;
 mod follow;
@@ -15,13 +18,20 @@ mod grpc;
 mod guard;
 mod http;
 mod json;
+mod key;
 pub mod limits;
 mod lines;
 mod listen;
+mod media;
+mod memory;
 mod metrics;
+pub mod moment;
+mod origin;
 pub mod problem;
 mod publish;
 mod redecide;
+mod signals;
+mod strict;
 mod turnstile;
 mod wire;
 
@@ -30,12 +40,16 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use crate::allowance::let_large_writes_fail;
 pub use crate::blobs::{BlobsSeen, look_at_blobs};
+pub use crate::key::BadKey;
 pub use crate::lines::Lines;
+pub use crate::signals::Hangup;
 pub use tenure_coordinator::{
-    Durability, FileShelf, Keep, Restoration, SHELF_FILE, Upkeep, limits as engine_limits, restore,
+    Durability, FileShelf, Keep, Restoration, SHELF_FILE, Upkeep, is_data_file,
+    limits as engine_limits, restore,
 };
 use tenure_coordinator::{Error, Note, Opening, Position, Progress, Purge, Start, Tenure};
 pub use tenure_core::command::Retention;
@@ -46,6 +60,7 @@ use crate::app::App;
 use crate::archive::{ArchiveNews, Cabinet, NoArchive};
 use crate::blobs::Blobs;
 use crate::guard::{Guard, Guarded, guard};
+use crate::key::ApiKey;
 use crate::limits::{ENGINE_STOP_TIMEOUT, STOP_TIMEOUT};
 use crate::lines::Scribe;
 use crate::publish::Store;
@@ -63,8 +78,14 @@ pub struct Options {
     pub upkeep: Upkeep,
     /// Where finished tasks and runs go before they are forgotten; nowhere if there is none.
     pub archive: Option<PathBuf>,
-    /// What clients have to show; none only on a loopback address.
+    /// How many bytes of memory the process may take; a part of what the system allows if none is
+    /// given.
+    pub memory_max: Option<u64>,
+    /// What clients have to show; none only on a loopback address. An empty text is an error, not
+    /// the absence of a key.
     pub api_key: Option<String>,
+    /// What SIGHUP does.
+    pub hangup: Hangup,
     /// Which lines are written about what happens.
     pub lines: Lines,
 }
@@ -86,6 +107,8 @@ pub enum Failure {
         /// Which address.
         address: SocketAddr,
     },
+    /// A key that is none, or could be guessed.
+    ApiKey(BadKey),
     /// The archive.
     Archive {
         /// Which folder.
@@ -95,6 +118,8 @@ pub enum Failure {
     },
     /// It was told to stop, and the log did not come to its end in time.
     Stuck,
+    /// The wall clock shows a time before 1970, which no record and no header can have.
+    Clock,
     /// No runtime could be made.
     Runtime(std::io::Error),
 }
@@ -109,7 +134,9 @@ impl Failure {
             Failure::Listen { .. } => 1,
             // As a failed write: what is durable is there, and the disk needs a look.
             Failure::Stuck => 74,
-            Failure::Unguarded { .. } => 2,
+            Failure::Unguarded { .. } | Failure::ApiKey(_) => 2,
+            // As for other things that every program needs of its system.
+            Failure::Clock => 71,
             Failure::Archive { cause: NoArchive::InUse | NoArchive::Foreign, .. } => 73,
             Failure::Archive { cause: NoArchive::InData, .. } => 2,
             Failure::Archive { cause: NoArchive::Disk(_), .. } => 74,
@@ -128,6 +155,11 @@ impl fmt::Display for Failure {
                 f,
                 "{address} can be reached by others, so an API key is needed: give one with \
                  --api-key or TENURE_API_KEY, or listen on 127.0.0.1"
+            ),
+            Failure::ApiKey(bad) => bad.fmt(f),
+            Failure::Clock => f.write_str(
+                "the wall clock shows a time before 1970, so that nothing could be recorded with \
+                 its time; set the clock, and start again",
             ),
             Failure::Archive { folder, cause } => match cause {
                 NoArchive::InUse => write!(
@@ -188,16 +220,26 @@ pub enum News<'a> {
 
 /// Serves until it is told to stop (SIGTERM, SIGINT) or the log fails.
 pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    if SystemTime::now() < UNIX_EPOCH {
+        return Err(Failure::Clock);
+    }
+    // Before anything is opened: a wrong key must not look like a slow start.
+    let api_key = options.api_key.as_deref().map(ApiKey::parse).transpose();
+    let api_key = api_key.map_err(Failure::ApiKey)?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.enable_all().on_thread_start(listen::prepare_thread).build();
     let runtime = runtime.map_err(Failure::Runtime)?;
-    runtime.block_on(async { allowance::let_large_writes_fail() });
+    runtime.block_on(async {
+        allowance::let_large_writes_fail();
+        signals::ignore_the_rest(options.hangup);
+    });
     let connections_max = allowance::connections_max();
     let listen = |cause| Failure::Listen { address: options.listen.clone(), cause };
     // The address first: a wrong one should not wait for a long replay.
     let listener = runtime.block_on(TcpListener::bind(&options.listen)).map_err(listen)?;
     let address = listener.local_addr().map_err(listen)?;
     let is_loopback = listen::is_loopback(address);
-    if !is_loopback && options.api_key.is_none() {
+    if !is_loopback && api_key.is_none() {
         return Err(Failure::Unguarded { address });
     }
     let cabinet = open_cabinet(options)?;
@@ -206,6 +248,7 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
     let tenure = Opening::default()
         .durability(options.durability)
         .upkeep(Upkeep { purge, ..options.upkeep })
+        .memory(memory::budget(options.memory_max))
         .on_trouble(|trouble| tracing::warn!("{trouble}"))
         .open(&options.data, |progress| news(News::Replaying(progress)))?;
     for note in tenure.notes() {
@@ -220,10 +263,7 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
         .map_err(Failure::Runtime)?;
     let archive = cabinet.map(|cabinet| begin_archive(&tenure, cabinet)).transpose()?;
     let app = Arc::new(App::new(tenure.clone(), scribe, blobs, store, archive));
-    let guarded = Guarded {
-        app: Arc::clone(&app),
-        guard: Guard { api_key: options.api_key.as_deref().map(Arc::from), is_loopback },
-    };
+    let guarded = Guarded { app: Arc::clone(&app), guard: Guard { api_key, is_loopback } };
     let (grpc, health) = runtime.block_on(grpc::routes(&app));
     let routes = http::routes(Arc::clone(&app))
         .merge(grpc)
@@ -233,7 +273,7 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
     runtime.block_on(async {
         let stop = async {
             tokio::select! {
-                () = told_to_stop() => tracing::info!("told to stop"),
+                () = signals::told_to_stop(options.hangup) => tracing::info!("told to stop"),
                 _ = engine_ended.told => {}
             }
             health.stop().await;
@@ -287,17 +327,4 @@ fn watch_engine(tenure: Tenure) -> EngineEnd {
         let _ = tell.send(());
     });
     EngineEnd { told, outcome, thread }
-}
-
-async fn told_to_stop() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
 }

@@ -8,12 +8,47 @@ pub const BODY_BYTES_MAX: usize = (1 << 20) + (64 << 10);
 pub const BATCH_BODY_BYTES_MAX: usize = 16 << 20;
 /// How deep JSON may be nested.
 pub const JSON_DEPTH_MAX: usize = 64;
+/// Characters of a parser's message that a refusal repeats, if it does not quote the request.
+pub const MESSAGE_CHARS_MAX: usize = 256;
 /// How long the headers of a request may take to arrive.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection may be without a request as long as none of its requests has passed the
+/// guard, the time before the first one included.
+pub const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection of an admitted client may be without a request. HTTP/1 connections end
+/// earlier, because [`HEADER_TIMEOUT`] runs between requests too.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long an idle connection may take to end after an HTTP/2 client was told.
+pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the accept loop waits for an evicted connection to give its place back.
+pub const EVICTION_TIMEOUT: Duration = Duration::from_secs(1);
+/// Bytes of an API key: shorter ones can be guessed.
+pub const API_KEY_BYTES_MIN: usize = 16;
+/// Bytes of an API key: longer ones are most likely a file that was given by mistake.
+pub const API_KEY_BYTES_MAX: usize = 4_096;
 /// How long the body of a request may take to arrive.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of all bodies that are being read, those of gRPC included.
 pub const BODIES_BYTES_MAX: usize = 256 << 20;
+/// Bytes of all answers that are made and sent.
+pub const ANSWERS_BYTES_MAX: u64 = 256 << 20;
+/// Bytes of the answers that one connection has not read; the next one is made when it has read some.
+pub const CONNECTION_ANSWERS_BYTES_MAX: usize = 8 << 20;
+/// Bytes of an answer that is small: it never waits for the answers of other connections.
+pub const ANSWER_SMALL_BYTES: usize = 4 << 10;
+/// Bytes of an answer that are handed to an HTTP/2 stream at a time.
+pub const ANSWER_PIECE_BYTES: usize = 16 << 10;
+/// Bytes of an answer that are handed to an HTTP/1 connection at a time.
+pub const ANSWER_PIECE_BYTES_HTTP1: usize = 64 << 10;
+/// How long a request may wait for room for its answer.
+pub const ANSWER_ROOM_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection with answers to read that takes fewer than [`ANSWER_TAKEN_BYTES_MIN`] in this time is
+/// closed.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes that a connection with answers to read has to take in [`ANSWER_TIMEOUT`].
+pub const ANSWER_TAKEN_BYTES_MIN: u64 = 512 << 10;
+/// HTTP/2 streams of one connection at a time.
+pub const STREAMS_MAX: u32 = 256;
 /// Bytes of requests with new work that are handled at a time; the others wait for their turn.
 pub const NEW_WORK_BYTES_AT_ONCE: u64 = 256 << 10;
 /// The same for those who had to wait, while workers find more work than they take. It is never less,
@@ -35,13 +70,28 @@ pub const READER_TIMEOUT: Duration = Duration::from_secs(60);
 pub const PAGE_BYTES: usize = 1 << 20;
 /// Bytes of a request's headers.
 pub const HEADER_BYTES_MAX: usize = 32 << 10;
+/// The smallest memory budget.
+pub const MEMORY_BYTES_MIN: u64 = 64 << 20;
+/// Percent of the memory that the system allows that the budget takes, unless one is given.
+pub const MEMORY_PERCENT_DEFAULT: u64 = 80;
 /// Connections at a time, and never more than half of the files that may be open.
 pub const CONNECTIONS_MAX: usize = 10_000;
 /// Those who follow live updates at a time.
 pub const SUBSCRIBERS_MAX: usize = 1_000;
-/// Events that wait for one subscriber that does not read.
-pub const SUBSCRIBER_EVENTS_MAX: usize = 1_024;
-/// How long a full subscriber may take to read one event; then it is let go.
+/// Bytes of live updates that are decoded at a time and shared by all subscribers at that place. One
+/// that does not read holds two of these portions.
+pub const PORTION_BYTES: usize = 32 << 10;
+/// Portions that are kept for subscribers that come to the same place.
+pub const PORTIONS_MAX: usize = 64;
+/// Portions that are read from the log concurrently. Each read decodes whole records, so this bounds
+/// memory and CPU time while many subscribers catch up at different places.
+pub const PORTION_READS_MAX: usize = 2;
+/// Bytes of live updates on their way to all subscribers.
+pub const SUBSCRIBERS_BYTES_MAX: u64 = 256 << 20;
+/// How much longer subscribers wait for news for each one that there is, so that many of them do not
+/// take the processors from those who work.
+pub const SUBSCRIBER_PACE: Duration = Duration::from_micros(50);
+/// How long a subscriber may take to read a portion; then it is let go.
 pub const SUBSCRIBER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of one gRPC message that comes in.
 pub const GRPC_MESSAGE_BYTES_MAX: usize = 16 << 20;
@@ -74,6 +124,9 @@ pub const BLOB_BYTES_MAX: u64 = 1 << 30;
 pub const BLOB_UPLOADS_MAX: usize = 64;
 /// How long an upload may be silent.
 pub const BLOB_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes that an upload must bring in each second that the server waits for it, beyond
+/// [`BLOB_IDLE_TIMEOUT`].
+pub const BLOB_RATE_MIN_BYTES_PER_S: u64 = 64 << 10;
 /// How long an upload may take.
 pub const BLOB_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// Bytes of a blob that are read or written at a time.

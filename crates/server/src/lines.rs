@@ -12,12 +12,13 @@ use std::task::{Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
+use tenure_code::Code;
 use tenure_coordinator::{Answer, Followed, Follower, Outcome, ReadLog, Refusal};
 use tenure_core::Rejection;
-use tenure_core::event::{Record, RunState};
-use tenure_core::id::{Lsn, TaskId};
-use tenure_core::state::StateName;
-use tenure_core::transition::{RunTransition, Told, Transition};
+use tenure_record::event::{Record, RunState};
+use tenure_record::id::{Lsn, TaskId};
+use tenure_record::state::TaskState;
+use tenure_record::transition::{RunTransition, Told, Transition};
 
 pub(crate) use self::names::name_of;
 use crate::limits::{LOG_LINES_PER_S, LOG_LINES_WAITING_MAX};
@@ -58,7 +59,7 @@ struct Desk {
 /// What a door has to say.
 #[derive(Debug)]
 enum Said {
-    Refused { asked: &'static str, step: Illegal, code: &'static str, reason: String },
+    Refused { asked: &'static str, step: Illegal, code: Code, reason: String },
     Progress { task: u64, progress: Option<String>, message: Option<String> },
 }
 
@@ -179,24 +180,31 @@ fn illegal_step(rejection: &Rejection) -> Option<Illegal> {
         Rejection::TaskOfRun { task_id, run_id } => {
             Some(Illegal { run: Some(run_id.0), ..of_task(*task_id, None) })
         }
-        Rejection::RunOver { run_id, state } => {
+        Rejection::RunOver { run_id, state } | Rejection::RunEnding { run_id, state } => {
             let (run, from) = (Some(run_id.0), Some(state.as_str()));
             Some(Illegal { task: None, run, lease: None, from })
+        }
+        Rejection::RunParked { run_id } => {
+            Some(Illegal { task: None, run: Some(run_id.0), lease: None, from: None })
         }
         Rejection::TaskNotFound { .. }
         | Rejection::RunNotFound { .. }
         | Rejection::WorkflowNotFound { .. }
         | Rejection::SignalUnknown { .. }
         | Rejection::SignalsFull { .. }
+        | Rejection::SignalBytesFull { .. }
         | Rejection::InputInvalid { .. }
         | Rejection::NoRunForArtifacts { .. }
         | Rejection::TooManyVersions { .. }
         | Rejection::TooManyWorkflows
         | Rejection::KeyConflict { .. }
         | Rejection::KeyTwice { .. }
+        | Rejection::RunKeyConflict { .. }
+        | Rejection::SignalConflict { .. }
         | Rejection::TooManyQueues { .. }
         | Rejection::BatchTooLarge { .. }
         | Rejection::IdsExhausted { .. }
+        | Rejection::ValueTooLarge { .. }
         | Rejection::RecordTooLarge { .. } => None,
     }
 }
@@ -373,7 +381,7 @@ macro_rules! write_step {
             task = $step.task_id.0,
             queue = $step.queue,
             event = $step.event,
-            from = $step.from.map(StateName::as_str),
+            from = $step.from.map(TaskState::as_str),
             to = $step.to.as_str(),
             worker = $step.worker,
             attempt = $step.attempt,
@@ -398,9 +406,8 @@ fn write_told(record: &Record<'_>, told: &Told<'_>) {
 
 fn write_step(record: &Record<'_>, step: &Transition<'_>) {
     match (step.event, step.to) {
-        // The event's name is that of the records: it is a stale report, not a cancel.
-        ("TaskCancelled", _) => write_step!(warn, record, step, "late result ignored"),
-        (_, StateName::Failed | StateName::Dead) => {
+        ("StaleReportRejected", _) => write_step!(warn, record, step, "stale report rejected"),
+        (_, TaskState::Failed | TaskState::Dead) => {
             write_step!(warn, record, step, "transition");
         }
         _ => write_step!(info, record, step, "transition"),
@@ -442,7 +449,7 @@ fn write_said(said: &Said) {
             event = asked,
             from = step.from,
             lease = step.lease,
-            code,
+            code = code.as_str(),
             reason,
             "refused"
         ),

@@ -9,11 +9,13 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-use tenure_coordinator::{RUN_STATES, Status};
-use tenure_core::state::StateName;
+use tenure_coordinator::{Memory, RUN_STATES, Status};
+use tenure_core::state::StateBytes;
+use tenure_record::state::TaskState;
 
 use crate::app::App;
 use crate::archive::ArchiveNews;
+use crate::memory::resident_bytes;
 
 /// Counters of the doors.
 #[derive(Debug)]
@@ -22,9 +24,11 @@ pub(crate) struct Metrics {
     pub(crate) seconds: Histogram,
     pub(crate) connections: Gauge,
     pub(crate) connections_refused: Counter,
+    pub(crate) connections_evicted: Counter,
     pub(crate) events_sent: Counter,
     pub(crate) subscribers_dropped: Counter,
     pub(crate) refused_unread: Counter,
+    pub(crate) readers_cut: Counter,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -36,6 +40,16 @@ struct RequestLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabel {
     state: Shown,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PoolLabel {
+    pool: Shown,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PartLabel {
+    part: Shown,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -54,9 +68,11 @@ impl Default for Metrics {
             seconds: Histogram::new(exponential_buckets(0.000_1, 2.0, 18)),
             connections: Gauge::default(),
             connections_refused: Counter::default(),
+            connections_evicted: Counter::default(),
             events_sent: Counter::default(),
             subscribers_dropped: Counter::default(),
             refused_unread: Counter::default(),
+            readers_cut: Counter::default(),
         }
     }
 }
@@ -79,6 +95,11 @@ impl Metrics {
             "Connections beyond the limit",
             self.connections_refused.clone(),
         );
+        registry.register(
+            "connections_evicted",
+            "Idle connections closed to make room for new ones",
+            self.connections_evicted.clone(),
+        );
         registry.register("events_sent", "Live updates sent", self.events_sent.clone());
         registry.register(
             "subscribers_dropped",
@@ -90,20 +111,29 @@ impl Metrics {
             "Requests refused before their body was read, because there is too much to do",
             self.refused_unread.clone(),
         );
+        registry.register(
+            "readers_cut",
+            "Connections closed because they did not read their answers",
+            self.readers_cut.clone(),
+        );
+        register_memory(&mut registry, app.tenure.memory(), status);
         let tasks = Family::<StateLabel, Gauge>::default();
-        for state in StateName::ALL {
+        for state in TaskState::ALL {
             let label = StateLabel { state: Shown(state.as_str()) };
             tasks.get_or_create(&label).set(status.tasks.of(state) as i64);
         }
         registry.register("tasks", "Tasks by state", tasks);
-        let runs = Family::<StateLabel, Gauge>::default();
-        for (state, count) in RUN_STATES.into_iter().zip(status.runs) {
-            runs.get_or_create(&StateLabel { state: Shown(state) }).set(count as i64);
-        }
-        registry.register("runs", "Runs of workflows by state", runs);
+        register_runs(&mut registry, status);
         let uptime = Gauge::<f64, AtomicU64>::default();
         uptime.set(uptime_s);
         registry.register("uptime_seconds", "Since the start", uptime);
+        let ahead = Gauge::<f64, AtomicU64>::default();
+        ahead.set(status.log_time_ahead_ms as f64 / 1_000.0);
+        registry.register(
+            "log_time_ahead_seconds",
+            "How far log time is ahead of the wall clock; 0 if it is not",
+            ahead,
+        );
         let load = app.tenure.load();
         let newest = status.kept.newest;
         let shelf = app.tenure.shelf_use();
@@ -121,7 +151,7 @@ impl Metrics {
                 "Submits that wait for their turn",
                 app.turnstile.waiting() as u64,
             ),
-            ("bodies_bytes", "Bytes of requests that are being read", app.bodies.bytes() as u64),
+            ("bodies_bytes", "Bytes of requests that are being read", app.bodies.bytes()),
             ("snapshot_lsn", "The newest snapshot", newest.map_or(0, |newest| newest.lsn.0)),
             ("snapshot_bytes", "Its size", newest.map_or(0, |newest| newest.bytes)),
             ("snapshots_bad", "Snapshots that this start could not read", status.kept.bad),
@@ -139,6 +169,11 @@ impl Metrics {
         let counters = [
             ("engine_requests", "Requests decided", status.work.requests),
             ("log_records", "Records written", status.work.records),
+            (
+                "records_oversized",
+                "Records that were too long and not written: a refused request, or a parked run",
+                status.work.oversized,
+            ),
             ("log_frames", "Frames written", status.work.frames),
             ("log_bytes", "Bytes written", status.work.bytes),
             ("tasks_purged", "Finished tasks forgotten by retention", status.work.purged),
@@ -153,6 +188,59 @@ impl Metrics {
         let _ = encode(&mut text, &registry);
         text
     }
+}
+
+/// Runs by state, and those of them that are ending or parked.
+fn register_runs(registry: &mut Registry, status: &Status) {
+    let runs = Family::<StateLabel, Gauge>::default();
+    for (state, count) in RUN_STATES.into_iter().zip(status.runs) {
+        runs.get_or_create(&StateLabel { state: Shown(state) }).set(signed(count));
+    }
+    registry.register("runs", "Runs of workflows by state", runs);
+    let gauges = [
+        ("runs_ending", "Runs that are ending over several records", status.ending_runs),
+        ("runs_parked", "Runs that are parked until an operator decides", status.parked_runs),
+    ];
+    for (name, help, value) in gauges {
+        let gauge = Gauge::<i64>::default();
+        gauge.set(signed(value));
+        registry.register(name, help, gauge);
+    }
+}
+
+/// The memory budget, its pools, and what the state holds.
+fn register_memory(registry: &mut Registry, memory: &Memory, status: &Status) {
+    let (used, max) =
+        (Family::<PoolLabel, Gauge>::default(), Family::<PoolLabel, Gauge>::default());
+    for pool in memory.pools() {
+        let label = PoolLabel { pool: Shown(pool.name()) };
+        used.get_or_create(&label).set(signed(pool.used()));
+        max.get_or_create(&label).set(signed(pool.max()));
+    }
+    registry.register("memory_used_bytes", "Memory that a pool holds, about", used);
+    registry.register("memory_max_bytes", "Memory that a pool may hold", max);
+    let parts = Family::<PartLabel, Gauge>::default();
+    let StateBytes { tasks, payloads, runs, definitions } = status.bytes;
+    let named =
+        [("tasks", tasks), ("payloads", payloads), ("runs", runs), ("definitions", definitions)];
+    for (part, bytes) in named {
+        parts.get_or_create(&PartLabel { part: Shown(part) }).set(signed(bytes));
+    }
+    registry.register("memory_state_bytes", "Memory that a part of the state takes, about", parts);
+    let gauges = [
+        ("memory_budget_bytes", "The memory budget of the process", memory.max()),
+        ("memory_full", "1 while new work is refused for lack of memory", memory.is_full().into()),
+        ("memory_resident_bytes", "Memory that the process has", resident_bytes()),
+    ];
+    for (name, help, value) in gauges {
+        let gauge = Gauge::<i64>::default();
+        gauge.set(signed(value));
+        registry.register(name, help, gauge);
+    }
+}
+
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 /// Numbers that only grow, as they are now.

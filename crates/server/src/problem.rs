@@ -4,13 +4,14 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use tenure_code::Code;
 use tenure_coordinator::{Error, Refusal};
-use tenure_core::name::Invalid;
 use tenure_flow::Fault;
+use tenure_record::name::Invalid;
 
 /// How long a client should wait before it tries again, in seconds.
 const RETRY_AFTER_S: &str = "1";
-/// The same in milliseconds.
+/// [`RETRY_AFTER_S`] in milliseconds, as gRPC has it.
 pub(crate) const RETRY_AFTER_MS: u64 = 1_000;
 /// The media type of a refusal.
 pub const MEDIA_TYPE: &str = "application/problem+json";
@@ -18,8 +19,8 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 /// Why a request was not done.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// For programs; stable, with a page in the book.
-    pub code: &'static str,
+    /// The stable error code.
+    pub code: Code,
     /// For people: what is wrong and what to do.
     pub detail: String,
     /// Of a definition: all that is wrong with it.
@@ -30,7 +31,7 @@ pub struct Problem {
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = Problem)]
 pub(crate) struct Body<'a> {
-    r#type: String,
+    r#type: &'a str,
     title: &'a str,
     status: u16,
     code: &'a str,
@@ -68,14 +69,14 @@ impl<'a> ShownFault<'a> {
 }
 
 impl Problem {
-    /// A refusal with a code of [`status_of`].
-    pub fn new(code: &'static str, detail: impl Into<String>) -> Self {
+    /// A refusal with its code and a sentence that says what to do.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self { code, detail: detail.into(), faults: Vec::new() }
     }
 
     /// The request must be mended.
     pub fn invalid(detail: impl Into<String>) -> Self {
-        Self::new("invalid_request", detail)
+        Self::new(Code::InvalidRequest, detail)
     }
 
     /// A definition that must be mended.
@@ -88,46 +89,17 @@ impl Problem {
         Self { faults, ..Self::invalid(detail) }
     }
 
-    /// Whether the same request may be taken a little later.
-    pub(crate) fn is_for_now(&self) -> bool {
-        matches!(self.code, "overloaded" | "too_many_queues" | "unavailable" | "disk_full")
+    /// The server is stopping: what was asked for is not done, or its outcome is unknown.
+    pub(crate) fn stopping() -> Self {
+        Self::new(Code::Unavailable, "the server is stopping")
     }
 
     /// The HTTP status.
     #[must_use]
     pub fn status(&self) -> StatusCode {
-        status_of(self.code)
+        StatusCode::from_u16(self.code.http_status())
+            .expect("every code has a status that HTTP knows")
     }
-}
-
-/// The HTTP status of each code.
-#[must_use]
-pub fn status_of(code: &str) -> StatusCode {
-    match code {
-        "invalid_request" | "json_too_deep" => StatusCode::BAD_REQUEST,
-        "unauthorized" => StatusCode::UNAUTHORIZED,
-        "forbidden" => StatusCode::FORBIDDEN,
-        "not_found" => StatusCode::NOT_FOUND,
-        "method_not_allowed" => StatusCode::METHOD_NOT_ALLOWED,
-        "request_timeout" => StatusCode::REQUEST_TIMEOUT,
-        "conflict" | "lease_lost" | "task_terminal" => StatusCode::CONFLICT,
-        "log_trimmed" => StatusCode::GONE,
-        "payload_too_large" => StatusCode::PAYLOAD_TOO_LARGE,
-        "bad_host" => StatusCode::MISDIRECTED_REQUEST,
-        "overloaded" | "too_many_queues" | "too_many_workflows" => StatusCode::TOO_MANY_REQUESTS,
-        "unavailable" => StatusCode::SERVICE_UNAVAILABLE,
-        "artifact_lost" => StatusCode::INTERNAL_SERVER_ERROR,
-        "disk_full" => StatusCode::INSUFFICIENT_STORAGE,
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
-    }
-}
-
-fn title_of(code: &str) -> String {
-    let mut title = code.replace('_', " ");
-    if let Some(first) = title.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    title
 }
 
 impl From<Refusal> for Problem {
@@ -150,22 +122,22 @@ impl From<Error> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (status, is_for_now) = (self.status(), self.is_for_now());
+        let status = self.status();
         let body = Body {
-            r#type: format!("urn:tenure:code:{}", self.code),
-            title: &title_of(self.code),
+            r#type: self.code.type_uri(),
+            title: self.code.title(),
             status: status.as_u16(),
-            code: self.code,
+            code: self.code.as_str(),
             detail: &self.detail,
             faults: self.faults.iter().map(ShownFault::of).collect(),
         };
         let text = serde_json::to_string(&body).unwrap_or_default();
         let mut response = (status, [(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response();
         let headers = response.headers_mut();
-        if is_for_now {
+        if self.code.is_retryable() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
         }
-        if self.code == "unauthorized" {
+        if self.code == Code::Unauthorized {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response

@@ -4,16 +4,15 @@
 //! start.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 
-use tenure_coordinator::{Answer, ArtifactInfo, Ask, Followed, Position, Query, Tenure};
-use tenure_core::event::{Event, Record, Step};
-use tenure_core::id::RunId;
+use tenure_coordinator::{Answer, ArtifactInfo, Ask, Followed, Position, Query, Tenure, private};
 use tenure_core::state::{ArtifactState, Facts};
+use tenure_record::event::{Event, Record, Step};
+use tenure_record::id::RunId;
 
 use crate::blobs::{Blobs, sync_folder};
 
@@ -54,13 +53,13 @@ impl Store {
         }
         let path = self.path(run, &artifact.name);
         let folder = path.parent().unwrap_or(&self.folder);
-        fs::create_dir_all(folder)?;
+        private::create_folders(folder)?;
         // One file at a time, in a folder that no run can have.
         let unfinished = self.folder.join(UNFINISHED);
-        fs::create_dir_all(&unfinished)?;
+        private::create_folders(&unfinished)?;
         let unfinished = unfinished.join("file");
         // A copy: whoever changes a published file must not change what it came from.
-        fs::copy(blobs.path(artifact.sha256), &unfinished)?;
+        private::copy(&blobs.path(artifact.sha256), &unfinished)?;
         fs::File::open(&unfinished)?.sync_all()?;
         fs::rename(&unfinished, &path)?;
         sync_folder(folder)

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tenure_core::id::{Lsn, RunId};
+use tenure_code::Code;
+use tenure_record::id::{Lsn, RunId};
 
 pub(crate) use tenure_coordinator::Redecided;
 
@@ -16,7 +17,7 @@ pub(crate) async fn redecide(app: &Arc<App>, run: RunId, lsn: Lsn) -> Result<Red
             "{REDECIDES_MAX} record is being decided again already, which takes as much memory as \
              the state; try again in a moment"
         );
-        Problem::new("overloaded", detail)
+        Problem::new(Code::Overloaded, detail)
     })?;
     let tenure = app.tenure.clone();
     // It reads files, and rebuilds a whole state. The permit is kept until that is over, whether or
@@ -26,7 +27,7 @@ pub(crate) async fn redecide(app: &Arc<App>, run: RunId, lsn: Lsn) -> Result<Red
         drop(permit);
         found
     });
-    let found = work.await.map_err(|_| Problem::new("unavailable", "the server is stopping"))?;
+    let found = work.await.map_err(|_| Problem::stopping())?;
     found.map_err(|error| Problem::new(error.code(), error.to_string()))
 }
 
@@ -49,12 +50,12 @@ mod tests {
         let app = Arc::new(App::new(tenure, Scribe::default(), blobs, store, None));
         let held = Arc::clone(&app.redeciding).try_acquire_owned().unwrap();
         let refused = redecide(&app, RunId(1), Lsn(1)).await.unwrap_err();
-        assert_eq!(refused.code, "overloaded");
+        assert_eq!(refused.code, Code::Overloaded);
         drop(held);
         // It is looked at now; there is no such record.
         for _ in 0..2 {
             let refused = redecide(&app, RunId(1), Lsn(1)).await.unwrap_err();
-            assert_eq!(refused.code, "not_found", "{}", refused.detail);
+            assert_eq!(refused.code, Code::NotFound, "{}", refused.detail);
         }
         std::fs::remove_dir_all(&folder).unwrap();
     }

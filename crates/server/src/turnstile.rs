@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tenure_code::Code;
 use tenure_coordinator::Supply;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -191,7 +192,7 @@ impl Drop for Turn {
 }
 
 fn overloaded(why: &str) -> Problem {
-    Problem::new("overloaded", format!("{why}; try again in a moment"))
+    Problem::new(Code::Overloaded, format!("{why}; try again in a moment"))
 }
 
 #[cfg(test)]
@@ -232,7 +233,7 @@ mod tests {
         for turnstile in [short(), ample()] {
             let all = fill(&turnstile);
             let refusal = turnstile.enter(1).await.err().unwrap();
-            assert_eq!(refusal.code, "overloaded");
+            assert_eq!(refusal.code, Code::Overloaded);
             assert_eq!(turnstile.waiting(), 0);
             let (turn, ()) = tokio::join!(turnstile.enter(1), async { drop(all) });
             assert!(turn.is_ok());

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tenure_core::event::{Record, RunState};
-use tenure_core::id::{LeaseId, Lsn, RunId, TaskId};
-use tenure_core::state::StateName;
-use tenure_core::time::Timestamp;
+use tenure_record::event::{Record, RunState};
+use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
+use tenure_record::state::TaskState;
+use tenure_record::time::Timestamp;
 
 use crate::item::{End, Item};
 
@@ -37,6 +37,8 @@ pub(crate) struct Book {
 pub(crate) struct RunEntry {
     pub(crate) workflow: String,
     pub(crate) key: Option<String>,
+    /// The run that it is a child of.
+    pub(crate) parent: Option<RunId>,
     pub(crate) state: RunState,
     pub(crate) tasks: Vec<TaskId>,
     /// Log time of the record that ended it.
@@ -50,7 +52,7 @@ pub(crate) struct TaskEntry {
     pub(crate) queue: String,
     pub(crate) payload: Vec<u8>,
     pub(crate) key: Option<String>,
-    pub(crate) state: StateName,
+    pub(crate) state: TaskState,
     /// Log time of the record that made it so.
     pub(crate) since: Timestamp,
     /// What it was after each record of its history.
@@ -67,7 +69,7 @@ pub(crate) struct TaskEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) lsn: Lsn,
-    pub(crate) state: StateName,
+    pub(crate) state: TaskState,
     pub(crate) attempt: u32,
 }
 
@@ -96,7 +98,7 @@ impl TaskEntry {
         after.checked_sub(1).map(|at| self.history[at])
     }
 
-    fn now(&mut self, record: &Record<'_>, state: StateName) {
+    fn now(&mut self, record: &Record<'_>, state: TaskState) {
         let lsn = record.lsn;
         if self.state != state {
             self.since = record.at;
@@ -114,6 +116,11 @@ impl Book {
     /// The task, if it exists and was not purged.
     pub(crate) fn task(&self, id: TaskId) -> Option<&TaskEntry> {
         self.tasks.get(&id).filter(|task| !task.is_purged)
+    }
+
+    /// Whether a run's parent exists and was not purged.
+    pub(crate) fn has_parent(&self, run: &RunEntry) -> bool {
+        run.parent.is_some_and(|parent| self.run(parent).is_some())
     }
 
     /// The run, if it exists and was not purged.
@@ -167,7 +174,7 @@ impl Book {
                     queue: item.queue.as_str().to_owned(),
                     payload: item.payload.to_vec(),
                     key,
-                    state: StateName::Waiting,
+                    state: TaskState::Waiting,
                     since: record.at,
                     history: Vec::new(),
                     lease: None,
@@ -176,7 +183,7 @@ impl Book {
                     is_purged: false,
                     run: item.run.as_ref().map(|link| link.run_id),
                 };
-                task.now(record, StateName::Waiting);
+                task.now(record, TaskState::Waiting);
                 if let Some(run) = task.run.and_then(|run| self.runs.get_mut(&run)) {
                     run.tasks.push(item.task_id);
                 }
@@ -187,7 +194,7 @@ impl Book {
                 let Some(task) = self.tasks.get_mut(&item.about.task_id) else { return };
                 task.grants += 1;
                 task.lease = Some(item.lease_id);
-                task.now(record, StateName::Leased);
+                task.now(record, TaskState::Leased);
                 let lease = LeaseEntry {
                     task_id: item.about.task_id,
                     worker: worker.to_owned(),
@@ -200,7 +207,7 @@ impl Book {
             }
             Item::Extended(item) => self.move_end(item.lease_id, item.expires_at),
             Item::AskedToStop { about, lease_id, expires_at } => {
-                self.step(about.task_id, record, StateName::Leased);
+                self.step(about.task_id, record, TaskState::Leased);
                 self.move_end(lease_id, expires_at);
             }
             Item::Ended { about, lease_id, to, by } => {
@@ -216,8 +223,8 @@ impl Book {
                 self.step(about.task_id, record, to);
             }
             Item::Stale { about, state, .. } => self.step(about.task_id, record, state),
-            Item::Canceled { about } => self.step(about.task_id, record, StateName::Canceled),
-            Item::Retried { about } => self.step(about.task_id, record, StateName::Waiting),
+            Item::Canceled { about } => self.step(about.task_id, record, TaskState::Canceled),
+            Item::Retried { about } => self.step(about.task_id, record, TaskState::Waiting),
             Item::Purged(id) => {
                 if let Some(task) = self.tasks.get_mut(&id) {
                     task.is_purged = true;
@@ -248,7 +255,7 @@ impl Book {
                 if let Some(task) = self.tasks.get_mut(&stopped.task_id) {
                     task.lease = None;
                 }
-                self.step(stopped.task_id, record, StateName::Canceled);
+                self.step(stopped.task_id, record, TaskState::Canceled);
             }
             Item::Registered { workflow, version } => {
                 self.workflows.insert(workflow.to_owned(), version);
@@ -257,6 +264,7 @@ impl Book {
                 let entry = RunEntry {
                     workflow: run.workflow.as_str().to_owned(),
                     key: run.key.as_ref().map(|key| key.as_str().to_owned()),
+                    parent: run.parent.is_some().then_some(run.parent),
                     state: RunState::Running,
                     tasks: Vec::new(),
                     ended_at: record.at,
@@ -298,7 +306,7 @@ impl Book {
         (self.last_lsn, self.last_at) = (record.lsn, record.at);
     }
 
-    fn step(&mut self, id: TaskId, record: &Record<'_>, to: StateName) {
+    fn step(&mut self, id: TaskId, record: &Record<'_>, to: TaskState) {
         if let Some(task) = self.tasks.get_mut(&id) {
             task.now(record, to);
         }

@@ -19,6 +19,9 @@ impl World {
             None => self.random.between(1, self.mix.think_ms),
         };
         self.after_a_while(wait, Event::Look(number));
+        if number == 0 && self.mix.has_silent_follower && self.healed_at.is_none() {
+            return Ok(());
+        }
         for _ in 0..FRAMES_PER_LOOK {
             if self.look(number)? != Look::More {
                 break;

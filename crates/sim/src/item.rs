@@ -1,12 +1,12 @@
 //! A record taken apart: what it says about each task and run, in the order in which it says so.
 
-use tenure_core::event::{
+use tenure_record::event::{
     About, Created, Decision, Event, ExpiryCause, Granted, LeaseExtended, Record, Report, RunBegun,
     RunState, Step, Stopped, TimerFired,
 };
-use tenure_core::id::{LeaseId, RunId, TaskId};
-use tenure_core::state::StateName;
-use tenure_core::time::Timestamp;
+use tenure_record::id::{LeaseId, RunId, TaskId};
+use tenure_record::state::TaskState;
+use tenure_record::time::Timestamp;
 
 /// What a record says about one task or run.
 #[derive(Clone, Copy, Debug)]
@@ -21,14 +21,14 @@ pub(crate) enum Item<'r> {
     Ended {
         about: &'r About<'r>,
         lease_id: LeaseId,
-        to: StateName,
+        to: TaskState,
         by: End<'r>,
     },
     /// A report under a lease that was over; nothing changes.
     Stale {
         about: &'r About<'r>,
         lease_id: LeaseId,
-        state: StateName,
+        state: TaskState,
     },
     /// The worker is asked to stop, and its lease may end sooner.
     AskedToStop {
@@ -110,37 +110,20 @@ fn take<'r>(event: &'r Event<'r>, all: &mut Vec<Item<'r>>) {
             let worker = event.worker.as_str();
             all.extend(event.grants.iter().map(|item| Item::Granted { worker, item }));
         }
-        Event::LeaseExtended(item) => all.push(Item::Extended(item)),
         Event::LeaseExpired(event) => {
             for x in &event.leases {
                 all.push(ended(&x.about, x.lease_id, x.to, End::Expired(x.cause)));
                 cascade(&x.cascade, all);
             }
         }
-        Event::LeaseReleased(x) => {
-            all.push(ended(&x.about, x.lease_id, x.to, End::Released));
-            cascade(&x.cascade, all);
-        }
-        Event::TaskCompleted(x) => {
-            let by = End::Completed { output: x.output };
-            all.push(ended(&x.about, x.lease_id, StateName::Completed, by));
-            cascade(&x.cascade, all);
-        }
-        Event::TaskFailed(x) => {
-            all.push(ended(&x.about, x.lease_id, x.to, End::Failed));
-            cascade(&x.cascade, all);
-        }
-        Event::TaskCancelled(x) => {
-            all.push(Item::Stale { about: &x.about, lease_id: x.lease_id, state: x.state });
-        }
         Event::ReportsApplied(event) => event.reports.iter().for_each(|it| report(it, all)),
         Event::CancelRequested(x) => {
             let (about, lease_id) = (&x.about, x.lease_id);
             all.push(match (x.from, x.to) {
-                (_, StateName::Leased) => {
+                (_, TaskState::Leased) => {
                     Item::AskedToStop { about, lease_id, expires_at: x.expires_at }
                 }
-                (StateName::Leased, to) => ended(about, lease_id, to, End::Canceled),
+                (TaskState::Leased, to) => ended(about, lease_id, to, End::Canceled),
                 _ => Item::Canceled { about },
             });
             cascade(&x.cascade, all);
@@ -162,6 +145,9 @@ fn take<'r>(event: &'r Event<'r>, all: &mut Vec<Item<'r>>) {
         }
         Event::RunCancelRequested(x) => cascade(&x.cascade, all),
         Event::DispatchContinued(x) => cascade(&x.cascade, all),
+        Event::EndContinued(x) => cascade(&x.cascade, all),
+        Event::RunParked(x) => all.push(Item::Decided(x.run_id, None)),
+        Event::RunUnparked(x) => all.push(Item::Decided(x.run_id, None)),
         Event::TasksPurged(event) => {
             all.extend(event.tasks.iter().map(|id| Item::Purged(*id)));
             all.extend(event.runs.iter().map(|id| Item::PurgedRun(*id)));
@@ -171,10 +157,10 @@ fn take<'r>(event: &'r Event<'r>, all: &mut Vec<Item<'r>>) {
 
 fn timer_fired<'r>(event: &'r TimerFired<'r>, all: &mut Vec<Item<'r>>) {
     for x in &event.deadlines {
-        all.push(match x.from == StateName::Leased {
+        all.push(match x.from == TaskState::Leased {
             true => {
                 let by = End::Deadline(x.deadline_at);
-                ended(&x.about, x.lease_id, StateName::Canceled, by)
+                ended(&x.about, x.lease_id, TaskState::Canceled, by)
             }
             false => Item::Canceled { about: &x.about },
         });
@@ -190,7 +176,7 @@ fn report<'r>(report: &'r Report<'r>, all: &mut Vec<Item<'r>>) {
         Report::LeaseExtended(item) => all.push(Item::Extended(item)),
         Report::TaskCompleted(x) => {
             let by = End::Completed { output: x.output };
-            all.push(ended(&x.about, x.lease_id, StateName::Completed, by));
+            all.push(ended(&x.about, x.lease_id, TaskState::Completed, by));
             cascade(&x.cascade, all);
         }
         Report::TaskFailed(x) => {
@@ -201,7 +187,7 @@ fn report<'r>(report: &'r Report<'r>, all: &mut Vec<Item<'r>>) {
             all.push(ended(&x.about, x.lease_id, x.to, End::Released));
             cascade(&x.cascade, all);
         }
-        Report::TaskCancelled(x) => {
+        Report::StaleReportRejected(x) => {
             all.push(Item::Stale { about: &x.about, lease_id: x.lease_id, state: x.state });
         }
     }
@@ -235,11 +221,13 @@ fn cascade<'r>(decisions: &'r [Decision<'r>], all: &mut Vec<Item<'r>>) {
             | Step::SetTimer(_)
             | Step::TakeSignal(_)
             | Step::StageArtifact(_)
-            | Step::PromoteArtifacts(_) => {}
+            | Step::PromoteArtifacts(_)
+            | Step::EndScope(_)
+            | Step::CloseScope(_) => {}
         }
     }
 }
 
-fn ended<'r>(about: &'r About<'r>, lease_id: LeaseId, to: StateName, by: End<'r>) -> Item<'r> {
+fn ended<'r>(about: &'r About<'r>, lease_id: LeaseId, to: TaskState, by: End<'r>) -> Item<'r> {
     Item::Ended { about, lease_id, to, by }
 }

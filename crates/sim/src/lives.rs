@@ -1,7 +1,8 @@
 //! The coordinator's lives: each starts from what the disk has, and ends in order or not.
 
 use tenure_coordinator::{Answer, Refusal};
-use tenure_wal::{Note, snapshot};
+use tenure_log::Note;
+use tenure_wal::snapshot;
 
 use crate::actors::FollowerActor;
 use crate::check::{Held, hold};

@@ -4,11 +4,12 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{
-    Anchor, Batch, Committed, Extent, Fault, Keep, Log, Lsn, Place, Reader, Room, SnapshotEnd,
-    SnapshotJob, SnapshotWork, Trimmed, Wal,
+use tenure_log::{
+    Anchor, AppendAt, Batch, Committed, Extent, Fault, Keep, Log, Lsn, Maintenance, Outcome, Room,
+    SnapshotEnd, SnapshotWork, Trimmed,
 };
+use tenure_wal::disk::model::ModelDisk;
+use tenure_wal::{Reader, SnapshotJob, Wal};
 
 use crate::last_frames::LastFrames;
 use crate::process::Machine;
@@ -53,7 +54,7 @@ pub(crate) struct SimLog {
 #[derive(Debug)]
 struct UnderWay {
     batch: Batch,
-    place: Place,
+    at: AppendAt,
     at_ms: u64,
     done_at: u64,
 }
@@ -96,22 +97,22 @@ impl SimLog {
         self.snapshot.as_ref().map(|(_, at)| *at)
     }
 
-    /// Until when whoever called is kept waiting.
+    /// Until when the caller is kept waiting.
     pub(crate) fn busy_until(&self) -> u64 {
         self.busy_until
     }
 
-    fn write(&mut self, batch: Batch, place: Place, at_ms: u64) -> Committed {
-        let committed = self.wal.commit_at(batch, place, at_ms);
-        match &committed.result {
-            Ok(_) => {
+    fn write(&mut self, batch: Batch, at: AppendAt, at_ms: u64) -> Committed {
+        let committed = self.wal.commit_at(batch, at, at_ms);
+        match &committed.outcome {
+            Outcome::Done { .. } => {
                 let (records, bytes) = (committed.batch.records(), committed.batch.payload_bytes());
                 self.last_frames.borrow_mut().wrote(records as usize, bytes);
-                let records = committed.batch.records_from(place.lsn);
+                let records = committed.batch.records_from(at.lsn);
                 self.tape.borrow_mut().extend(records.map(|(_, bytes)| bytes.to_vec()));
             }
-            Err(Fault::Full) => self.uses.full += 1,
-            Err(_) => {}
+            Outcome::Full => self.uses.full += 1,
+            Outcome::Unknown | Outcome::Failed(_) => {}
         }
         committed
     }
@@ -119,6 +120,7 @@ impl SimLog {
 
 impl Log for SimLog {
     type Reader = Reader<ModelDisk>;
+    type Maintenance = Self;
 
     fn epoch(&self) -> u64 {
         self.wal.epoch()
@@ -128,58 +130,31 @@ impl Log for SimLog {
         self.wal.end()
     }
 
-    fn commit(&mut self, batch: Batch, place: Place, at_ms: u64) -> Committed {
+    fn commit(&mut self, batch: Batch, at: AppendAt, at_ms: u64) -> Committed {
         assert!(self.under_way.is_none(), "one batch is under way at a time");
         self.uses.here += 1;
         self.busy_until = self.done_by();
-        self.write(batch, place, at_ms)
+        self.write(batch, at, at_ms)
     }
 
-    fn begin(&mut self, batch: Batch, place: Place, at_ms: u64) {
+    fn begin(&mut self, batch: Batch, at: AppendAt, at_ms: u64) {
         assert!(self.under_way.is_none(), "one batch is under way at a time");
         self.uses.beside += 1;
         let done_at = self.done_by();
-        self.under_way = Some(UnderWay { batch, place, at_ms, done_at });
+        self.under_way = Some(UnderWay { batch, at, at_ms, done_at });
     }
 
     fn poll(&mut self) -> Option<Committed> {
         let sent = self.under_way.take_if(|sent| sent.done_at <= self.clock.get())?;
-        Some(self.write(sent.batch, sent.place, sent.at_ms))
+        Some(self.write(sent.batch, sent.at, sent.at_ms))
     }
 
-    fn sync_due_ms(&self) -> Option<u64> {
-        assert!(self.under_way.is_none(), "no batch may be under way");
-        self.wal.sync_due_ms()
-    }
-
-    fn sync(&mut self) -> Result<(), Fault> {
-        assert!(self.under_way.is_none(), "no batch may be under way");
-        self.wal.sync().map(drop)
-    }
-
-    fn mark(&mut self, at_ms: u64) -> Result<(), Fault> {
-        assert!(self.under_way.is_none(), "no batch may be under way");
-        self.uses.marks += 1;
-        self.wal.mark(at_ms)
-    }
-
-    fn close(&mut self, at_ms: u64) -> Result<(), Fault> {
-        assert!(self.under_way.is_none(), "no batch may be under way");
-        self.wal.close(at_ms)
-    }
-
-    fn room(&mut self) -> Room {
-        assert!(self.under_way.is_none(), "no batch may be under way");
-        self.wal.room()
+    fn maintenance(&mut self) -> Option<&mut Self> {
+        self.under_way.is_none().then_some(self)
     }
 
     fn reader(&self) -> Reader<ModelDisk> {
         self.wal.reader()
-    }
-
-    fn durable(&self) -> Lsn {
-        assert!(self.under_way.is_none(), "no batch may be under way");
-        self.wal.durable()
     }
 
     fn begin_snapshot(&mut self, work: SnapshotWork) {
@@ -201,9 +176,35 @@ impl Log for SimLog {
         self.snapshot = None;
         Some(end)
     }
+}
+
+impl Maintenance for SimLog {
+    fn sync_due_ms(&self) -> Option<u64> {
+        self.wal.sync_due_ms()
+    }
+
+    fn sync(&mut self) -> Result<(), Fault> {
+        self.wal.sync().map(drop)
+    }
+
+    fn mark(&mut self, at_ms: u64) -> Result<u64, Fault> {
+        self.uses.marks += 1;
+        Maintenance::mark(&mut self.wal, at_ms)
+    }
+
+    fn close(&mut self, at_ms: u64) -> Result<(), Fault> {
+        self.wal.close(at_ms)
+    }
+
+    fn room(&mut self) -> Room {
+        self.wal.room()
+    }
+
+    fn durable(&self) -> Lsn {
+        self.wal.durable()
+    }
 
     fn trim(&mut self, before: Lsn, keep: Keep, at_ms: u64) -> Result<Trimmed, Fault> {
-        assert!(self.under_way.is_none(), "no batch may be under way");
         let trimmed = self.wal.trim_one(before, keep, at_ms)?;
         self.uses.trimmed += u64::from(trimmed == Trimmed::Some);
         Ok(trimmed)
@@ -212,4 +213,78 @@ impl Log for SimLog {
     fn extent(&self) -> Extent {
         self.wal.extent()
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_log::conformance::{Harness, Support, Takeover};
+    use tenure_log::conformance_tests;
+    use tenure_wal::disk::model::Survival;
+    use tenure_wal::{Claim, Options, Spares, snapshot};
+
+    use super::*;
+
+    /// Of what was not synced nothing survives.
+    struct Nothing;
+
+    impl Survival for Nothing {
+        fn keeps(&mut self, _: usize, _: usize) -> bool {
+            false
+        }
+
+        fn names(&mut self, _: usize) -> usize {
+            0
+        }
+    }
+
+    /// The simulated machine: the log on the modelled disk, with syncs that take virtual time.
+    struct Simulated(Machine);
+
+    impl Harness for Simulated {
+        type Claim = Claim<ModelDisk>;
+        type Log = SimLog;
+
+        fn claim(&mut self) -> Result<Claim<ModelDisk>, Fault> {
+            self.0.starts += 1;
+            let salt_seed = self.0.starts;
+            let (spares, segment_bytes) = (Spares::Caller, 32 << 10);
+            let options = Options { spares, segment_bytes, salt_seed, ..Options::new(7) };
+            Claim::new(&self.0.disk.model, options)
+        }
+
+        fn start(&mut self, log: Wal<ModelDisk>) -> SimLog {
+            SimLog::new(log, Random::new(self.0.starts), 3, &self.0)
+        }
+
+        fn takeover(&self) -> Takeover {
+            Takeover::Locked
+        }
+
+        fn wait(&mut self) {
+            self.0.clock.set(self.0.clock.get() + 1);
+        }
+
+        fn crash(&mut self) {
+            self.0.disk.model = self.0.disk.model.crashed(&mut Nothing);
+        }
+
+        fn fill(&mut self) -> Support {
+            self.0.disk.limit(Some(0));
+            Support::Done
+        }
+
+        fn make_room(&mut self) {
+            self.0.disk.limit(None);
+        }
+
+        fn damage_snapshot(&mut self, lsn: Lsn) {
+            let (model, name) = (&self.0.disk.model, snapshot::file_name(lsn));
+            let mut bytes = model.bytes(&name).unwrap_or_default();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            model.put(&name, bytes);
+        }
+    }
+
+    conformance_tests!(Simulated(Machine::new()));
 }

@@ -2,6 +2,9 @@
 
 use tenure_coordinator::{Keep, Purge, Upkeep};
 use tenure_core::command::Retention;
+use tenure_core::limits::END_ITEMS_MAX;
+use tenure_record::limits::RECORD_BYTES_MAX;
+use tenure_record::name::{QueueName, WorkerName};
 
 use crate::ill::{Ill, Without};
 use crate::plan::{Length, Plan};
@@ -83,6 +86,14 @@ pub struct Mix {
     pub rot_permille: u64,
     /// Deaths after which a damaged copy of the disk is looked at, in a thousand.
     pub damage_permille: u64,
+    /// Tokens, tasks and child runs that end in one record because their scope does.
+    pub end_items_max: usize,
+    /// The longest record.
+    pub record_bytes_max: usize,
+    /// Bytes that every name of a queue and of a worker has beside its number.
+    pub name_padding: usize,
+    /// Whether the first follower does not read until the trouble is over.
+    pub has_silent_follower: bool,
     /// What is left out, because somebody said so.
     pub without: Without,
 }
@@ -97,6 +108,8 @@ const LONG_LEASE_MS: u64 = 300_000;
 const BUSY_MS_MAX: u64 = 20_000;
 /// How long a sync of a slow disk takes, at most.
 pub(crate) const SLOW_MS: u64 = 400;
+/// Bytes of padding where names are long; a name has at most 256.
+const LONG_NAME_BYTES: usize = 220;
 /// Segments where there are runs.
 const SEGMENT_BYTES_FOR_RUNS: u64 = 512 << 10;
 
@@ -136,7 +149,7 @@ impl Mix {
         let trouble_for_ms = MINUTES * 60_000;
         let spell_ms = random.pick(&[1_000, 3_000, 8_000]);
         let spells = random.between(4_000, BUSY_MS_MAX).div_ceil(spell_ms);
-        Self {
+        let mut mix = Self {
             trouble_for_ms,
             spell_ms,
             lull_ms: trouble_for_ms / spells - spell_ms,
@@ -174,8 +187,55 @@ impl Mix {
             upkeep: draw_upkeep(random),
             rot_permille: if is_calm { 0 } else { random.pick(&[0, 0, 300]) },
             damage_permille: if is_calm { 0 } else { random.pick(&[0, 100]) },
+            end_items_max: END_ITEMS_MAX,
+            record_bytes_max: RECORD_BYTES_MAX,
+            name_padding: 0,
+            has_silent_follower: false,
             without: Without::default(),
+        };
+        mix.draw_sizes(random);
+        mix
+    }
+
+    /// Bounds that are low enough to be met, long names, and many workers.
+    fn draw_sizes(&mut self, random: &mut Random) {
+        if random.chance(800) {
+            self.end_items_max = random.between(2, 12) as usize;
         }
+        if random.chance(120) {
+            self.name_padding = LONG_NAME_BYTES;
+        }
+        if random.chance(100) {
+            self.workers += random.between(10, 30);
+        }
+        self.has_silent_follower = random.chance(200);
+        if self.has_runs && random.chance(150) {
+            self.record_bytes_max = random.between(6 << 10, 12 << 10) as usize;
+            // What a run is canceled with has to fit, and so has a purge.
+            self.end_items_max = self.end_items_max.min(12);
+            self.upkeep.retention.items_max = self.upkeep.retention.items_max.min(50);
+            self.name_padding = 0;
+        }
+        if self.name_padding > 0 || self.workers > 6 {
+            self.segment_bytes = self.segment_bytes.max(SEGMENT_BYTES_FOR_RUNS);
+        }
+    }
+
+    /// Whether records are refused that a server would write.
+    pub(crate) fn has_short_records(&self) -> bool {
+        self.record_bytes_max < RECORD_BYTES_MAX
+    }
+
+    /// The name of a queue.
+    pub(crate) fn queue(&self, number: u64) -> QueueName {
+        let name = format!("queue-{number}{}", "q".repeat(self.name_padding));
+        QueueName::parse(&name).expect("a plain name within its bound")
+    }
+
+    /// The name of a worker that has died so often.
+    pub(crate) fn worker(&self, number: u64, deaths: u64) -> WorkerName {
+        let name = format!("worker-{number}-{deaths}{}", "w".repeat(self.name_padding));
+        WorkerName::parse(&name).expect("a plain name within its bound")
     }
 
     /// A long life: little to do at a time, but without end, and little is kept.
@@ -207,6 +267,9 @@ impl Mix {
             patience_ms: 3_000,
             trouble_every_ms: 2 * 3_600_000,
             flood_permille: 0,
+            record_bytes_max: RECORD_BYTES_MAX,
+            name_padding: 0,
+            has_silent_follower: false,
             segment_bytes: SEGMENT_BYTES_FOR_RUNS,
             upkeep: Upkeep {
                 snapshot_log_bytes: 512 << 10,

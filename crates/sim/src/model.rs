@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use tenure_coordinator::Ask;
 use tenure_core::command::{Command, NewTask};
-use tenure_core::id::{LeaseId, Lsn, RunId, TaskId};
+use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
 
 use crate::check::AskedToForget;
 use crate::desk::CallerId;

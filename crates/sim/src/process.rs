@@ -4,10 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use tenure_coordinator::{Coordinator, Failure, Inbox, Reading, recover};
-use tenure_core::time::Now;
+use tenure_log::SnapshotFooter;
+use tenure_log::{Base, Fault, Frame, Lsn, Note, OpenLog, Recovered};
+use tenure_record::time::Now;
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::snapshot::Footer;
-use tenure_wal::{Base, Claim, Fault, Frame, Lsn, Note, OpenLog, Options, Recovered, Spares, Wal};
+use tenure_wal::{Claim, Options, Spares, Wal};
 
 use crate::desk::SimCaller;
 use crate::disk::SimDisk;
@@ -93,7 +94,8 @@ impl Machine {
         let (mut records, mut after) = (Vec::new(), 0);
         let claim = Claim::new(&self.disk.model, options)?;
         let log = Witness { claim, records: &mut records, after: &mut after };
-        let recovery = recover(log, random.next(), |_| {})?;
+        let mut recovery = recover(log, random.next(), |_| {})?;
+        recovery.state = recovery.state.ending_at_most(mix.end_items_max);
         let fork = random.fork();
         let notes = recovery.notes.clone();
         let recovery =
@@ -101,8 +103,9 @@ impl Machine {
         let (born_at, wall_ahead) = (self.clock.get(), self.wall_ahead);
         let inbox = Inbox::default();
         let reading = Reading { monotonic_ms: 0, wall_ms: born_at + wall_ahead };
-        let coordinator = Coordinator::new(recovery, inbox.clone(), reading, random.next())
+        let mut coordinator = Coordinator::new(recovery, inbox.clone(), reading, random.next())
             .with_upkeep(mix.upkeep);
+        coordinator.limit_records(mix.record_bytes_max);
         let life = Life {
             coordinator,
             inbox,
@@ -148,7 +151,7 @@ fn options(mix: &Mix, salt_seed: u64) -> Options {
     }
 }
 
-/// The log, with somebody who writes down what is read.
+/// The log, with a copy of all that is read.
 struct Witness<'w> {
     claim: Claim<ModelDisk>,
     records: &'w mut Vec<Vec<u8>>,
@@ -162,7 +165,11 @@ impl OpenLog for Witness<'_> {
         self.claim.snapshots()
     }
 
-    fn load(&mut self, lsn: Lsn, visit: &mut dyn FnMut(&[u8])) -> Result<Footer, Fault> {
+    fn snapshot_name(&self, lsn: Lsn) -> String {
+        self.claim.snapshot_name(lsn)
+    }
+
+    fn load(&mut self, lsn: Lsn, visit: &mut dyn FnMut(&[u8])) -> Result<SnapshotFooter, Fault> {
         self.claim.load(lsn, visit)
     }
 

@@ -160,9 +160,12 @@ impl World {
     /// The disk has no room for another segment, for a while.
     fn fill(&mut self) {
         self.tally.add("fault", "disk full");
-        let beyond = self.random.below(self.mix.segment_bytes);
+        // Now and then for so long that the spare segment is used up too.
+        let (beyond, wait) = match self.random.chance(300) {
+            true => (0, self.random.between(4_000, 20_000)),
+            false => (self.random.below(self.mix.segment_bytes), self.random.between(500, 4_000)),
+        };
         self.machine.disk.limit(Some(beyond));
-        let wait = self.random.between(500, 4_000);
         self.after(wait, Event::RoomReturns);
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use tenure_coordinator::{Answer, Ask, Next, Outcome, Query, Request, TaskInfo};
-use tenure_core::id::TaskId;
+use tenure_record::id::TaskId;
 
 use crate::actors::{Actor, Client, FollowerActor, Scene, Wish, Worker, is_huge};
 use crate::check::{Broken, Held, Laws, dropped, hold, wait_ms};
@@ -23,8 +23,10 @@ use crate::trace::Trace;
 pub(crate) const CAUSE: &str = "a coordinator fails only for a reason";
 const RESTS: &str = "a coordinator without work rests";
 
-/// Steps at one moment, at most.
-const STEPS_AT_ONCE_MAX: u32 = 300;
+/// Steps at one moment that write nothing, at most.
+const IDLE_STEPS_MAX: u32 = 300;
+/// Steps at one moment, at most. What is wide and ends by twos takes many.
+const STEPS_AT_ONCE_MAX: u32 = 5_000;
 /// How often somebody leaves while a batch is under way, in a thousand.
 const LINE_BREAKS_PERMILLE: u64 = 100;
 /// Those who are not quiet while most are, in a thousand.
@@ -86,7 +88,7 @@ pub(crate) struct World {
     /// Everything has come to an end.
     is_over: bool,
     /// Steps at this very moment.
-    steps_now: (u64, u32),
+    steps_now: StepsNow,
     /// Records and starts when the whole state was looked at last.
     pub(crate) checked: (usize, u64),
     /// The last request of each actor that arrived.
@@ -102,9 +104,10 @@ impl World {
         let mut laws = Laws::new(&mix);
         laws.model.purges.note(mix.upkeep.retention);
         let clients = (0..mix.clients).map(|_| Actor::Client(Client::default()));
-        let actors = clients.chain((0..mix.workers).map(|n| Actor::Worker(Worker::new(n))));
+        let workers = (0..mix.workers).map(|n| Actor::Worker(Worker::new(n, &mix)));
+        let actors: Vec<Actor> = clients.chain(workers).collect();
         Self {
-            actors: actors.collect(),
+            actors,
             followers: (0..mix.followers).map(|_| FollowerActor::new()).collect(),
             line: Line::of(&mix),
             mix,
@@ -122,7 +125,7 @@ impl World {
             trace: Trace::new(is_loud),
             healed_at: None,
             is_over: false,
-            steps_now: (0, 0),
+            steps_now: StepsNow::default(),
             checked: (0, 0),
             arrived: BTreeMap::new(),
             damage_found: Ok(()),
@@ -132,7 +135,14 @@ impl World {
     /// Lives through it all.
     pub(crate) fn run(&mut self) -> Held {
         self.after(0, Event::Restart);
-        self.tally.add_many("fault", "clock drift", u64::from(self.mix.drift_ppm != 0));
+        for (name, is_so) in [
+            ("clock drift", self.mix.drift_ppm != 0),
+            ("short records", self.mix.has_short_records()),
+            ("long names", self.mix.name_padding > 0),
+            ("silent follower", self.mix.has_silent_follower),
+        ] {
+            self.tally.add_many("fault", name, u64::from(is_so));
+        }
         (0..self.actors.len()).for_each(|actor| self.after(1, Event::Wake(actor)));
         (0..self.followers.len()).for_each(|follower| self.after(5, Event::Look(follower)));
         self.after(self.mix.check_ms, Event::Check);
@@ -341,13 +351,8 @@ impl World {
             life.step_by(at.max(now));
         }
         let is_under_way = life.coordinator.log().done_at().is_some();
-        self.steps_now = match self.steps_now {
-            (at, steps) if at == now => (at, steps + 1),
-            _ => (now, 0),
-        };
-        hold(RESTS, self.steps_now.1 < STEPS_AT_ONCE_MAX, || {
-            format!("it steps and steps at {now}: {next:?}")
-        })?;
+        self.steps_now.count(now, self.laws.read);
+        hold(RESTS, self.steps_now.are_few(), || format!("it steps and steps at {now}: {next:?}"))?;
         self.laws.stepped(life, now, next)?;
         self.laws.within_bounds(life, now, self.machine.disk.used_bytes())?;
         if life.is_stopping && next != Next::Now && self.may_close()? {
@@ -395,8 +400,9 @@ impl World {
         let tape = self.machine.tape.borrow();
         while let Some(bytes) = tape.get(self.laws.read) {
             self.trace.record(bytes);
-            let name = self.laws.record(bytes)?;
-            self.tally.add("event", name);
+            for name in self.laws.record(bytes)? {
+                self.tally.add("event", name);
+            }
         }
         Ok(())
     }
@@ -447,6 +453,32 @@ impl World {
             }
             _ => note(format_args!("{caller} is told {outcome:?}")),
         }
+    }
+}
+
+/// Steps at one moment.
+#[derive(Debug, Default)]
+struct StepsNow {
+    at: u64,
+    /// All records so far.
+    records: usize,
+    all: u32,
+    /// Those after which there was no new record.
+    idle: u32,
+}
+
+impl StepsNow {
+    fn count(&mut self, at: u64, records: usize) {
+        let is_idle = self.records == records;
+        let (all, idle) = match self.at == at {
+            true => (self.all + 1, self.idle + u32::from(is_idle)),
+            false => (0, 0),
+        };
+        *self = Self { at, records, all, idle };
+    }
+
+    fn are_few(&self) -> bool {
+        self.all < STEPS_AT_ONCE_MAX && self.idle < IDLE_STEPS_MAX
     }
 }
 

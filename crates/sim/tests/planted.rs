@@ -42,7 +42,7 @@ enum Planted {
 
 /// The bugs that the weather shows. Those of the log that need damage at just the right byte are
 /// shown by its own tests.
-const BUGS: [Planted; 35] = [
+const BUGS: [Planted; 41] = [
     Planted::Core(core::Bug::HeartbeatOfAnyone),
     Planted::Core(core::Bug::AttemptCountedLate),
     Planted::Core(core::Bug::PurgedTooEarly),
@@ -59,6 +59,11 @@ const BUGS: [Planted; 35] = [
     Planted::Core(core::Bug::SignalGivenTwice),
     Planted::Core(core::Bug::ArtifactOfALoserKept),
     Planted::Core(core::Bug::RunPurgedTooEarly),
+    Planted::Core(core::Bug::ChildPurgedAlone),
+    Planted::Core(core::Bug::EndInOneRecord),
+    Planted::Core(core::Bug::EndsUncounted),
+    Planted::Core(core::Bug::ReportsInOneRecord),
+    Planted::Core(core::Bug::EndingIsGranted),
     Planted::Coordinator(coordinator::Bug::ReleasedOneEarly),
     Planted::Coordinator(coordinator::Bug::ExpiryWithoutARecord),
     Planted::Coordinator(coordinator::Bug::GrantedToTheGone),
@@ -70,6 +75,7 @@ const BUGS: [Planted; 35] = [
     Planted::Coordinator(coordinator::Bug::InboxUnbounded),
     Planted::Coordinator(coordinator::Bug::TimersSleep),
     Planted::Coordinator(coordinator::Bug::DispatchForgotten),
+    Planted::Coordinator(coordinator::Bug::EndingForgotten),
     Planted::Wal(wal::Bug::SyncSkipped),
     Planted::Wal(wal::Bug::SyncErrorIgnored),
     Planted::Wal(wal::Bug::SyncErrorRetried),

@@ -6,8 +6,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tenure_log::Batch;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Batch, Options, Wal};
+use tenure_wal::{Options, Wal};
 
 const RECORD: [u8; 100] = [0x5a; 100];
 const ROUND: Duration = Duration::from_millis(700);
@@ -205,7 +206,7 @@ fn scan(folder: &Path) {
         for _ in 0..ROUNDS {
             let (mut bytes, mut records) = (0, 0_u64);
             let start = Instant::now();
-            let visit = |frame: &tenure_wal::Frame<'_>| {
+            let visit = |frame: &tenure_log::Frame<'_>| {
                 bytes += frame.header.frame_bytes();
                 records += u64::from(frame.header.records);
             };

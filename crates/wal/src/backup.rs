@@ -1,75 +1,28 @@
-//! A copy of a log that is in use: its files as they are, and of the last segment only what may be
-//! told. Nothing waits for it: what is trimmed meanwhile can still be read by whoever has it open.
+//! A copy of a log that is in use: its files as they are, and of the last segment only what is
+//! released. Nothing waits for it: a file that is trimmed meanwhile stays readable while it is open.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
-use crate::Lsn;
+use tenure_log::{Backup, BackupContents, BackupFile, BackupSource, Fault, Lsn, Read, Since};
+
 use crate::disk::{Disk, DiskFile};
-use crate::fault::Fault;
-use crate::index::{Hold, Shared};
-use crate::reader::{Read, Reader};
+use crate::index::Shared;
+use crate::reader::Reader;
 use crate::segment::{self, SegmentHeader};
 use crate::snapshot;
 
 /// How often a copy is begun anew because files went while they were being opened.
 const TRIES_MAX: u32 = 10;
 
-/// How far back a copy goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Since {
-    /// To the older of the two snapshots, or to the first record while there is none.
-    Snapshot,
-    /// To the oldest record that is there.
-    Oldest,
-}
-
-/// A copy in the making.
-#[derive(Debug)]
-pub struct Backup<D: Disk> {
-    /// The last record in it.
-    pub lsn: Lsn,
-    /// The oldest state that it can give: that of a snapshot, or the empty one.
-    pub since: Lsn,
-    /// What is to be copied, in this order.
-    pub files: Vec<BackupFile<D>>,
-    /// While it is held, trimmed files are removed and not used again.
-    _hold: Hold,
-}
-
-/// A file to be copied.
-#[derive(Debug)]
-pub struct BackupFile<D: Disk> {
-    /// What it is called, there and in the copy.
-    pub name: String,
-    /// How many bytes are to be copied.
-    pub bytes: u64,
-    /// How long the copy is: zeros follow what was copied.
-    pub size: u64,
-    file: D::File,
-}
-
-impl<D: Disk> BackupFile<D> {
-    /// Reads what is to be copied; fewer bytes than asked for only at its end.
-    pub fn read(&self, into: &mut [u8], offset: u64) -> Result<usize, Fault> {
-        let wanted = self.bytes.saturating_sub(offset).min(into.len() as u64) as usize;
-        let read = self.file.read_full_at(&mut into[..wanted], offset);
-        let read = read.map_err(|e| Fault::io("read", &self.name, e))?;
-        match read == wanted {
-            true => Ok(read),
-            false => Err(Fault::io("read", &self.name, ErrorKind::UnexpectedEof.into())),
-        }
-    }
-}
-
-impl<D: Disk> Backup<D> {
-    /// Opens all that belongs to a copy of what may be told now.
-    pub fn begin(reader: &Reader<D>, since: Since) -> Result<Self, Fault> {
-        let hold = reader.shared().hold();
+impl<D: Disk> BackupSource for Reader<D> {
+    fn begin_backup(&self, since: Since) -> Result<Backup, Fault> {
+        // While it is held, trimmed files are removed and not used again.
+        let hold = self.shared().hold();
         let mut tries = 1;
         loop {
-            match open_all(reader, since) {
+            match open_all(self, since) {
                 Ok(Opened { lsn, since, files }) => {
-                    return Ok(Self { lsn, since, files, _hold: hold });
+                    return Ok(Backup { lsn, since, files, hold: Box::new(hold) });
                 }
                 // It was trimmed, or replaced by a newer snapshot, since it was listed.
                 Err(Fault::Io { cause, .. })
@@ -81,11 +34,15 @@ impl<D: Disk> Backup<D> {
             }
         }
     }
+}
 
-    /// How many bytes are to be copied.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.files.iter().map(|file| file.bytes).sum()
+/// An open file of a copy.
+#[derive(Debug)]
+struct Contents<F>(F);
+
+impl<F: DiskFile> BackupContents for Contents<F> {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_full_at(into, offset)
     }
 }
 
@@ -126,13 +83,13 @@ impl<D: Disk> CopiedFile<D> {
     }
 }
 
-struct Opened<D: Disk> {
+struct Opened {
     lsn: Lsn,
     since: Lsn,
-    files: Vec<BackupFile<D>>,
+    files: Vec<BackupFile>,
 }
 
-fn open_all<D: Disk>(reader: &Reader<D>, since: Since) -> Result<Opened<D>, Fault> {
+fn open_all<D: Disk>(reader: &Reader<D>, since: Since) -> Result<Opened, Fault> {
     let (disk, shared) = (reader.disk(), reader.shared());
     let lsn = shared.released();
     let snapshots: Vec<Lsn> =
@@ -153,14 +110,19 @@ fn open_all<D: Disk>(reader: &Reader<D>, since: Since) -> Result<Opened<D>, Faul
         let name = snapshot::file_name(lsn);
         let file = disk.open(&name).map_err(|e| Fault::io("open", &name, e))?;
         let size = file.size().map_err(|e| Fault::io("look at", &name, e))?;
-        files.push(BackupFile { name, bytes: size, size, file });
+        files.push(BackupFile { name, bytes: size, size, contents: Box::new(Contents(file)) });
     }
     for SegmentHeader { number, file_bytes, .. } in segments {
         let name = segment::file_name(number);
         let file = disk.open(&name).map_err(|e| Fault::io("open", &name, e))?;
         // What comes behind is being written, and may be there in any order.
         let bytes = if number == last { end } else { file_bytes };
-        files.push(BackupFile { name, bytes, size: file_bytes, file });
+        files.push(BackupFile {
+            name,
+            bytes,
+            size: file_bytes,
+            contents: Box::new(Contents(file)),
+        });
     }
     Ok(Opened { lsn, since, files })
 }

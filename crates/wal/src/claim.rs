@@ -1,18 +1,15 @@
-//! A folder that is ours, before its log is read: nobody else writes to it from here on, so what the
-//! snapshots say holds until the log is open.
+//! A folder whose lock this process holds, before its log is read: no other process writes to it, so
+//! what the snapshots say holds until the log is open.
 
-use crate::Lsn;
+use tenure_log::{Base, Corruption, Fault, Frame, Lsn, OpenLog, Recovered, SnapshotFooter};
+
 use crate::disk::Disk;
-use crate::fault::{Corruption, Fault};
-use crate::frame::Frame;
-use crate::log::OpenLog;
 use crate::options::Options;
 use crate::recover;
-use crate::recovered::{Base, Recovered};
-use crate::snapshot::{self, Footer};
+use crate::snapshot;
 use crate::writer::Wal;
 
-/// A folder that no other process has.
+/// A locked folder.
 #[derive(Debug)]
 pub struct Claim<D: Disk> {
     disk: D,
@@ -21,7 +18,7 @@ pub struct Claim<D: Disk> {
 }
 
 impl<D: Disk> Claim<D> {
-    /// Takes the folder, unless somebody else has it.
+    /// Locks the folder, unless another process holds the lock.
     pub fn new(disk: &D, options: Options) -> Result<Self, Fault> {
         let folder = || disk.name();
         let lock = disk.lock().map_err(|cause| Fault::NoFolder { folder: folder(), cause })?;
@@ -48,7 +45,11 @@ impl<D: Disk> OpenLog for Claim<D> {
         }
     }
 
-    fn load(&mut self, lsn: Lsn, visit: &mut dyn FnMut(&[u8])) -> Result<Footer, Fault> {
+    fn snapshot_name(&self, lsn: Lsn) -> String {
+        snapshot::file_name(lsn)
+    }
+
+    fn load(&mut self, lsn: Lsn, visit: &mut dyn FnMut(&[u8])) -> Result<SnapshotFooter, Fault> {
         let log_id = recover::first_segment(&self.disk)?
             .map_or(self.options.new_log_id, |first| first.log_id);
         snapshot::load(&self.disk, log_id, lsn, visit)

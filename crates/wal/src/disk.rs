@@ -1,16 +1,18 @@
 //! A disk, as little of it as the log needs: files in one folder. The real one, and one in memory
 //! that can crash at any point.
 
+pub mod access;
 mod giving_back;
 #[cfg(feature = "model")]
 pub mod model;
+pub mod private;
 pub mod read_only;
 pub mod real;
 
 use std::io;
 
 /// A folder of files.
-pub trait Disk: Clone + std::fmt::Debug + Send + 'static {
+pub trait Disk: Clone + std::fmt::Debug + Send + Sync + 'static {
     /// An open file.
     type File: DiskFile;
     /// Keeps other processes out until it is dropped.
@@ -21,6 +23,13 @@ pub trait Disk: Clone + std::fmt::Debug + Send + 'static {
 
     /// Takes the folder for this process; nothing if another one has it.
     fn lock(&self) -> io::Result<Option<Self::Lock>>;
+
+    /// Whether the folder of that lock is still the one that its name leads to. A folder can be moved,
+    /// replaced or unmounted while it is in use; a disk on which that cannot happen need not look.
+    fn is_held(&self, lock: &Self::Lock) -> io::Result<bool> {
+        let _ = lock;
+        Ok(true)
+    }
 
     /// The names of all files, in no order.
     fn list(&self) -> io::Result<Vec<String>>;
@@ -45,7 +54,7 @@ pub trait Disk: Clone + std::fmt::Debug + Send + 'static {
 }
 
 /// An open file.
-pub trait DiskFile: std::fmt::Debug + Send + 'static {
+pub trait DiskFile: std::fmt::Debug + Send + Sync + 'static {
     /// Reads at an offset; fewer bytes than asked for at the end, or when it pleases.
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
 

@@ -1,8 +1,8 @@
 //! Checksums made to fit bytes that were changed on purpose, so that tests and fuzzing get past
-//! them and reach what is behind: sizes, counts, kinds and numbers that nobody ever wrote.
+//! them and reach what is behind: sizes, counts, kinds and numbers that no writer ever wrote.
 
-use crate::Lsn;
-use crate::frame::{self, Chain, Digest, Place};
+use tenure_log::{Chain, Frame, Lsn};
+
 use crate::segment::{self, FRAMES_FROM, SegmentHeader};
 use crate::snapshot;
 
@@ -28,29 +28,12 @@ pub fn reseal_frames(bytes: &mut [u8]) -> Option<Chain> {
     let (_, header) = SegmentHeader::decode(bytes.first_chunk()?)?;
     let (mut at, mut chain) = (FRAMES_FROM as usize, header.before);
     while let Some(rest) = bytes.get_mut(at..)
-        && let Some(next) = reseal_frame(rest, header.place(at as u64), chain)
+        && let Some(next) = Frame::reseal(rest, header.seed(at as u64), chain)
     {
         at = at.saturating_add(next.0 as usize);
         chain = next.1;
     }
     Some(chain)
-}
-
-/// The bytes of the frame up to the next one, and the chain with it.
-fn reseal_frame(bytes: &mut [u8], place: Place, before: Chain) -> Option<(u64, Chain)> {
-    let (head, rest) = bytes.split_at_mut_checked(frame::HEADER_BYTES)?;
-    let size = word(head, 12)? as usize;
-    let payload = rest.get(..size)?;
-    if head[..4] != frame::MAGIC {
-        return None;
-    }
-    let digest = Digest::of(payload, place);
-    head[28..32].copy_from_slice(&digest.crc.to_le_bytes());
-    let chain = frame::link(before, &head[frame::CRC_FROM..frame::CHAIN_FROM], &digest);
-    head[frame::CHAIN_FROM..].copy_from_slice(&chain.0);
-    let crc = place.crc(&head[frame::CRC_FROM..]);
-    head[4..8].copy_from_slice(&crc.to_le_bytes());
-    Some((frame::frame_bytes(size), chain))
 }
 
 /// Makes a snapshot's header, its blocks and its footer fit what they say, as far as they go.

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::Lsn;
-use crate::frame::Chain;
+use tenure_log::{Chain, Lsn};
+
 use crate::segment::{FRAMES_FROM, SegmentHeader};
 
 /// A frame is remembered after about so many bytes.
@@ -33,7 +33,7 @@ struct Inner {
     holds: AtomicU32,
 }
 
-/// Somebody reads whole files: until this is dropped, none that is trimmed is used again.
+/// A reader of whole files: until this is dropped, no trimmed file is reused.
 #[derive(Debug)]
 pub(crate) struct Hold(Shared);
 
@@ -121,7 +121,7 @@ impl Shared {
         Hold(self.clone())
     }
 
-    /// Whether somebody may still read a file that is being trimmed.
+    /// Whether a file that is being trimmed may still be read.
     pub(crate) fn is_held(&self) -> bool {
         self.0.holds.load(Ordering::Acquire) > 0
     }

@@ -4,13 +4,13 @@
 
 use std::ops::ControlFlow;
 
-use crate::Lsn;
+use tenure_log::{Fault, Frame, FrameKind, Lsn, Recovered};
+
+use crate::beginning::Beginning;
 use crate::disk::{Disk, DiskFile};
-use crate::fault::Fault;
-use crate::frame::{Frame, Kind};
 use crate::index::Shared;
 use crate::load::is_zeros;
-use crate::recover::{self, Beginning, Recovered, Tail};
+use crate::recover::{self, Tail};
 use crate::segment::{self, FRAMES_FROM, SegmentHeader};
 
 /// Bytes behind a segment's last frame are looked at in pieces of this size.
@@ -65,7 +65,7 @@ impl SegmentSummary {
 
     fn add(&mut self, frame: &Frame<'_>, offset: u64) {
         self.frames += 1;
-        self.marks += u64::from(frame.header.kind == Kind::Mark);
+        self.marks += u64::from(frame.header.kind == FrameKind::Mark);
         self.records += u64::from(frame.header.records);
         self.used_bytes = offset + frame.header.frame_bytes();
     }

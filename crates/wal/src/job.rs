@@ -1,62 +1,14 @@
 //! A snapshot being written, a piece at a time: on a thread of its own, or where everything happens
 //! in a fixed order.
 
-use std::fmt;
 use std::ops::ControlFlow;
 
-use crate::Lsn;
+use tenure_log::{
+    Anchor, Fault, Lsn, SnapshotEnd, SnapshotFooter, SnapshotSource, SnapshotSum, SnapshotWork,
+};
+
 use crate::disk::Disk;
-use crate::fault::Fault;
-use crate::recovered::Anchor;
-use crate::snapshot::{Footer, Sealed, SnapshotWriter, TEMPORARY};
-
-/// Where the bytes of a snapshot come from.
-pub trait SnapshotSource: fmt::Debug + Send {
-    /// Adds the next bytes; breaks when these were the last.
-    fn next(&mut self, out: &mut Vec<u8>) -> ControlFlow<()>;
-
-    /// Goes on to add them up, once all were asked for; breaks with what they add up to.
-    fn sum(&mut self) -> ControlFlow<Sum>;
-}
-
-/// What a snapshot adds up to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sum {
-    /// The hash of the state.
-    pub state_hash: [u8; 32],
-    /// How many things are in it.
-    pub items: u64,
-}
-
-/// A snapshot to be written.
-#[derive(Debug)]
-pub struct SnapshotWork {
-    /// The last record whose effect is in it, which must be durable, and the chain up to there.
-    pub anchor: Anchor,
-    /// What is in it.
-    pub source: Box<dyn SnapshotSource>,
-}
-
-/// What became of a snapshot.
-#[derive(Debug)]
-pub enum SnapshotEnd {
-    /// It was read back whole, and its name is durable.
-    Kept {
-        /// What it says about itself.
-        footer: Footer,
-        /// How long its file is.
-        bytes: u64,
-    },
-    /// It could not be written. Nothing else has changed, and another one may be tried.
-    GivenUp {
-        /// Which it would have been.
-        lsn: Lsn,
-        /// Why.
-        fault: Fault,
-    },
-    /// Its name is there, or not: the folder failed. That is the end of the log as well.
-    Broken(Fault),
-}
+use crate::snapshot::{Sealed, SnapshotWriter, TEMPORARY};
 
 /// A snapshot being written.
 #[derive(Debug)]
@@ -137,8 +89,13 @@ impl<D: Disk> SnapshotJob<D> {
             }
             Stage::Sum(writer) => match self.source.sum() {
                 ControlFlow::Continue(()) => Stage::Sum(writer),
-                ControlFlow::Break(Sum { state_hash, items }) => {
-                    Stage::ReadBack(writer.seal(Footer { lsn, chain, state_hash, items })?)
+                ControlFlow::Break(SnapshotSum { state_hash, items }) => {
+                    Stage::ReadBack(writer.seal(SnapshotFooter {
+                        lsn,
+                        chain,
+                        state_hash,
+                        items,
+                    })?)
                 }
             },
             Stage::ReadBack(mut sealed) => match sealed.read_back()? {

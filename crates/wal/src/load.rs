@@ -1,8 +1,9 @@
 //! A segment's bytes, read as far as they are asked for: what is checked right after it was read is
 //! still near the processor.
 
+use tenure_log::Fault;
+
 use crate::disk::{Disk, DiskFile};
-use crate::fault::Fault;
 
 /// Read ahead in pieces of this size.
 const PIECE_BYTES: usize = 256 << 10;

@@ -8,7 +8,7 @@ const RECYCLED_MAX: usize = 4;
 /// Free bytes below which new work should be refused: two segments.
 const LOW_WATER_BYTES: u64 = 2 * SEGMENT_BYTES;
 
-/// When somebody may be told of a record.
+/// When a record may be acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// When it is durable. Nothing that was told can be lost.
@@ -28,26 +28,15 @@ pub enum Spares {
     /// A thread for each, as soon as the one before is in use.
     #[default]
     Background,
-    /// Whoever calls [`Wal::prepare`](crate::Wal::prepare); for disks that must be called in a
+    /// The caller of [`Wal::prepare`](crate::Wal::prepare); for disks that must be called in a
     /// fixed order.
     Caller,
-}
-
-/// How much of the log is kept beyond what the snapshots need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// Everything, for ever.
-    All,
-    /// What was written in so many milliseconds, by log time.
-    Ms(u64),
-    /// So many bytes, and at least what the snapshots need.
-    Bytes(u64),
 }
 
 /// How a log is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// When somebody may be told of a record.
+    /// When a record may be acknowledged.
     pub durability: Durability,
     /// Who makes the next segment ready.
     pub spares: Spares,

@@ -4,9 +4,9 @@
 
 use std::io;
 
-use crate::Lsn;
+use tenure_log::{CrcSeed, FrameHeader, HEADER_BYTES, Lsn};
+
 use crate::disk::{Disk, DiskFile};
-use crate::frame::HEADER_BYTES;
 
 /// A bug that a log could have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,4 +110,12 @@ pub(crate) fn sync_trimmed<D: Disk>(disk: &D) -> io::Result<()> {
 /// Up to where the log may be trimmed.
 pub(crate) fn trimmed_before(before: Lsn, written: Lsn) -> Lsn {
     if has(Bug::TrimmedTooFar) { written } else { before }
+}
+
+/// Reads the header of a frame.
+pub(crate) fn read_header(bytes: &[u8], seed: CrcSeed) -> Option<FrameHeader> {
+    match has(Bug::LengthTrusted) {
+        true => FrameHeader::decode(bytes),
+        false => FrameHeader::read(bytes, seed),
+    }
 }

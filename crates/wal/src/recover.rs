@@ -1,23 +1,22 @@
-//! Opening a log: everything is read and checked, and the one thing that a crash may leave (a
-//! torn end that nobody was told of) is told apart from everything else, which is corruption.
+//! Recovery: everything is read and checked, and the one thing that a crash may leave (a torn end
+//! that was never acknowledged) is distinguished from everything else, which is corruption.
 
 use std::ops::ControlFlow;
 
-use crate::Lsn;
-use crate::disk::{Disk, DiskFile};
-use crate::fault::{Corruption, Fault};
-use crate::frame::{
-    self, ALIGNMENT, Broken, COUNTS_END, Chain, Frame, HEADER_BYTES, Header, Kind, Word,
+use tenure_log::{
+    ALIGNMENT, Anchor, Broken, Chain, Corruption, DurabilityMark, Fault, Frame, FrameHeader,
+    FrameKind, HEADER_BYTES, Lsn, NUMBERS_END, Note, Recovered,
 };
+
+use crate::beginning::Beginning;
+use crate::disk::{Disk, DiskFile};
 use crate::index::{Entry, Shared};
 use crate::load::{Loaded, is_zeros};
 use crate::planted::{self, Bug};
-pub(crate) use crate::recovered::{Anchor, Beginning, Note, Recovered};
 use crate::segment::{self, Copies, FRAMES_FROM, Found, PAGE_BYTES, SegmentHeader};
-use crate::snapshot::TEMPORARY;
 
 /// Segments and records are counted from 1.
-const COUNTS: std::ops::Range<u64> = 1..COUNTS_END;
+const COUNTS: std::ops::Range<u64> = 1..NUMBERS_END;
 
 const NOT_THE_SNAPSHOTS: &str =
     "the log up to this record is not the one that the snapshot was taken from";
@@ -96,6 +95,7 @@ pub(crate) fn recover<D: Disk>(
             record_chain: Chain::START,
             at_ms: 0,
             epoch: 0,
+            bytes: 0,
             may_lack: false,
             notes: found.notes,
         },
@@ -105,7 +105,7 @@ pub(crate) fn recover<D: Disk>(
         flow: ControlFlow::Continue(()),
     };
     let headers: Vec<_> = found.segments.iter().map(|(header, _)| *header).collect();
-    let first = anchor.map_or(0, |anchor| anchor.first_to_read(&headers));
+    let first = beginning.first_to_read(&headers);
     if let Some(header) = headers.get(first) {
         if beginning != Beginning::Oldest {
             check_beginning(header, anchor)?;
@@ -133,11 +133,11 @@ struct Segments<D: Disk> {
     notes: Vec<Note>,
 }
 
-/// Whoever opens a log goes on counting. Where that would lead to numbers that a reader refuses,
+/// An opened log continues to count. Where that would lead to numbers that a reader refuses,
 /// nothing is begun.
 fn check_counts(recovered: &Recovered, last: Option<&SegmentHeader>) -> Result<(), Fault> {
     let Some(last) = last else { return Ok(()) };
-    let is_near_the_end = |count: u64| count >= COUNTS_END / 2;
+    let is_near_the_end = |count: u64| count >= NUMBERS_END / 2;
     if [recovered.last_lsn.0, recovered.epoch, last.number].into_iter().any(is_near_the_end) {
         let file = segment::file_name(last.number);
         let found = "its frames or its header say what no log ever comes to".to_owned();
@@ -233,7 +233,7 @@ fn check_beginning(first: &SegmentHeader, anchor: Option<Anchor>) -> Result<(), 
 }
 
 /// A frame that follows and where it begins, or where there should be one and why there is none.
-type Following = Result<(u64, Header), (u64, Broken)>;
+type Following = Result<(u64, FrameHeader), (u64, Broken)>;
 
 struct Scan<'a, D: Disk> {
     anchor: Option<Anchor>,
@@ -270,7 +270,7 @@ impl<D: Disk> Scan<'_, D> {
                     let frame = Frame::of_checked(checked, loaded.from(at));
                     // Nothing is ever written between two frames, so no crash leaves anything there.
                     let before = &loaded.from(offset)[..(at - offset) as usize];
-                    if !is_zeros(before) || !is_zeros(frame::gap(loaded.from(at), &frame.header)) {
+                    if !is_zeros(before) || !is_zeros(gap_after(loaded.from(at), &frame.header)) {
                         let found = "the gap between this frame and the next is not empty";
                         return Err(self.corrupt(&header, offset, found.to_owned()));
                     }
@@ -283,7 +283,7 @@ impl<D: Disk> Scan<'_, D> {
                     }
                     offset = at + frame.header.frame_bytes();
                     loaded.keep_from(doubtful_from);
-                    if checked.kind == Kind::GoesOn {
+                    if checked.kind == FrameKind::SegmentEnd {
                         says_it_goes_on = true;
                         break (offset, Broken::Header);
                     }
@@ -335,7 +335,7 @@ impl<D: Disk> Scan<'_, D> {
             return Ok(Err((offset, broken)));
         }
         let broken_there = match self.frame_at(loaded, segment, page)? {
-            Ok(header) if header.kind != Kind::Records => return Ok(Ok((page, header))),
+            Ok(header) if header.kind != FrameKind::Records => return Ok(Ok((page, header))),
             Ok(_) => Broken::Chain,
             Err(broken) => broken,
         };
@@ -356,17 +356,17 @@ impl<D: Disk> Scan<'_, D> {
         loaded: &mut Loaded<'_, D>,
         segment: &SegmentHeader,
         offset: u64,
-    ) -> Result<Result<Header, Broken>, Fault> {
-        let place = segment.place(offset);
+    ) -> Result<Result<FrameHeader, Broken>, Fault> {
+        let seed = segment.seed(offset);
         loaded.reach(offset + HEADER_BYTES as u64)?;
-        let Some(header) = frame::read_header(loaded.from(offset), place) else {
+        let Some(header) = planted::read_header(loaded.from(offset), seed) else {
             return Ok(Err(Broken::Header));
         };
         loaded.reach(offset + header.frame_bytes())?;
         if header.first_lsn != self.recovered.last_lsn.next() {
             return Ok(Err(Broken::Chain));
         }
-        let frame = frame::read(loaded.from(offset), place, self.recovered.chain);
+        let frame = Frame::check(header, loaded.from(offset), seed, self.recovered.chain);
         Ok(frame.map(|frame| frame.header))
     }
 
@@ -382,7 +382,7 @@ impl<D: Disk> Scan<'_, D> {
         offset: u64,
     ) -> Result<(), Fault> {
         let header = frame.header;
-        if header.kind == Kind::GoesOn {
+        if header.kind == FrameKind::SegmentEnd {
             self.flow = (self.visit)(frame, offset);
             return Ok(());
         }
@@ -396,13 +396,14 @@ impl<D: Disk> Scan<'_, D> {
         }
         if self.anchor.is_none_or(|anchor| header.first_lsn > anchor.lsn) {
             self.flow = (self.visit)(frame, offset);
+            self.recovered.bytes += segment::log_bytes(&header);
         }
         self.recovered.last_lsn = last_lsn;
         self.recovered.chain = header.chain;
-        if header.kind == Kind::Records {
+        if header.kind == FrameKind::Records {
             self.recovered.record_chain = header.chain;
         }
-        self.recovered.may_lack = header.word == Word::ToldEarly;
+        self.recovered.may_lack = header.durability == DurabilityMark::AckedEarly;
         self.recovered.at_ms = self.recovered.at_ms.max(header.at_ms);
         self.recovered.epoch = self.recovered.epoch.max(header.epoch);
         let end = Anchor { lsn: last_lsn, chain: header.chain };
@@ -440,7 +441,7 @@ impl<D: Disk> Scan<'_, D> {
         }
         let mut at = offset + ALIGNMENT;
         while let Some(bytes) = rest.get((at - offset) as usize..).filter(|b| !b.is_empty()) {
-            if let Some(later) = frame::read_unchained(bytes, header.place(at))
+            if let Some(later) = Frame::find(bytes, header.seed(at))
                 && later.durable >= expected
             {
                 let found = format!(
@@ -486,11 +487,8 @@ impl<D: Disk> Scan<'_, D> {
     }
 }
 
-/// Removes what a crash may have left of a snapshot in the making.
-pub(crate) fn remove_leftovers<D: Disk>(disk: &D) -> Result<(), Fault> {
-    let names = disk.list().map_err(|e| Fault::io("list", &disk.name(), e))?;
-    if names.iter().any(|name| name == TEMPORARY) {
-        disk.remove(TEMPORARY).map_err(|e| Fault::io("remove", TEMPORARY, e))?;
-    }
-    Ok(())
+/// The bytes between a frame at the start of `bytes` and where the next one may begin.
+fn gap_after<'a>(bytes: &'a [u8], header: &FrameHeader) -> &'a [u8] {
+    let end = HEADER_BYTES + header.payload_bytes as usize;
+    bytes.get(end..header.frame_bytes() as usize).unwrap_or_default()
 }

@@ -2,15 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use crate::Lsn;
+use tenure_log::{Anchor, Base, Batch, Corruption, Fault, FrameKind, Lsn, OpenLog};
+
+use crate::beginning::Beginning;
 use crate::claim::Claim;
 use crate::disk::{Disk, DiskFile};
-use crate::fault::{Corruption, Fault};
-use crate::frame::{Batch, Kind};
 use crate::inspect::inspect_until;
-use crate::log::OpenLog;
 use crate::options::Options;
-use crate::recovered::{Anchor, Base, Beginning};
 use crate::segment;
 use crate::snapshot;
 
@@ -88,7 +86,7 @@ fn find_cut<S: Disk>(from: &S, until: Option<Lsn>) -> Result<Cut, Fault> {
     let inspected = inspect_until(from, Beginning::Oldest, |at| {
         let header = at.frame.header;
         // The last word of a segment says that another one follows; whether it does is not known.
-        if header.kind == Kind::GoesOn {
+        if header.kind == FrameKind::SegmentEnd {
             return ControlFlow::Continue(());
         }
         (cut.number, cut.at_ms) = (at.segment.header.number, header.at_ms);

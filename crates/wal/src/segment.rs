@@ -1,18 +1,17 @@
 //! A segment: a file of frames. Its header says where it stands in the chain, and is there twice.
 
-use crate::Lsn;
+use tenure_log::{Chain, CrcSeed, FORMAT, Fault, FrameHeader, FrameKind, Lsn};
+
 use crate::disk::{Disk, DiskFile};
-use crate::fault::Fault;
-use crate::frame::{self, Chain, Place};
 use crate::planted::{self, Bug};
 use crate::spare::SPARE;
 
-/// The format that is written today.
-pub const FORMAT: u32 = 1;
 /// Where frames begin: after the two headers, each in a page of its own.
 pub(crate) const FRAMES_FROM: u64 = 8_192;
 /// What a disk or the system loses at once, if it loses anything.
 pub(crate) const PAGE_BYTES: u64 = 4_096;
+/// Bytes by which a mark makes the log longer, at most: it begins a page.
+pub(crate) const MARK_BYTES: u64 = PAGE_BYTES;
 pub(crate) const SECOND_HEADER_AT: u64 = PAGE_BYTES;
 pub(crate) const HEADER_BYTES: usize = 104;
 pub(crate) const CRC_AT: usize = 96;
@@ -21,10 +20,18 @@ const MAGIC: [u8; 8] = *b"TenureWL";
 /// Where the last record or mark of a segment must end: a page behind it belongs to the word that
 /// the log goes on elsewhere.
 pub(crate) fn frames_until(file_bytes: u64) -> u64 {
-    file_bytes.saturating_sub(frame::HEADER_BYTES as u64) / PAGE_BYTES * PAGE_BYTES
+    file_bytes.saturating_sub(tenure_log::HEADER_BYTES as u64) / PAGE_BYTES * PAGE_BYTES
 }
 
-/// What a segment's header says.
+/// Bytes by which a frame made the log longer. A frame without records begins a page.
+pub(crate) fn log_bytes(header: &FrameHeader) -> u64 {
+    match header.kind {
+        FrameKind::Records => header.frame_bytes(),
+        FrameKind::Mark | FrameKind::SegmentEnd => MARK_BYTES,
+    }
+}
+
+/// The contents of a segment's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentHeader {
     /// Which log it belongs to.
@@ -42,8 +49,10 @@ pub struct SegmentHeader {
 }
 
 impl SegmentHeader {
-    pub(crate) fn place(&self, offset: u64) -> Place {
-        Place { salt: self.salt, offset }
+    /// What the checksums of a frame at this offset start from.
+    pub(crate) fn seed(&self, offset: u64) -> CrcSeed {
+        let salt = if planted::has(Bug::CrcWithoutSalt) { 0 } else { self.salt };
+        CrcSeed { salt, position: offset }
     }
 
     fn encode(&self) -> [u8; HEADER_BYTES] {
@@ -136,9 +145,9 @@ pub(crate) fn first_frame_at_ms<D: Disk>(
 ) -> Result<Option<u64>, Fault> {
     let name = file_name(header.number);
     let file = disk.open(&name).map_err(|e| Fault::io("open", &name, e))?;
-    let mut bytes = [0; frame::HEADER_BYTES];
+    let mut bytes = [0; tenure_log::HEADER_BYTES];
     file.read_full_at(&mut bytes, FRAMES_FROM).map_err(|e| Fault::io("read", &name, e))?;
-    let first = frame::read_header(&bytes, header.place(FRAMES_FROM));
+    let first = planted::read_header(&bytes, header.seed(FRAMES_FROM));
     Ok(first.map(|first| first.at_ms))
 }
 
@@ -151,12 +160,12 @@ pub(crate) fn read_header<F: DiskFile>(file: &F, name: &str) -> Result<Found, Fa
         let Some((bytes, rest)) = page.split_first_chunk() else {
             unreachable!("a page is longer")
         };
-        // Behind the header nothing was ever written; what a newer format has there is not ours.
-        let written = |version| version <= FORMAT && rest.iter().any(|byte| *byte != 0);
+        // Behind the header nothing was ever written; what another format has there is not ours.
+        let written = |version| version == FORMAT && rest.iter().any(|byte| *byte != 0);
         good.extend(SegmentHeader::decode(bytes).filter(|(version, _)| !written(*version)));
     }
-    if let Some((version, _)) = good.iter().find(|(version, _)| *version > FORMAT) {
-        return Err(Fault::Newer { file: name.to_owned(), version: *version });
+    if let Some((version, _)) = good.iter().find(|(version, _)| *version != FORMAT) {
+        return Err(Fault::Format { file: name.to_owned(), version: *version });
     }
     match good.as_slice() {
         [] => Ok(Found::Nothing),

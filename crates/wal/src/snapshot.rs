@@ -13,12 +13,10 @@
 
 use std::ops::ControlFlow;
 
+use tenure_log::{Chain, Corruption, FORMAT, Fault, Lsn, SnapshotFooter};
+
 use crate::disk::{Disk, DiskFile};
-use crate::fault::{Corruption, Fault};
-use crate::frame::Chain;
 use crate::planted::{self, Bug};
-use crate::recover::Anchor;
-use crate::{FORMAT, Lsn};
 
 /// Where a snapshot is written.
 pub(crate) const TEMPORARY: &str = "snapshot.tmp";
@@ -35,27 +33,6 @@ const MAGIC: [u8; 8] = *b"TenureSN";
 pub(crate) const HEADER_BYTES: usize = 48;
 pub(crate) const BLOCK_HEADER_BYTES: usize = 8;
 pub(crate) const FOOTER_BYTES: usize = 96;
-
-/// What a snapshot says about itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Footer {
-    /// The last record whose effect is in it.
-    pub lsn: Lsn,
-    /// The chain up to and with that record's frame.
-    pub chain: Chain,
-    /// The hash of the state, whatever the writer takes for it.
-    pub state_hash: [u8; 32],
-    /// How many things are in it, by the writer's count.
-    pub items: u64,
-}
-
-impl Footer {
-    /// What it says about the log.
-    #[must_use]
-    pub fn anchor(&self) -> Anchor {
-        Anchor { lsn: self.lsn, chain: self.chain }
-    }
-}
 
 /// A snapshot in the making.
 #[derive(Debug)]
@@ -114,7 +91,7 @@ impl<D: Disk> SnapshotWriter<D> {
 
     /// Ends the snapshot. When this returns, it was read back whole and its name is durable.
     /// Older ones than the last two are gone.
-    pub fn finish(self, footer: &Footer) -> Result<(), Fault> {
+    pub fn finish(self, footer: &SnapshotFooter) -> Result<(), Fault> {
         let mut sealed = self.seal(*footer)?;
         while sealed.read_back()?.is_continue() {}
         sealed.name()
@@ -122,7 +99,7 @@ impl<D: Disk> SnapshotWriter<D> {
 
     /// Writes the end and makes everything durable. It has no name yet, so nothing is changed if
     /// this fails.
-    pub(crate) fn seal(mut self, footer: Footer) -> Result<Sealed<D>, Fault> {
+    pub(crate) fn seal(mut self, footer: SnapshotFooter) -> Result<Sealed<D>, Fault> {
         assert_eq!(footer.lsn, self.lsn, "a snapshot ends as what it began as");
         if self.block.len() > BLOCK_HEADER_BYTES {
             self.end_block()?;
@@ -170,14 +147,14 @@ impl<D: Disk> SnapshotWriter<D> {
 #[derive(Debug)]
 pub(crate) struct Sealed<D: Disk> {
     disk: D,
-    footer: Footer,
+    footer: SnapshotFooter,
     bytes: u64,
     reading: Reading<D::File>,
 }
 
 impl<D: Disk> Sealed<D> {
     /// What it says about itself.
-    pub(crate) fn footer(&self) -> Footer {
+    pub(crate) fn footer(&self) -> SnapshotFooter {
         self.footer
     }
 
@@ -217,8 +194,8 @@ impl<D: Disk> Sealed<D> {
     }
 }
 
-/// Takes its name from a snapshot that turned out to be bad, so that nobody counts on it. It stays
-/// for those who look after the disk until the next good one.
+/// Takes its name from a snapshot that turned out to be bad, so that it is not used. The file stays
+/// for inspection until the next good snapshot.
 pub(crate) fn set_aside<D: Disk>(disk: &D, lsn: Lsn) -> Result<(), Fault> {
     let name = file_name(lsn);
     let aside = format!("{name}{BAD}");
@@ -231,6 +208,15 @@ fn remove_bad<D: Disk>(disk: &D) -> Result<(), Fault> {
     let is_bad = |name: &&String| name.strip_suffix(BAD).is_some_and(|name| lsn_in(name).is_some());
     for name in names.iter().filter(is_bad) {
         disk.remove(name).map_err(|e| Fault::io("remove", name, e))?;
+    }
+    Ok(())
+}
+
+/// Removes what a crash may have left of a snapshot in the making.
+pub(crate) fn remove_leftovers<D: Disk>(disk: &D) -> Result<(), Fault> {
+    let names = disk.list().map_err(|e| Fault::io("list", &disk.name(), e))?;
+    if names.iter().any(|name| name == TEMPORARY) {
+        disk.remove(TEMPORARY).map_err(|e| Fault::io("remove", TEMPORARY, e))?;
     }
     Ok(())
 }
@@ -250,7 +236,7 @@ pub fn load<D: Disk>(
     log_id: u128,
     lsn: Lsn,
     mut visit: impl FnMut(&[u8]),
-) -> Result<Footer, Fault> {
+) -> Result<SnapshotFooter, Fault> {
     let name = file_name(lsn);
     let footer = read(disk, &name, log_id, &mut visit)?;
     match footer.lsn == lsn {
@@ -264,7 +250,7 @@ fn read<D: Disk>(
     name: &str,
     log_id: u128,
     visit: &mut dyn FnMut(&[u8]),
-) -> Result<Footer, Fault> {
+) -> Result<SnapshotFooter, Fault> {
     let mut reading = Reading::open(disk, name, log_id)?;
     while let Some(block) = reading.next_block()? {
         visit(block);
@@ -277,8 +263,8 @@ fn check_header(name: &str, header: &[u8; HEADER_BYTES], log_id: u128) -> Result
         return Err(corrupt(name, 0, Lsn::NONE, "its header was changed"));
     }
     let version = word(header, 8);
-    if version > FORMAT {
-        return Err(Fault::Newer { file: name.to_owned(), version });
+    if version != FORMAT {
+        return Err(Fault::Format { file: name.to_owned(), version });
     }
     if u128::from(long(header, 16)) | u128::from(long(header, 24)) << 64 != log_id {
         return Err(foreign(name, "it is from another log".to_owned()));
@@ -333,7 +319,7 @@ impl<F: DiskFile> Reading<F> {
     }
 
     /// What it says about itself, once there is no further block.
-    fn end(&mut self) -> Result<Footer, Fault> {
+    fn end(&mut self) -> Result<SnapshotFooter, Fault> {
         let mut footer = [0; FOOTER_BYTES];
         self.fill(&mut footer)?;
         let (footer, counted) = decode_footer(&footer, self.lsn)
@@ -363,7 +349,7 @@ impl<F: DiskFile> Reading<F> {
     }
 }
 
-fn encode_footer(footer: &Footer, blocks: u64, bytes: u64) -> [u8; FOOTER_BYTES] {
+fn encode_footer(footer: &SnapshotFooter, blocks: u64, bytes: u64) -> [u8; FOOTER_BYTES] {
     let mut out = [0; FOOTER_BYTES];
     out[..8].copy_from_slice(&blocks.to_le_bytes());
     out[8..16].copy_from_slice(&bytes.to_le_bytes());
@@ -376,7 +362,7 @@ fn encode_footer(footer: &Footer, blocks: u64, bytes: u64) -> [u8; FOOTER_BYTES]
 }
 
 /// The footer, and how many blocks and bytes it has counted.
-fn decode_footer(bytes: &[u8; FOOTER_BYTES], lsn: Lsn) -> Option<(Footer, (u64, u64))> {
+fn decode_footer(bytes: &[u8; FOOTER_BYTES], lsn: Lsn) -> Option<(SnapshotFooter, (u64, u64))> {
     if long(bytes, 88) != u64::from(block_crc(lsn, u64::MAX, &bytes[..88])) {
         return None;
     }
@@ -384,7 +370,7 @@ fn decode_footer(bytes: &[u8; FOOTER_BYTES], lsn: Lsn) -> Option<(Footer, (u64, 
     chain.copy_from_slice(&bytes[24..56]);
     let mut state_hash = [0; 32];
     state_hash.copy_from_slice(&bytes[56..88]);
-    let footer = Footer { lsn, chain: Chain(chain), state_hash, items: long(bytes, 16) };
+    let footer = SnapshotFooter { lsn, chain: Chain(chain), state_hash, items: long(bytes, 16) };
     Some((footer, (long(bytes, 0), long(bytes, 8))))
 }
 

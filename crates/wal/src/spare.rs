@@ -4,8 +4,9 @@
 use std::io;
 use std::thread::JoinHandle;
 
+use tenure_log::{Fault, Room};
+
 use crate::disk::{Disk, DiskFile};
-use crate::fault::Fault;
 use crate::options::{Options, Spares};
 use crate::planted::{self, Bug};
 use crate::segment::{self, SegmentHeader};
@@ -16,22 +17,12 @@ pub(crate) const SPARE: &str = "spare.tmp";
 /// the log's own syncs waiting.
 const ZEROS_BYTES: usize = 4 << 20;
 
-/// How much room there is for new work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    /// Enough.
-    Plenty,
-    /// Little: new work should be refused while it still can be. What is left, the rest of the
-    /// segment and the spare if there is one, is for what was accepted before.
-    Low,
-}
-
 /// What may become of trimmed files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reuse {
     /// Some are overwritten and used again.
     Some,
-    /// None: somebody may still read them.
+    /// None: they may still be read.
     Nothing,
 }
 
@@ -41,7 +32,7 @@ pub(crate) struct Stock<D: Disk> {
     disk: D,
     options: Options,
     spare: Spare<D::File>,
-    /// Files that nobody wants to read any more, by name; the last is taken first.
+    /// Files that are not read any more, by name; the last is taken first.
     used: Vec<String>,
     /// The last try to make a spare found no room, and none was made since.
     is_refused: bool,
@@ -52,7 +43,7 @@ enum Spare<F> {
     None,
     Making(JoinHandle<Result<F, Fault>>),
     Ready(F),
-    /// It could not be made, and not for want of room; whoever needs it is told.
+    /// It could not be made, for another reason than a lack of room; the next use reports it.
     Failed(Fault),
 }
 
@@ -123,7 +114,7 @@ impl<D: Disk> Stock<D> {
         }
     }
 
-    /// What goes wrong is kept for whoever needs the spare.
+    /// A failure is kept until the spare is needed.
     fn prepare_for_later(&mut self) {
         match self.prepare() {
             Ok(()) | Err(Fault::Full) => {}

@@ -9,17 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::Lsn;
+use tenure_log::{
+    Anchor, AppendAt, Batch, Committed, Extent, Fault, Keep, Log, Lsn, Maintenance, Room,
+    SnapshotEnd, SnapshotWork, Trimmed,
+};
+
 use crate::disk::Disk;
-use crate::fault::Fault;
-use crate::frame::Batch;
-use crate::job::{SnapshotEnd, SnapshotJob, SnapshotWork};
-use crate::log::{Committed, Extent, Log, Place, ReadLog, Trimmed};
-use crate::options::Keep;
-use crate::reader::{Read, Reader};
-use crate::recover::Anchor;
+use crate::job::SnapshotJob;
+use crate::reader::Reader;
 use crate::snapshot::TEMPORARY;
-use crate::spare::Room;
 use crate::writer::Wal;
 
 /// How far a snapshot steps back behind everything else where processors are scarce: it then gets
@@ -71,7 +69,7 @@ enum UnderWay {
 
 struct Work {
     batch: Batch,
-    place: Place,
+    at: AppendAt,
     at_ms: u64,
 }
 
@@ -85,8 +83,8 @@ impl<D: Disk> LogThread<D> {
         let (tell, done) = mpsc::sync_channel(1);
         let (shared, on_done) = (Arc::clone(&wal), bell.clone());
         let thread = std::thread::Builder::new().name("log".to_owned()).spawn(move || {
-            while let Ok(Work { batch, place, at_ms }) = to_do.recv() {
-                let committed = lock(&shared).commit_at(batch, place, at_ms);
+            while let Ok(Work { batch, at, at_ms }) = to_do.recv() {
+                let committed = lock(&shared).commit_at(batch, at, at_ms);
                 if tell.send(committed).is_err() {
                     break;
                 }
@@ -113,26 +111,27 @@ impl<D: Disk> LogThread<D> {
 
 impl<D: Disk> Log for LogThread<D> {
     type Reader = Reader<D>;
+    type Maintenance = Self;
 
     fn epoch(&self) -> u64 {
         self.wal().epoch()
     }
 
     fn end(&self) -> Anchor {
-        self.idle().end()
+        self.wal().end()
     }
 
-    fn commit(&mut self, batch: Batch, place: Place, at_ms: u64) -> Committed {
+    fn commit(&mut self, batch: Batch, at: AppendAt, at_ms: u64) -> Committed {
         self.batches.fetch_add(1, Ordering::Relaxed);
-        self.idle().commit_at(batch, place, at_ms)
+        self.idle().commit_at(batch, at, at_ms)
     }
 
-    fn begin(&mut self, batch: Batch, place: Place, at_ms: u64) {
+    fn begin(&mut self, batch: Batch, at: AppendAt, at_ms: u64) {
         assert_eq!(self.under_way, UnderWay::Nothing, "one batch is under way at a time");
         self.under_way = UnderWay::OneBatch;
         self.batches.fetch_add(1, Ordering::Relaxed);
         let work = self.work.as_ref().expect("the thread runs as long as this does");
-        work.send(Work { batch, place, at_ms }).expect("the thread runs as long as this does");
+        work.send(Work { batch, at, at_ms }).expect("the thread runs as long as this does");
     }
 
     fn poll(&mut self) -> Option<Committed> {
@@ -141,32 +140,15 @@ impl<D: Disk> Log for LogThread<D> {
         Some(done)
     }
 
-    fn sync_due_ms(&self) -> Option<u64> {
-        self.idle().sync_due_ms()
-    }
-
-    fn sync(&mut self) -> Result<(), Fault> {
-        self.idle().sync().map(drop)
-    }
-
-    fn mark(&mut self, at_ms: u64) -> Result<(), Fault> {
-        self.idle().mark(at_ms)
-    }
-
-    fn close(&mut self, at_ms: u64) -> Result<(), Fault> {
-        self.idle().close(at_ms)
-    }
-
-    fn room(&mut self) -> Room {
-        self.idle().room()
+    fn maintenance(&mut self) -> Option<&mut Self> {
+        match self.under_way {
+            UnderWay::Nothing => Some(self),
+            UnderWay::OneBatch => None,
+        }
     }
 
     fn reader(&self) -> Reader<D> {
         self.wal().reader()
-    }
-
-    fn durable(&self) -> Lsn {
-        self.idle().durable()
     }
 
     fn begin_snapshot(&mut self, work: SnapshotWork) {
@@ -191,6 +173,32 @@ impl<D: Disk> Log for LogThread<D> {
         };
         self.snapshot = None;
         Some(end)
+    }
+}
+
+impl<D: Disk> Maintenance for LogThread<D> {
+    fn sync_due_ms(&self) -> Option<u64> {
+        self.idle().sync_due_ms()
+    }
+
+    fn sync(&mut self) -> Result<(), Fault> {
+        self.idle().sync().map(drop)
+    }
+
+    fn mark(&mut self, at_ms: u64) -> Result<u64, Fault> {
+        Maintenance::mark(&mut *self.idle(), at_ms)
+    }
+
+    fn close(&mut self, at_ms: u64) -> Result<(), Fault> {
+        self.idle().close(at_ms)
+    }
+
+    fn room(&mut self) -> Room {
+        self.idle().room()
+    }
+
+    fn durable(&self) -> Lsn {
+        self.idle().durable()
     }
 
     fn trim(&mut self, before: Lsn, keep: Keep, at_ms: u64) -> Result<Trimmed, Fault> {
@@ -241,16 +249,6 @@ impl Drop for SnapshotThread {
             // The folder is not free for others while it is being written to.
             let _ = thread.join();
         }
-    }
-}
-
-impl<D: Disk> ReadLog for Reader<D> {
-    fn seek(&mut self, lsn: Lsn) {
-        Reader::seek(self, lsn);
-    }
-
-    fn read(&mut self) -> Result<Read<'_>, Fault> {
-        Reader::read(self)
     }
 }
 

@@ -5,22 +5,22 @@ mod trim;
 
 use std::ops::ControlFlow;
 
-use crate::Lsn;
+use tenure_log::{
+    Anchor, AppendAt, Base, Batch, Chain, Committed, DurabilityMark, Fault, Frame, FrameKind,
+    FrameStamp, HEADER_BYTES, Lsn, OpenLog, Outcome, PayloadDigest, Recovered, Released, Room,
+};
+
+use crate::beginning::Beginning;
 use crate::claim::Claim;
 use crate::disk::{Disk, DiskFile};
-use crate::fault::Fault;
-use crate::frame::{
-    Batch, Chain, Digest, Frame, FrameStamp, HEADER_BYTES, Kind, Word, frame_bytes,
-};
 use crate::index::{Entry, Shared};
-use crate::log::{Committed, OpenLog, Place};
 use crate::options::{Durability, Options};
 use crate::planted::{self, Bug};
 use crate::reader::Reader;
-use crate::recover::{self, Anchor, Beginning, Last, Recovered, Tail};
-use crate::recovered::Base;
+use crate::recover::{self, Last, Tail};
 use crate::segment::{self, FRAMES_FROM, PAGE_BYTES, SegmentHeader};
-use crate::spare::{Room, Stock};
+use crate::snapshot;
+use crate::spare::Stock;
 
 /// From this size on the checksums of a frame take longer than one more sync, and are worked out
 /// while the disk is busy with it.
@@ -39,7 +39,7 @@ pub struct Wal<D: Disk> {
     offset: u64,
     stock: Stock<D>,
     chain: Chain,
-    /// The same with the frame of the last record.
+    /// The chain up to and including the frame of the last record.
     record_chain: Chain,
     epoch: u64,
     written: Lsn,
@@ -48,7 +48,7 @@ pub struct Wal<D: Disk> {
     salts: u64,
     health: Health,
     /// The last to be dropped: the folder is not free for others while a spare is in the making.
-    _lock: D::Lock,
+    lock: D::Lock,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl<D: Disk> Wal<D> {
         Claim::new(disk, options)?.open(&Base::after(anchor), &mut visit)
     }
 
-    /// The same for a folder that is ours already.
+    /// Opens the log in a folder whose lock this process holds.
     pub(crate) fn open_locked(
         disk: &D,
         lock: D::Lock,
@@ -82,13 +82,13 @@ impl<D: Disk> Wal<D> {
         let beginning = anchor.map_or(Beginning::First, Beginning::After);
         let end = recover::recover(disk, beginning, &shared, &mut |frame, _| {
             // The last word of a segment is none of the log's frames.
-            if frame.header.kind != Kind::GoesOn {
+            if frame.header.kind != FrameKind::SegmentEnd {
                 visit(frame);
             }
             ControlFlow::Continue(())
         })?;
         shared.note_older(&end.segments[..end.unread]);
-        recover::remove_leftovers(disk)?;
+        snapshot::remove_leftovers(disk)?;
         let mut stock = Stock::open(disk, options)?;
         let mut recovered = end.recovered;
         if end.segments.is_empty()
@@ -146,7 +146,7 @@ impl<D: Disk> Wal<D> {
             unsynced_since_ms: None,
             salts,
             health: Health::Good,
-            _lock: lock,
+            lock,
         };
         wal.note_place();
         wal.stock.start();
@@ -164,7 +164,7 @@ impl<D: Disk> Wal<D> {
     /// [`Fault::Full`] if there is no room: nothing was written and it may be tried again. Any
     /// other fault is the end of this log.
     pub fn append(&mut self, batch: &mut Batch, at_ms: u64) -> Result<Lsn, Fault> {
-        self.write(Kind::Records, self.word(), batch, at_ms)?;
+        self.write(FrameKind::Records, self.durability_mark(), batch, at_ms)?;
         Ok(self.written)
     }
 
@@ -175,17 +175,20 @@ impl<D: Disk> Wal<D> {
             self.sync()?;
         }
         self.shared.set_released(self.written);
-        Ok(Released(self.written))
+        Ok(Released::after_commit(self.written))
     }
 
-    /// Commits a batch where its sender believes the log to end, and gives it back.
-    pub fn commit_at(&mut self, mut batch: Batch, place: Place, at_ms: u64) -> Committed {
-        let end = Place { lsn: self.written.next(), epoch: self.epoch };
-        let result = match place == end {
-            true => self.commit(&mut batch, at_ms),
-            false => Err(Fault::Deposed { lsn: place.lsn, epoch: place.epoch }),
+    /// Commits a batch if the log ends where the sender expects it to, and gives the batch back.
+    pub fn commit_at(&mut self, mut batch: Batch, at: AppendAt, at_ms: u64) -> Committed {
+        let outcome = match at == (AppendAt { lsn: self.written.next(), epoch: self.epoch }) {
+            true => match self.commit(&mut batch, at_ms) {
+                Ok(released) => Outcome::Done { released, end: self.end() },
+                Err(Fault::Full) => Outcome::Full,
+                Err(fault) => Outcome::Failed(fault),
+            },
+            false => Outcome::Failed(Fault::Deposed { lsn: at.lsn, epoch: at.epoch }),
         };
-        Committed { batch, result }
+        Committed { batch, outcome }
     }
 
     /// When [`Wal::sync`] must be called at the latest, by log time; never if nothing waits for it.
@@ -201,13 +204,13 @@ impl<D: Disk> Wal<D> {
     /// Says on disk what is durable, so that a last frame that rots later is told apart from one
     /// that was torn. For a pause.
     pub fn mark(&mut self, at_ms: u64) -> Result<(), Fault> {
-        self.write(Kind::Mark, self.word(), &mut Batch::default(), at_ms)?;
+        self.write(FrameKind::Mark, self.durability_mark(), &mut Batch::default(), at_ms)?;
         self.sync().map(drop)
     }
 
     /// The orderly end: a mark that says that nothing is missing behind it.
     pub fn close(&mut self, at_ms: u64) -> Result<(), Fault> {
-        self.write(Kind::Mark, Word::Closed, &mut Batch::default(), at_ms)?;
+        self.write(FrameKind::Mark, DurabilityMark::Closed, &mut Batch::default(), at_ms)?;
         self.sync().map(drop)
     }
 
@@ -254,7 +257,7 @@ impl<D: Disk> Wal<D> {
         Anchor { lsn: self.written, chain: self.record_chain }
     }
 
-    /// This writer's time in office.
+    /// This writer's epoch.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
@@ -292,18 +295,19 @@ impl<D: Disk> Wal<D> {
 
     fn write(
         &mut self,
-        kind: Kind,
-        word: Word,
+        kind: FrameKind,
+        durability: DurabilityMark,
         batch: &mut Batch,
         at_ms: u64,
     ) -> Result<(), Fault> {
         self.expect_good();
+        self.check_folder()?;
         assert_eq!(
             batch.is_empty(),
-            kind != Kind::Records,
+            kind != FrameKind::Records,
             "a frame has records, and a mark has none"
         );
-        let size = frame_bytes(batch.payload_bytes());
+        let size = batch.frame_bytes();
         if self.start_of(kind) + size > segment::frames_until(self.segment.file_bytes) {
             // The next segment counts, which need not be as large as this one.
             let room = segment::frames_until(self.options.segment_bytes) - FRAMES_FROM;
@@ -311,7 +315,7 @@ impl<D: Disk> Wal<D> {
             self.rotate(at_ms)?;
         }
         self.offset = self.start_of(kind);
-        let stamp = FrameStamp { word, ..self.stamp(kind, at_ms) };
+        let stamp = FrameStamp { durability, ..self.stamp(kind, at_ms) };
         let one_at_a_time = self.options.durability == Durability::Sync;
         assert!(!one_at_a_time || self.unsynced_since_ms.is_none(), "one frame may be unsynced");
         self.note_place();
@@ -319,7 +323,7 @@ impl<D: Disk> Wal<D> {
         let chain = written.map_err(|error| self.broke("write", error))?;
         self.offset += size;
         self.chain = chain;
-        if kind == Kind::Records {
+        if kind == FrameKind::Records {
             self.record_chain = chain;
         }
         self.unsynced_since_ms.get_or_insert(at_ms);
@@ -327,13 +331,22 @@ impl<D: Disk> Wal<D> {
         Ok(())
     }
 
+    /// A frame is for the folder that the name leads to now: behind another one, a second server may
+    /// have started.
+    fn check_folder(&mut self) -> Result<(), Fault> {
+        match self.disk.is_held(&self.lock) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.broken(Fault::Replaced { folder: self.disk.name() })),
+            Err(error) => Err(self.broke("look at the folder of", error)),
+        }
+    }
+
     fn write_frame(&self, stamp: &FrameStamp, batch: &mut Batch) -> std::io::Result<Chain> {
-        let place = self.segment.place(self.offset);
+        let seed = self.segment.seed(self.offset);
         // A log that does not wait for its syncs has no use for an early one.
         let is_large = batch.payload_bytes() >= LARGE_BYTES;
         if !is_large || self.options.durability != Durability::Sync {
-            let digest = Digest::of(batch.payload(), place);
-            let (bytes, chain) = batch.seal(stamp, place, &digest);
+            let (bytes, chain) = batch.seal(stamp, seed);
             self.file.write_all_at(bytes, self.offset)?;
             return Ok(chain);
         }
@@ -341,26 +354,26 @@ impl<D: Disk> Wal<D> {
         let page_end = (self.offset + HEADER_BYTES as u64).next_multiple_of(PAGE_BYTES);
         let first = (page_end - self.offset) as usize;
         let mut digest = None;
-        let rest = &batch.unsealed()[first..];
+        let rest = &batch.frame()[first..];
         self.file.write_beside(rest, page_end, &mut || {
-            digest = Some(Digest::of(batch.payload(), place));
+            digest = Some(PayloadDigest::of(batch.payload(), seed));
         })?;
         let digest = digest.expect("what is done beside a write is done");
-        let (bytes, chain) = batch.seal(stamp, place, &digest);
+        let (bytes, chain) = batch.seal_with(stamp, seed, &digest);
         self.file.write_all_at(&bytes[..first], self.offset)?;
         Ok(chain)
     }
 
     /// Where the next frame begins: one without records with a page of its own, so that one bad
     /// page cannot take both the last records and the word for them.
-    fn start_of(&self, kind: Kind) -> u64 {
+    fn start_of(&self, kind: FrameKind) -> u64 {
         match kind {
-            Kind::Records => self.offset,
-            Kind::Mark | Kind::GoesOn => self.offset.next_multiple_of(PAGE_BYTES),
+            FrameKind::Records => self.offset,
+            FrameKind::Mark | FrameKind::SegmentEnd => self.offset.next_multiple_of(PAGE_BYTES),
         }
     }
 
-    fn stamp(&self, kind: Kind, at_ms: u64) -> FrameStamp {
+    fn stamp(&self, kind: FrameKind, at_ms: u64) -> FrameStamp {
         FrameStamp {
             kind,
             first_lsn: self.written.next(),
@@ -368,15 +381,15 @@ impl<D: Disk> Wal<D> {
             durable: self.shared.durable(),
             at_ms,
             before: self.chain,
-            word: self.word(),
+            durability: self.durability_mark(),
         }
     }
 
     /// What frames say about those behind them.
-    fn word(&self) -> Word {
+    fn durability_mark(&self) -> DurabilityMark {
         match self.options.durability {
-            Durability::Sync => Word::Durable,
-            Durability::IntervalMs(_) | Durability::Os => Word::ToldEarly,
+            Durability::Sync => DurabilityMark::Durable,
+            Durability::IntervalMs(_) | Durability::Os => DurabilityMark::AckedEarly,
         }
     }
 
@@ -412,8 +425,8 @@ impl<D: Disk> Wal<D> {
     }
 
     fn say_it_goes_on(&mut self, at_ms: u64) -> Result<(), Fault> {
-        self.offset = self.start_of(Kind::GoesOn);
-        let stamp = self.stamp(Kind::GoesOn, at_ms);
+        self.offset = self.start_of(FrameKind::SegmentEnd);
+        let stamp = self.stamp(FrameKind::SegmentEnd, at_ms);
         let written = self.write_frame(&stamp, &mut Batch::default());
         written.map_err(|error| self.broke("write", error))?;
         self.file.sync().map_err(|error| self.broke("sync", error))
@@ -444,18 +457,6 @@ pub struct Durable(Lsn);
 
 impl Durable {
     /// The last record that is durable.
-    #[must_use]
-    pub fn lsn(self) -> Lsn {
-        self.0
-    }
-}
-
-/// Proof that a record was committed as the log's durability asks: somebody may be told of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Released(Lsn);
-
-impl Released {
-    /// The last record that may be told.
     #[must_use]
     pub fn lsn(self) -> Lsn {
         self.0

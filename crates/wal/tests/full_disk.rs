@@ -11,10 +11,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use support::{SEGMENT_BYTES, append, open, options, record};
+use tenure_log::{Fault, Room};
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Fault, Options, Room, Spares, Wal};
+use tenure_wal::{Options, Spares, Wal};
 
 /// Appends until there is no room, which must leave everything as it was. Says how often it worked.
 fn append_until_full<D: Disk>(wal: &mut Wal<D>) -> u64 {

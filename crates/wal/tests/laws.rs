@@ -8,8 +8,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use support::image::{HEADER_BYTES, SECOND_HEADER_AT, disk_of, image_of, reseal_headers};
 use support::{BATCHES, Mask, Nothing, options, write_all};
+use tenure_log::{Batch, PAYLOAD_BYTES_MAX, Read};
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Batch, Durability, Options, PAYLOAD_BYTES_MAX, Read, Wal};
+use tenure_wal::{Durability, Options, Wal};
 
 /// Room for the largest batch.
 const SEGMENT_BYTES: u64 = 300 << 10;

@@ -12,9 +12,9 @@ use std::sync::Mutex;
 use support::reference::{Ends, open_image, reference};
 use support::trimming::{Told, check_orderly_run, check_trimmed, write_and_trim};
 use support::{BATCHES, Nothing, check_after_crash, crashes, open, write_all};
+use tenure_log::{Fault, Lsn};
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault, SECTOR_BYTES};
 use tenure_wal::planted::{Bug, plant};
-use tenure_wal::{Fault, Lsn};
 
 /// Each has its own bug at a time.
 const THREADS: usize = 2;

@@ -10,8 +10,8 @@ use support::progress::Progress;
 use support::reference::{Ends, open_image, reference_of};
 use support::script::{Random, Script};
 use support::{check_after_crash, crashes, open};
+use tenure_log::{Fault, Lsn};
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault, SECTOR_BYTES};
-use tenure_wal::{Fault, Lsn};
 
 /// How much is wanted of a part, unless `TENURE_TORTURE` says otherwise.
 fn wanted(usual: u64) -> u64 {

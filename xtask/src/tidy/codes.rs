@@ -1,130 +1,144 @@
-//! Every rejection code has a page that says what to do, and no page is left behind.
+//! Error codes in the book: every code has a page with its status and retryability, a row in the
+//! table of codes and an entry in the summary, and no page is left behind. The codes themselves are
+//! read from `tenure_code::Code`.
 
-use std::collections::BTreeMap;
+use tenure_code::Code;
 
 use super::tree::Tree;
 use super::{Outcome, Problem};
 
-/// Where codes are given out, and in which function: by the rules, by the coordinator, and at the
-/// doors.
-const SOURCES: [(&str, &str); 3] = [
-    ("crates/core/src/rejection.rs", "fn code("),
-    ("crates/coordinator/src/ask.rs", "fn code("),
-    ("crates/server/src/problem.rs", "fn status_of("),
-];
-const PAGES: &str = "docs/book/src/codes/";
+const BOOK: &str = "docs/book/src/";
+const TABLE: &str = "docs/book/src/codes/README.md";
+const SUMMARY: &str = "docs/book/src/SUMMARY.md";
 
 pub(super) fn check(tree: &Tree) -> Outcome {
-    let pages: Vec<&str> = tree.files().filter_map(|(path, _)| code_of_page(path)).collect();
-    if SOURCES.iter().all(|(source, _)| tree.text(source).is_none()) && pages.is_empty() {
-        return Outcome::Skipped("there are no rejections yet");
+    let (Some(table), Some(summary)) = (tree.text(TABLE), tree.text(SUMMARY)) else {
+        return Outcome::Stuck(format!(
+            "{TABLE} or {SUMMARY} is missing; if they moved, tell this rule"
+        ));
+    };
+    let mut problems = Vec::new();
+    for code in Code::ALL {
+        problems.extend(check_page(tree, *code));
+        problems.extend(check_line(TABLE, table, &row(*code)));
+        let entry = format!("  - [{code}]({})", code.page());
+        problems.extend(check_line(SUMMARY, summary, &entry));
     }
-    let mut codes = BTreeMap::new();
-    for (source, function) in SOURCES {
-        let Some(text) = tree.text(source) else {
-            return Outcome::Stuck(format!("{source} is missing; if it moved, tell this rule"));
-        };
-        let found = codes_in(text, function);
-        if found.is_empty() {
-            return Outcome::Stuck(format!(
-                "{source} has no `{function}` with codes in it; if they moved, tell this rule"
+    let rows = table.lines().zip(1..).filter(|(line, _)| line.starts_with("| [`"));
+    for (_, line) in rows.filter(|(found, _)| Code::ALL.iter().all(|code| row(*code) != *found)) {
+        let advice = "this row is not what `tenure_code::Code` says; remove or change it";
+        problems.push(Problem::new(TABLE, line, advice));
+    }
+    for (path, _) in tree.files() {
+        let page = path.strip_prefix(BOOK).filter(|page| page.starts_with("codes/"));
+        let is_known = |page: &str| Code::ALL.iter().any(|code| code.page() == page);
+        if page.is_some_and(|page| page != "codes/README.md" && !is_known(page)) {
+            problems.push(Problem::new(
+                path,
+                1,
+                "no error code has this page; remove or rename it",
             ));
         }
-        codes.extend(found.into_iter().map(|(code, line)| (code, (source, line))));
     }
-    let unexplained =
-        codes.iter().filter(|(code, _)| !pages.contains(code)).map(|(code, (source, line))| {
-            let advice = format!("explain `{code}` and what to do about it in {PAGES}{code}.md");
-            Problem::new(source, *line, advice)
-        });
-    let orphaned = pages.iter().filter(|page| !codes.contains_key(*page)).map(|page| {
-        let advice = format!("no rejection has the code `{page}`; remove or rename the page");
-        Problem::new(&format!("{PAGES}{page}.md"), 1, advice)
-    });
-    Outcome::Checked(unexplained.chain(orphaned).collect())
+    Outcome::Checked(problems)
 }
 
-fn code_of_page(path: &str) -> Option<&str> {
-    let code = path.strip_prefix(PAGES)?.strip_suffix(".md")?;
-    (code != "README").then_some(code)
+/// What the page of a code says under its heading.
+fn facts(code: Code) -> String {
+    format!(
+        "HTTP {} · gRPC `{}` · {}",
+        code.http_status(),
+        code.grpc_status().as_str(),
+        if code.is_retryable() { "retryable" } else { "not retryable" }
+    )
 }
 
-/// The codes in the body of a function, each with its line.
-fn codes_in<'s>(source: &'s str, function: &str) -> BTreeMap<&'s str, usize> {
-    let mut lines = source.lines().enumerate().skip_while(|(_, line)| !line.contains(function));
-    let Some((_, first)) = lines.next() else { return BTreeMap::new() };
-    let indent = first.len() - first.trim_start().len();
-    // Rustfmt puts the brace that closes a function under the word that opens it.
-    let closes = |line: &str| line.trim_end() == format!("{:indent$}}}", "");
-    lines
-        .take_while(|(_, line)| !closes(line))
-        .flat_map(|(at, line)| literals(line).map(move |literal| (literal, at + 1)))
-        .filter(|(literal, _)| is_snake_case(literal))
-        .collect()
+/// The row of a code in the table of codes.
+fn row(code: Code) -> String {
+    let (http, grpc) = (code.http_status(), code.grpc_status().as_str());
+    let retryable = if code.is_retryable() { "yes" } else { "no" };
+    format!("| [`{code}`]({code}.md) | {http} | `{grpc}` | {retryable} | {} |", code.title())
 }
 
-fn literals(line: &str) -> impl Iterator<Item = &str> {
-    let code = line.split("//").next().unwrap_or(line);
-    code.split('"').skip(1).step_by(2)
+fn check_page(tree: &Tree, code: Code) -> Option<Problem> {
+    let path = format!("{BOOK}{}", code.page());
+    let Some(text) = tree.text(&path) else {
+        let advice = format!("explain `{code}` and what to do about it in {path}");
+        return Some(Problem::new("crates/code/src/lib.rs", 1, advice));
+    };
+    let wanted = format!("# `{code}`\n\n{}\n\n", facts(code));
+    let advice =
+        format!("the page must begin with the heading `{code}` and the line: {}", facts(code));
+    (!text.starts_with(&wanted)).then(|| Problem::new(&path, 1, advice))
 }
 
-fn is_snake_case(text: &str) -> bool {
-    !text.is_empty()
-        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+fn check_line(path: &str, text: &str, wanted: &str) -> Option<Problem> {
+    let is_there = text.lines().any(|line| line == wanted);
+    (!is_there).then(|| Problem::new(path, 1, format!("add this line: {wanted}")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
-    const REJECTIONS: &str = r#"//! Rejections.
-impl Rejection {
-    /// The code.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::LeaseLost { .. } => "lease_lost", // was "lease_gone" once
-            Self::NotFound => {
-                "task_not_found"
-            }
-        }
+    /// A book in which all codes are explained.
+    fn book() -> BTreeMap<String, String> {
+        let mut files: BTreeMap<_, _> = Code::ALL
+            .iter()
+            .map(|code| {
+                let text = format!("# `{code}`\n\n{}\n\nWhy.\n", facts(*code));
+                (format!("{BOOK}{}", code.page()), text)
+            })
+            .collect();
+        let rows: Vec<_> = Code::ALL.iter().map(|code| row(*code)).collect();
+        files.insert(TABLE.to_owned(), format!("# Error codes\n\n{}\n", rows.join("\n")));
+        let entries = Code::ALL.iter().map(|code| format!("  - [{code}]({})\n", code.page()));
+        files.insert(SUMMARY.to_owned(), entries.collect());
+        files
     }
 
-    pub fn sentence(&self) -> &'static str {
-        "elsewhere"
+    fn places(files: &BTreeMap<String, String>) -> Vec<String> {
+        let files: Vec<_> =
+            files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        check(&Tree::of_all(&files)).places()
     }
-}
-"#;
 
     #[test]
-    fn codes_are_read_from_their_function_only() {
-        let expected = [("lease_lost", 6), ("task_not_found", 8)];
-        assert_eq!(codes_in(REJECTIONS, "fn code("), BTreeMap::from(expected));
+    fn a_whole_book_is_fine() {
+        assert_eq!(places(&book()), [""; 0]);
     }
 
     #[test]
     fn a_code_without_page_and_a_page_without_code_are_refused() {
-        let tree = Tree::of([
-            (SOURCES[0].0, REJECTIONS),
-            (SOURCES[1].0, "fn code() {\n    \"overloaded\"\n}\n"),
-            (SOURCES[2].0, "fn status_of() {\n    \"lease_lost\"\n}\n"),
-            ("docs/book/src/codes/README.md", ""),
-            ("docs/book/src/codes/lease_gone.md", ""),
-            ("docs/book/src/codes/lease_lost.md", ""),
-        ]);
-        let places = [
-            "crates/coordinator/src/ask.rs:2",
-            "crates/core/src/rejection.rs:8",
-            "docs/book/src/codes/lease_gone.md:1",
-        ];
-        assert_eq!(check(&tree).places(), places);
+        let mut book = book();
+        book.remove("docs/book/src/codes/lease_lost.md");
+        book.insert("docs/book/src/codes/lease_gone.md".to_owned(), String::new());
+        let wanted = ["crates/code/src/lib.rs:1", "docs/book/src/codes/lease_gone.md:1"];
+        assert_eq!(places(&book), wanted);
     }
 
     #[test]
-    fn codes_that_cannot_be_found_are_noticed() {
-        let empty = Tree::of([(SOURCES[0].0, REJECTIONS), (SOURCES[1].0, "//! Refusals.\n")]);
-        assert!(matches!(check(&empty), Outcome::Stuck(_)));
-        let moved = Tree::of([("docs/book/src/codes/lease_lost.md", "")]);
-        assert!(matches!(check(&moved), Outcome::Stuck(_)));
-        assert!(matches!(check(&Tree::of([])), Outcome::Skipped(_)));
+    fn what_the_book_says_about_a_code_is_what_the_enum_says() {
+        let mut book = book();
+        let page = book.get_mut("docs/book/src/codes/overloaded.md").unwrap();
+        *page = page.replace("429", "503");
+        let table = book.get_mut(TABLE).unwrap();
+        *table = table.replace("| 413 |", "| 400 |");
+        let summary = book.get_mut(SUMMARY).unwrap();
+        *summary = summary.replace("  - [forbidden](codes/forbidden.md)\n", "");
+        // The row that is missing, and the one that is wrong.
+        let wanted = [
+            "docs/book/src/SUMMARY.md:1",
+            "docs/book/src/codes/overloaded.md:1",
+            "docs/book/src/codes/README.md:1",
+            "docs/book/src/codes/README.md:17",
+        ];
+        assert_eq!(places(&book), wanted);
+    }
+
+    #[test]
+    fn a_book_that_cannot_be_found_is_noticed() {
+        assert!(matches!(check(&Tree::of([])), Outcome::Stuck(_)));
     }
 }

@@ -1,30 +1,57 @@
-//! What core may use of other people's code: data structures and hashes. A runtime, a clock or a
-//! source of randomness would end the promise that a log always gives the same state.
+//! Allowed dependencies of the pure crates: data structures and hashes. A runtime, a clock or a source
+//! of randomness would end the promise that a log always gives the same state.
 
 use super::manifest::dependencies;
 use super::tree::Tree;
 use super::{Outcome, Problem};
 
-const MANIFEST: &str = "crates/core/Cargo.toml";
-const ALLOWED: [&str; 6] =
-    ["blake3", "foldhash", "hashbrown", "roaring", "smallvec", "tenure-flow"];
+/// Each pure crate and what it may use. Dev-dependencies are free.
+const PURE: [(&str, &[&str]); 4] = [
+    ("value", &["serde", "serde_json"]),
+    ("record", &["foldhash", "hashbrown", "tenure-code", "tenure-value"]),
+    ("audit", &["foldhash", "hashbrown", "tenure-record", "tenure-value"]),
+    (
+        "core",
+        &[
+            "blake3",
+            "foldhash",
+            "hashbrown",
+            "roaring",
+            "smallvec",
+            "tenure-code",
+            "tenure-flow",
+            "tenure-record",
+            "tenure-value",
+        ],
+    ),
+];
 
 pub(super) fn check(tree: &Tree) -> Outcome {
-    let Some(text) = tree.text(MANIFEST) else {
-        return Outcome::Stuck(format!("{MANIFEST} is missing; if core moved, tell this rule"));
-    };
-    let strangers = dependencies(text)
-        .into_iter()
-        .filter(|dependency| !dependency.is_dev && !ALLOWED.contains(&dependency.package))
-        .map(|dependency| {
+    let mut problems = Vec::new();
+    for (name, allowed) in PURE {
+        let manifest = manifest(name);
+        let Some(text) = tree.text(&manifest) else {
+            return Outcome::Stuck(format!(
+                "{manifest} is missing; if {name} moved, tell this rule"
+            ));
+        };
+        let strangers = dependencies(text)
+            .into_iter()
+            .filter(|dependency| !dependency.is_dev && !allowed.contains(&dependency.package));
+        problems.extend(strangers.map(|dependency| {
             let advice = format!(
-                "core may use only {}; put what needs `{}` into another crate",
-                ALLOWED.join(", "),
+                "{name} may use only {}; put what needs `{}` into another crate",
+                allowed.join(", "),
                 dependency.package
             );
-            Problem::new(MANIFEST, dependency.line, advice)
-        });
-    Outcome::Checked(strangers.collect())
+            Problem::new(&manifest, dependency.line, advice)
+        }));
+    }
+    Outcome::Checked(problems)
+}
+
+fn manifest(name: &str) -> String {
+    format!("crates/{name}/Cargo.toml")
 }
 
 #[cfg(test)]
@@ -32,12 +59,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stranger_in_core_is_refused() {
-        let text = "[dependencies]\nsmallvec = \"1\"\ntokio = \"1\"\n\
+    fn a_stranger_in_a_pure_crate_is_refused() {
+        let text = "[dependencies]\nfoldhash = \"1\"\ntokio = \"1\"\n\
                     [dev-dependencies]\nproptest = \"1\"\n\
                     [build-dependencies]\nrand = \"1\"\n";
+        let files = PURE.map(|(name, _)| (manifest(name), if name == "core" { text } else { "" }));
+        let files = files.each_ref().map(|(path, text)| (path.as_str(), *text));
         let places = ["crates/core/Cargo.toml:3", "crates/core/Cargo.toml:7"];
-        assert_eq!(check(&Tree::of([(MANIFEST, text)])).places(), places);
+        assert_eq!(check(&Tree::of(files)).places(), places);
     }
 
     #[test]

@@ -4,32 +4,91 @@ use super::manifest::{dependencies, package_name};
 use super::tree::Tree;
 use super::{Outcome, Problem};
 
-/// Flow is what a workflow is, and knows nobody. Core and wal do not know each other; the coordinator is where they meet. The server decides
-/// nothing, so it sees core only for the types of commands and replies. The SDK is on the other
-/// side of the wire, and both sides know proto. Nothing depends on sim.
+/// `code` has the error codes. `record` is the format and depends on `code` and `value`. `audit` depends on `record` and so cannot
+/// call `decide` or `apply`; `core` depends on `audit` in its tests only (`core_dependencies` checks
+/// that). `log` is the log interface, which `wal` implements. Core and logs do not know each other;
+/// the coordinator is where they meet. The server decides nothing, so it sees core only for the types
+/// of commands and replies. The SDK is on the other side of the wire, and both sides know code and
+/// proto. Nothing depends on sim.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("tenure-flow", &[]),
-    ("tenure-core", &["tenure-flow"]),
-    ("tenure-wal", &[]),
-    ("tenure-coordinator", &["tenure-core", "tenure-flow", "tenure-wal"]),
+    ("tenure-code", &[]),
+    ("tenure-value", &[]),
+    ("tenure-flow", &["tenure-code", "tenure-value"]),
+    ("tenure-record", &["tenure-code", "tenure-value"]),
+    ("tenure-audit", &["tenure-record", "tenure-value"]),
+    (
+        "tenure-core",
+        &["tenure-audit", "tenure-code", "tenure-flow", "tenure-record", "tenure-value"],
+    ),
+    ("tenure-log", &[]),
+    ("tenure-wal", &["tenure-log"]),
+    (
+        "tenure-coordinator",
+        &[
+            "tenure-code",
+            "tenure-core",
+            "tenure-flow",
+            "tenure-log",
+            "tenure-record",
+            "tenure-value",
+            "tenure-wal",
+        ],
+    ),
     ("tenure-proto", &[]),
-    ("tenure-server", &["tenure-core", "tenure-flow", "tenure-coordinator", "tenure-proto"]),
-    ("tenure-sdk", &["tenure-proto"]),
+    (
+        "tenure-server",
+        &[
+            "tenure-code",
+            "tenure-core",
+            "tenure-flow",
+            "tenure-record",
+            "tenure-value",
+            "tenure-coordinator",
+            "tenure-proto",
+        ],
+    ),
+    ("tenure-sdk", &["tenure-code", "tenure-proto"]),
     (
         "tenure-cli",
         &[
+            "tenure-audit",
             "tenure-core",
             "tenure-flow",
+            "tenure-log",
+            "tenure-record",
+            "tenure-value",
             "tenure-wal",
             "tenure-server",
             "tenure-sdk",
             "tenure-proto",
         ],
     ),
-    ("tenure-sim", &["tenure-core", "tenure-flow", "tenure-wal", "tenure-coordinator"]),
-    ("tenure-fuzz", &["tenure-core", "tenure-flow", "tenure-wal", "tenure-server"]),
+    (
+        "tenure-sim",
+        &[
+            "tenure-core",
+            "tenure-flow",
+            "tenure-log",
+            "tenure-record",
+            "tenure-value",
+            "tenure-wal",
+            "tenure-coordinator",
+        ],
+    ),
+    (
+        "tenure-fuzz",
+        &[
+            "tenure-core",
+            "tenure-flow",
+            "tenure-log",
+            "tenure-record",
+            "tenure-value",
+            "tenure-wal",
+            "tenure-server",
+        ],
+    ),
     ("fuzz-guided", &["tenure-fuzz"]),
-    ("xtask", &[]),
+    ("xtask", &["tenure-code"]),
     ("proto-gen", &[]),
 ];
 
@@ -73,6 +132,7 @@ mod tests {
         let core = "[dependencies]\ntenure-core.workspace = true\n";
         assert_eq!(places("tenure-wal", core), ["Cargo.toml:4"]);
         assert_eq!(places("tenure-sdk", core), ["Cargo.toml:4"]);
+        assert_eq!(places("tenure-audit", core), ["Cargo.toml:4"], "a second opinion");
         let sim = "[dev-dependencies]\ntenure-sim = { path = \"../sim\" }\n";
         assert_eq!(places("tenure-coordinator", sim), ["Cargo.toml:4"]);
         assert_eq!(places("tenure-coordinator", core), [""; 0]);

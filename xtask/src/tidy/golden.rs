@@ -7,14 +7,23 @@ use super::tree::{Tree, git};
 use super::{Outcome, Problem};
 use crate::command::stdout_of;
 
+/// The commit from which the rule counts: the golden files that it contains, and those that were
+/// added since, are frozen. None before the first release, whose formats may still change.
+const SINCE: Option<&str> = None;
+
+const GOLDEN: &str = ":(glob)**/tests/golden/**";
+
 pub(super) fn check(tree: &Tree) -> Outcome {
-    changed(tree.root()).map_or_else(Outcome::Stuck, Outcome::Checked)
+    let Some(since) = SINCE else {
+        return Outcome::Skipped("no release has written golden files yet");
+    };
+    changed(tree.root(), since).map_or_else(Outcome::Stuck, Outcome::Checked)
 }
 
-/// Compares with the first version in the history, so that a bad commit can be mended by a later
-/// one. A shallow clone compares with the oldest version it has.
-fn changed(root: &Path) -> Result<Vec<Problem>, String> {
-    let added = added(root)?;
+/// Compares with the first version since that commit, so that a bad commit can be fixed by a later
+/// one. A shallow clone compares with the oldest version that it has.
+fn changed(root: &Path, since: &str) -> Result<Vec<Problem>, String> {
+    let added = added(root, since)?;
     let present: Vec<&str> =
         added.keys().map(String::as_str).filter(|path| root.join(path).exists()).collect();
     let hashes = match present[..] {
@@ -37,14 +46,29 @@ fn changed(root: &Path) -> Result<Vec<Problem>, String> {
     Ok(changed.collect())
 }
 
-/// Every golden file that was ever added, with the hash of what it held then.
-fn added(root: &Path) -> Result<BTreeMap<String, String>, String> {
+/// Every golden file at that commit or added since, with the hash of its first content.
+fn added(root: &Path, since: &str) -> Result<BTreeMap<String, String>, String> {
+    let mut added = BTreeMap::new();
+    let mut range = Vec::new();
+    let commit = format!("{since}^{{commit}}");
+    if stdout_of(git(root).args(["cat-file", "-e", &commit])).is_ok() {
+        let mut tree = git(root);
+        tree.args(["-c", "core.quotePath=false", "ls-tree", "-r", "--full-tree", since]);
+        for line in stdout_of(&mut tree)?.lines() {
+            // `100644 blob <hash><tab><path>`
+            let Some((about, path)) = line.split_once('\t') else { continue };
+            let Some(hash) = about.split(' ').nth(2) else { continue };
+            if path.contains("/tests/golden/") {
+                added.insert(path.to_owned(), hash.to_owned());
+            }
+        }
+        range.push(format!("{since}..HEAD"));
+    }
     let mut log = git(root);
     log.args(["-c", "core.quotePath=false", "log", "--format=", "--raw", "--no-abbrev"]);
     // Oldest first; a rename counts as a removal and an addition.
     log.args(["--reverse", "--topo-order", "--no-renames", "--diff-filter=A"]);
-    log.args(["--", ":(glob)**/tests/golden/**"]);
-    let mut added = BTreeMap::new();
+    log.args(range).args(["--", GOLDEN]);
     for line in stdout_of(&mut log)?.lines() {
         // `:000000 100644 <no hash> <hash> A<tab><path>`
         let Some((about, path)) = line.split_once('\t') else { continue };
@@ -61,15 +85,26 @@ mod tests {
     use std::path::PathBuf;
 
     /// A repository of its own in a folder that goes away with it.
-    struct Repository(PathBuf);
+    struct Repository {
+        root: PathBuf,
+        since: String,
+    }
 
     impl Repository {
         fn new(name: &str) -> Self {
             let root = std::env::temp_dir().join(format!("tidy-{}-{name}", std::process::id()));
             fs::create_dir_all(root.join("crates/core/tests/golden")).unwrap();
-            let repository = Self(root);
+            let mut repository = Self { root, since: String::new() };
             repository.git(&["init", "--quiet"]);
+            // What was there before the first release does not count.
+            repository.write("v0.log", "zero");
+            repository.commit();
+            repository.git(&["rm", "--quiet", "crates/core/tests/golden/v0.log"]);
+            fs::create_dir_all(repository.root.join("crates/core/tests/golden")).unwrap();
             repository.write("v1.log", "one");
+            repository.commit();
+            let since = stdout_of(git(&repository.root).args(["rev-parse", "HEAD"])).unwrap();
+            repository.since = since.trim().to_owned();
             repository.write("v2.log", "two");
             repository.commit();
             repository
@@ -78,11 +113,11 @@ mod tests {
         fn git(&self, args: &[&str]) {
             let who = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
             let unsigned = ["-c", "commit.gpgSign=false"];
-            stdout_of(git(&self.0).args(who).args(unsigned).args(args)).unwrap();
+            stdout_of(git(&self.root).args(who).args(unsigned).args(args)).unwrap();
         }
 
         fn write(&self, name: &str, text: &str) {
-            fs::write(self.0.join("crates/core/tests/golden").join(name), text).unwrap();
+            fs::write(self.root.join("crates/core/tests/golden").join(name), text).unwrap();
         }
 
         fn commit(&self) {
@@ -91,13 +126,13 @@ mod tests {
         }
 
         fn places(&self) -> Vec<String> {
-            Outcome::Checked(changed(&self.0).unwrap()).places()
+            Outcome::Checked(changed(&self.root, &self.since).unwrap()).places()
         }
     }
 
     impl Drop for Repository {
         fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
+            let _ = fs::remove_dir_all(&self.root);
         }
     }
 

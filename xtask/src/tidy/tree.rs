@@ -30,8 +30,13 @@ impl Tree {
 
     #[cfg(test)]
     pub(super) fn of<const N: usize>(files: [(&str, &str); N]) -> Self {
-        let texts = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
-        Self { root: PathBuf::new(), texts: texts.into() }
+        Self::of_all(&files)
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_all(files: &[(&str, &str)]) -> Self {
+        let texts = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
+        Self { root: PathBuf::new(), texts: texts.collect() }
     }
 
     pub(super) fn root(&self) -> &Path {

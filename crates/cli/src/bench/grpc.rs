@@ -152,6 +152,7 @@ impl Stream {
             lease_id: lease.lease_id,
             output: b"1".to_vec(),
             artifacts: Vec::new(),
+            worker: None,
         };
         let completes = leases.into_iter().map(complete).collect();
         self.sequence += 1;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tenure_sdk::{Backoff, Client, Error, NewTask};
+use tenure_sdk::{Backoff, Client, Code, Error, NewTask};
 
 /// Where they wait.
 pub(super) const QUEUE: &str = "samples";
@@ -18,7 +18,7 @@ pub(super) async fn submit(client: &Client) -> Result<(), Error> {
         match client.submit(task).await {
             Ok(_) => {}
             // An earlier version had another task under this key, which is as good.
-            Err(error) if error.code() == "conflict" => {}
+            Err(error) if *error.code() == Code::Conflict => {}
             Err(error) => return Err(error),
         }
     }

@@ -2,17 +2,20 @@
 
 use clap::Args;
 
-use super::shown::ShownRun;
+use super::shown::{ShownRun, standing_words};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
+use crate::moment::now;
 use crate::output::Lines;
 use crate::shown;
 use crate::style::run_state_name;
 
 pub(super) const EXAMPLES: &str = "\
 All that is live in the run ends with it: tasks are CANCELED, waiting or leased, their workers hear
-that they have lost them, and runs that it has begun end too. To ask again changes nothing.
+that they have lost them, and runs that it has begun end too. A wide run ends over several records;
+until the last of them it is RUNNING, and `tenure run get` shows how it is ending. To ask again
+changes nothing.
 
 Examples:
   tenure run cancel 17";
@@ -29,10 +32,12 @@ pub(super) fn run(cancel: &Cancel, server: &Server, format: Format) -> Result<()
         let mut out = Lines::new();
         match format {
             Format::Table => {
+                let state = run_state_name(run.state).unwrap_or("-");
+                let standing = standing_words(&run, now()).map(|words| format!(", {words}"));
                 out.print(format_args!(
-                    "run {} is {}",
+                    "run {} is {state}{}",
                     run.id,
-                    run_state_name(run.state).unwrap_or("-")
+                    standing.unwrap_or_default()
                 ));
             }
             Format::Json => shown::print(&mut out, &ShownRun::of(&run)),

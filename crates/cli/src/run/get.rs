@@ -3,7 +3,7 @@
 use clap::Args;
 use tenure_sdk::Run;
 
-use super::shown::{ShownRun, error_words, state_cell};
+use super::shown::{ShownRun, error_words, standing_words, state_cell};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
@@ -51,6 +51,7 @@ fn facts(run: &Run, now: u64) -> Facts {
     facts.add("id", run.id.to_string());
     facts.add("workflow", format!("{} {}", run.workflow, run.version));
     facts.add("state", state_cell(run.state));
+    facts.add_some("standing", standing_words(run, now));
     facts.add_some("error", error_words(&run.error));
     facts.add("tokens", format!("{}, {} live", run.tokens, run.live_tokens));
     facts.add_some("signals", (run.kept_signals > 0).then(|| format!("{} kept", run.kept_signals)));
@@ -58,6 +59,7 @@ fn facts(run: &Run, now: u64) -> Facts {
     facts.add_some("finished", run.finished_at.map(ago));
     facts.add_some("deadline", run.deadline_at.map(ago));
     facts.add_some("parent", parent);
+    facts.add_some("root", (run.root != run.id).then(|| format!("run {}", run.root)));
     facts.add_some("key", run.key.as_deref());
     facts.add_some("tags", tags);
     facts.add_some("input", some(&run.input));

@@ -3,7 +3,7 @@
 use clap::Args;
 use tenure_sdk::{Run, RunFilter, RunState};
 
-use super::shown::{ShownRun, error_words, state_cell};
+use super::shown::{ShownRun, error_words, standing_brief, state_cell};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
@@ -118,7 +118,7 @@ fn row(run: &Run, now: u64) -> [Cell; 7] {
         format!("{} {}", run.workflow, run.version).into(),
         run.live_tokens.to_string().into(),
         relative(run.started_at, now).into(),
-        Cell::maybe(error_words(&run.error)),
+        Cell::maybe(standing_brief(run).or_else(|| error_words(&run.error))),
         shown::text(&Verbatim(&run.input)).into(),
     ]
 }

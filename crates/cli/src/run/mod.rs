@@ -11,6 +11,7 @@ mod signal;
 mod start;
 pub(crate) mod story;
 mod tokens;
+mod unpark;
 
 use clap::{Args, Subcommand};
 
@@ -49,6 +50,9 @@ enum RunVerb {
     /// End a run, and all that is live in it.
     #[command(after_help = cancel::EXAMPLES)]
     Cancel(cancel::Cancel),
+    /// Let parked runs go on where they stood.
+    #[command(after_help = unpark::EXAMPLES)]
+    Unpark(unpark::Unpark),
     /// Bring a run news from outside.
     #[command(after_help = signal::EXAMPLES)]
     Signal(signal::Signal),
@@ -72,6 +76,7 @@ pub(crate) fn run(run: &Run, server: &Server, format: Format) -> Result<(), Fail
         RunVerb::Get(get) => get::run(get, server, format),
         RunVerb::List(list) => list::run(list, server, format),
         RunVerb::Cancel(cancel) => cancel::run(cancel, server, format),
+        RunVerb::Unpark(unpark) => unpark::run(unpark, server, format),
         RunVerb::Signal(signal) => signal::run(signal, server, format),
         RunVerb::Graph(draw) => graph::run(draw, server, format),
         RunVerb::Tokens(tokens) => tokens::run(tokens, server, format),

@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tenure_sdk::{Run, RunHistory, RunStep, SignalOutcome, Signaled, Token};
+use tenure_sdk::{
+    EndingOfRun, ParkingOfRun, Run, RunHistory, RunStep, SignalOutcome, Signaled, Token,
+};
 
-use crate::moment::rfc_3339;
+use crate::moment::{relative, rfc_3339};
 use crate::plain;
 use crate::shown::Verbatim;
 use crate::style::{run_state, run_state_name};
@@ -30,6 +32,53 @@ pub(super) fn error_words(error: &[u8]) -> Option<String> {
     Some(words)
 }
 
+/// What a run's state does not say, in words: how it is ending, or why it is parked.
+pub(super) fn standing_words(run: &Run, now: u64) -> Option<String> {
+    if let Some(ending) = &run.ending {
+        let state = run_state_name(ending.state).unwrap_or("-");
+        let error = error_words(&ending.error).map(|error| format!(" ({error})"));
+        return Some(format!(
+            "ending as {state}{} since {}: {} tokens left",
+            error.unwrap_or_default(),
+            since(ending.since, now),
+            grouped(run.live_tokens.into())
+        ));
+    }
+    let parked = run.parked.as_ref()?;
+    Some(format!(
+        "PARKED since {}: {}; cancel it or `tenure run unpark {}`",
+        since(parked.at, now),
+        plain::line(&parked.reason),
+        run.id
+    ))
+}
+
+/// What a run's state does not say, in a few words for a list.
+pub(super) fn standing_brief(run: &Run) -> Option<String> {
+    if let Some(ending) = &run.ending {
+        return Some(format!("ending as {}", run_state_name(ending.state).unwrap_or("-")));
+    }
+    run.parked.as_ref().map(|parked| format!("PARKED: {}", plain::line(&parked.reason)))
+}
+
+/// A moment with how long ago it was.
+fn since(at: u64, now: u64) -> String {
+    format!("{} ({})", rfc_3339(at), relative(at, now))
+}
+
+/// A number with its thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// A run.
 #[derive(Debug, Serialize)]
 pub(super) struct ShownRun<'a> {
@@ -45,6 +94,9 @@ pub(super) struct ShownRun<'a> {
     finished_at: Option<String>,
     deadline_at: Option<String>,
     parent: Option<ShownParent>,
+    root: u64,
+    ending: Option<ShownEnding<'a>>,
+    parked: Option<ShownParking<'a>>,
     key: Option<&'a str>,
     tags: &'a BTreeMap<String, String>,
     tokens: u64,
@@ -57,6 +109,34 @@ pub(super) struct ShownRun<'a> {
 struct ShownParent {
     run_id: u64,
     token: u32,
+}
+
+/// How a run ends whose end is decided and not yet complete.
+#[derive(Debug, Serialize)]
+struct ShownEnding<'a> {
+    state: Option<&'static str>,
+    error: Verbatim<'a>,
+    since: String,
+}
+
+impl<'a> ShownEnding<'a> {
+    fn of(ending: &'a EndingOfRun) -> Self {
+        let state = run_state_name(ending.state);
+        Self { state, error: Verbatim(&ending.error), since: rfc_3339(ending.since) }
+    }
+}
+
+/// Why a run is parked.
+#[derive(Debug, Serialize)]
+struct ShownParking<'a> {
+    reason: &'a str,
+    at: String,
+}
+
+impl<'a> ShownParking<'a> {
+    fn of(parked: &'a ParkingOfRun) -> Self {
+        Self { reason: &parked.reason, at: rfc_3339(parked.at) }
+    }
 }
 
 impl<'a> ShownRun<'a> {
@@ -75,6 +155,9 @@ impl<'a> ShownRun<'a> {
             finished_at: run.finished_at.map(rfc_3339),
             deadline_at: run.deadline_at.map(rfc_3339),
             parent: parent.map(|it| ShownParent { run_id: it.run_id, token: it.token }),
+            root: run.root,
+            ending: run.ending.as_ref().map(ShownEnding::of),
+            parked: run.parked.as_ref().map(ShownParking::of),
             key: run.key.as_deref(),
             tags: &run.tags,
             tokens: run.tokens,
@@ -183,5 +266,29 @@ impl<'a> ShownSignal<'a> {
             SignalOutcome::Known => Some("known"),
         };
         Self { run_id, signal, outcome, token: signaled.token }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_are_read_in_groups_of_three() {
+        let shown: Vec<_> = [0, 999, 1_000, 48_000, 4_000_000].map(grouped).into();
+        assert_eq!(shown, ["0", "999", "1,000", "48,000", "4,000,000"]);
+    }
+
+    #[test]
+    fn a_run_that_is_ending_says_how_and_how_much_is_left() {
+        let error = br#"{"code": "RUN_TIMEOUT", "message": "60 s are over"}"#.to_vec();
+        let state = tenure_sdk::RunState::TimedOut.into();
+        let ending = Some(EndingOfRun { state, error, since: 1_794_782_400_500 });
+        let run = Run { id: 7, live_tokens: 48_000, ending, ..Run::default() };
+        let words = "ending as TIMED_OUT (RUN_TIMEOUT: 60 s are over) since \
+                     2026-11-15T22:40:00.500Z (3s ago): 48,000 tokens left";
+        assert_eq!(standing_words(&run, 1_794_782_403_500).unwrap(), words);
+        assert_eq!(standing_brief(&run).unwrap(), "ending as TIMED_OUT");
+        assert_eq!(standing_words(&Run::default(), 0), None);
     }
 }

@@ -142,7 +142,7 @@ async fn end(client: &Client, id: u64) -> Result<tenure_sdk::Run, Error> {
         match client.wait_for_run(id, ASK).await {
             Ok(run) if run.finished_at.is_some() => return Ok(run),
             Ok(_) => heard = Instant::now(),
-            Err(error) if error.is_for_now() && heard.elapsed() < AWAY_MAX => {
+            Err(error) if error.is_retryable() && heard.elapsed() < AWAY_MAX => {
                 tokio::time::sleep(PAUSE).await;
             }
             Err(error) => return Err(error),

@@ -43,6 +43,11 @@ impl<'d> Story<'d> {
             "SignalReceived" => format!("the signal {} came", plain::line(text(&cause, "signal"))),
             "RunCancelRequested" => "somebody canceled the run".to_owned(),
             "DispatchContinued" => "more branches began".to_owned(),
+            "EndContinued" => "more of what is ending ended".to_owned(),
+            "RunParked" => {
+                format!("the run was parked: {}", plain::line(text(&cause, "reason")))
+            }
+            "RunUnparked" => "the run was unparked".to_owned(),
             "TimerFired" => {
                 let of = number(&cause, "of");
                 match text(&cause, "what") {
@@ -105,6 +110,11 @@ impl<'d> Story<'d> {
                 });
                 std::iter::once(finished(&decision)).chain(left).collect()
             }
+            "EndScope" if number(&decision, "group") == 0 => {
+                vec![format!("the run begins to end as {}", text(&decision, "state"))]
+            }
+            "EndScope" => vec![format!("what is in {group} begins to end")],
+            "CloseScope" => vec![format!("nothing is left of what was ending in {group}")],
             "TakeSignal" => vec![format!("{token} gets a signal that was kept")],
             "StageArtifact" => vec![format!("{token} hands in {}", artifact(&decision))],
             "PromoteArtifacts" => {

@@ -12,7 +12,7 @@ use std::io::{self, BufReader, Read};
 use std::time::Duration;
 
 use serde::Serialize;
-use tenure_sdk::{Client, Error, NewTask};
+use tenure_sdk::{Client, Code, Error, NewTask};
 use tokio::time::Instant;
 
 use self::chunks::{Chunk, Chunks};
@@ -164,8 +164,8 @@ async fn submit(client: &Client, chunk: &Chunk) -> Result<Vec<u64>, Error> {
         let tasks = chunk.tasks.iter().cloned().map(NewTask::from);
         match client.submit_batch(tasks).await {
             Err(error)
-                if error.is_for_now()
-                    && error.code() != "unavailable"
+                if error.is_retryable()
+                    && *error.code() != Code::Unavailable
                     && Instant::now() < until =>
             {
                 tokio::time::sleep(error.retry_after().unwrap_or_default()).await;

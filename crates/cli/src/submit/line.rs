@@ -1,8 +1,10 @@
 //! One line of a batch: an object with the fields of `POST /v1/tasks`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tenure_sdk::wire;
 
@@ -24,7 +26,43 @@ struct Line<'a> {
     lease_ms: Option<u32>,
     timeout_ms: Option<u64>,
     key: Option<String>,
-    tags: Option<BTreeMap<String, String>>,
+    #[serde(default, deserialize_with = "tags")]
+    tags: BTreeMap<String, String>,
+}
+
+/// Reads tags. A map would silently drop the first of two equal keys.
+fn tags<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
+    from.deserialize_option(Tags)
+}
+
+struct Tags;
+
+impl<'de> Visitor<'de> for Tags {
+    type Value = BTreeMap<String, String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of strings")
+    }
+
+    fn visit_none<E>(self) -> Result<Self::Value, E> {
+        Ok(BTreeMap::new())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_map(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+        let mut tags = BTreeMap::new();
+        while let Some((key, value)) = access.next_entry::<String, String>()? {
+            if let Some((key, _)) = tags.get_key_value(&key) {
+                let twice = format!("tags has the key {key:?} twice; keep one");
+                return Err(A::Error::custom(twice));
+            }
+            tags.insert(key, value);
+        }
+        Ok(tags)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -57,7 +95,7 @@ pub(super) fn parse(text: &[u8]) -> Result<wire::NewTask, String> {
         lease_ms: line.lease_ms,
         timeout_ms: line.timeout_ms,
         key: line.key,
-        tags: line.tags.unwrap_or_default(),
+        tags: line.tags,
     })
 }
 
@@ -93,6 +131,9 @@ mod tests {
         assert!(wrong(r#"{"run_at": "soon"}"#).contains("run_at"));
         assert!(wrong(r#"{"backoff": {"kind": "cubic"}}"#).contains("backoff"));
         assert!(wrong(r#"{"queue": "a"} {"queue": "b"}"#).contains("trailing"));
+        let twice = wrong(r#"{"tags": {"a": "1", "\u0061": "2"}}"#);
+        assert!(twice.contains("tags has the key \"a\" twice"), "{twice}");
+        assert!(parse(br#"{"tags": null}"#).unwrap().tags.is_empty());
     }
 
     #[test]

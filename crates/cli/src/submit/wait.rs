@@ -49,7 +49,7 @@ async fn end(client: &Client, id: u64) -> Result<TaskInfo, Error> {
         match client.wait(id, ASK).await {
             Ok(task) if task.finished_at.is_some() => return Ok(task),
             Ok(_) => heard = Instant::now(),
-            Err(error) if error.is_for_now() && heard.elapsed() < AWAY_MAX => {
+            Err(error) if error.is_retryable() && heard.elapsed() < AWAY_MAX => {
                 tokio::time::sleep(PAUSE).await;
             }
             Err(error) => return Err(error),

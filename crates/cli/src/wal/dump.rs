@@ -7,6 +7,7 @@ use clap::Args;
 use super::{Data, Seen, json, read, sentence};
 use crate::failure::Failure;
 use crate::output::{Lines, complain};
+use crate::plain;
 
 pub(super) const EXAMPLES: &str = "\
 The log is read and checked from its beginning to its end, or with --limit up to the last record
@@ -37,7 +38,8 @@ pub(super) fn run(dump: &Dump) -> Result<(), Failure> {
     let print = |seen: &Seen<'_>| {
         if seen.record.lsn.0 >= dump.from && left > 0 {
             left -= 1;
-            lines.print(json::record(&seen.record));
+            // Texts of a record come from outside, and stdout may be a terminal.
+            lines.print(plain::json(&json::record(&seen.record).to_string()));
         }
         // A log may be a thousand times longer than what is wanted of it.
         if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

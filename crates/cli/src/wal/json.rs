@@ -4,17 +4,17 @@ use std::fmt;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use tenure_core::event::{
+use tenure_record::event::{
     About, CancelRequested, Created, DeadlinePassed, Event, Expired, Granted, LeaseExtended,
-    LeaseReleased, QueueConfigured, Record, Report, TaskCancelled, TaskCompleted, TaskFailed,
+    LeaseReleased, QueueConfigured, Record, Report, StaleReportRejected, TaskCompleted, TaskFailed,
     TaskRetried,
 };
-use tenure_core::history;
-use tenure_core::id::LeaseId;
-use tenure_core::name::Text;
-use tenure_core::state::StateName;
-use tenure_core::terms::{Backoff, BackoffKind};
-use tenure_core::time::Clock;
+use tenure_record::history;
+use tenure_record::id::LeaseId;
+use tenure_record::name::Text;
+use tenure_record::state::TaskState;
+use tenure_record::terms::{Backoff, BackoffKind};
+use tenure_record::time::Clock;
 
 use super::time::{moment, moment_or_null};
 use crate::base64::base64;
@@ -39,12 +39,7 @@ fn event(event: &Event<'_>) -> Object {
         Event::LeaseGranted(event) => Object::default()
             .with("worker", event.worker.as_str())
             .and(&many("grants", event.grants.iter().map(granted).collect())),
-        Event::LeaseExtended(item) => extended(item),
         Event::LeaseExpired(event) => many("leases", event.leases.iter().map(expired).collect()),
-        Event::LeaseReleased(item) => released(item),
-        Event::TaskCompleted(item) => completed(item),
-        Event::TaskFailed(item) => failed(item),
-        Event::TaskCancelled(item) => reported_late(item),
         Event::ReportsApplied(event) => many("reports", event.reports.iter().map(report).collect()),
         Event::CancelRequested(item) => cancel_requested(item),
         Event::TaskRetried(item) => retried(item),
@@ -76,17 +71,26 @@ fn event(event: &Event<'_>) -> Object {
             .with("version", item.version)
             .with_text("definition", &item.definition.0.to_json()),
         Event::RunStarted(event) => {
-            Object::default().with_text("run", &history::begun(&event.run).to_json())
+            let (key, hash) = (event.run.key.as_ref().map(Text::as_str), event.run.start_hash);
+            Object::default()
+                .with_text("run", &history::begun(&event.run).to_json())
+                .with("key", key)
+                .with("start_hash", hash.map(|hash| hex(&hash.0)))
         }
         Event::SignalReceived(item) => Object::default()
             .with("run_id", item.run_id.0)
             .with("name", item.name.as_str())
             .with("correlation", item.correlation.as_str())
             .with("signal_id", item.signal_id.as_ref().map(Text::as_str))
+            .with("signal_hash", item.signal_hash.map(|hash| hex(&hash.0)))
             .with_text("payload", &item.payload.0.to_json())
             .with("token", item.token.0),
         Event::RunCancelRequested(event) => Object::default().with("run_id", event.run_id.0),
-        Event::DispatchContinued(_) => Object::default(),
+        Event::DispatchContinued(_) | Event::EndContinued(_) => Object::default(),
+        Event::RunParked(item) => {
+            Object::default().with("run_id", item.run_id.0).with("reason", item.reason.as_str())
+        }
+        Event::RunUnparked(item) => Object::default().with("run_id", item.run_id.0),
     }
 }
 
@@ -170,7 +174,7 @@ fn failed(item: &TaskFailed<'_>) -> Object {
         .with("reason", item.reason.as_str())
 }
 
-fn reported_late(item: &TaskCancelled<'_>) -> Object {
+fn reported_late(item: &StaleReportRejected<'_>) -> Object {
     about(&item.about).with("lease_id", item.lease_id.0).with("state", state(item.state))
 }
 
@@ -180,7 +184,7 @@ fn report(report: &Report<'_>) -> Object {
         Report::TaskCompleted(item) => completed(item),
         Report::TaskFailed(item) => failed(item),
         Report::LeaseReleased(item) => released(item),
-        Report::TaskCancelled(item) => reported_late(item),
+        Report::StaleReportRejected(item) => reported_late(item),
     };
     Object::default().with("event", report.name()).and(&item)
 }
@@ -224,7 +228,7 @@ fn about(about: &About<'_>) -> Object {
         .with("previous", about.previous.0)
 }
 
-fn state(state: StateName) -> &'static str {
+fn state(state: TaskState) -> &'static str {
     state.as_str()
 }
 

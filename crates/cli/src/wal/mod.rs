@@ -12,10 +12,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use tenure_core::codec;
-use tenure_core::event::Record;
+use tenure_log::{Fault, Lsn, Note};
+use tenure_record::codec;
+use tenure_record::event::Record;
 use tenure_wal::disk::read_only::ReadOnlyDisk;
-use tenure_wal::{Beginning, Fault, Inspection, Located, Lsn, Note, inspect, inspect_until};
+use tenure_wal::{Beginning, Inspection, Located, inspect, inspect_until};
 
 pub(crate) use self::verify::Proof;
 use crate::Format;

@@ -7,9 +7,10 @@ use std::ops::ControlFlow;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tenure_core::time::Timestamp;
+use tenure_log::{FrameKind, Lsn};
+use tenure_record::time::Timestamp;
 use tenure_wal::disk::read_only::ReadOnlyDisk;
-use tenure_wal::{Inspection, Kind, Located, Lsn, SegmentSummary, snapshot};
+use tenure_wal::{Inspection, Located, SegmentSummary, snapshot};
 
 use super::time::{moment, text};
 use super::{Data, Seen, read, sentence};
@@ -96,7 +97,7 @@ struct Marks(BTreeMap<u64, Vec<u64>>);
 
 impl Marks {
     fn note(&mut self, at: &Located<'_>) {
-        if at.frame.header.kind == Kind::Mark {
+        if at.frame.header.kind == FrameKind::Mark {
             self.0.entry(at.segment.header.number).or_default().push(at.offset);
         }
     }

@@ -1,7 +1,7 @@
 //! Moments as people write them: RFC 3339 with milliseconds, in UTC.
 
 use serde_json::Value;
-use tenure_core::time::Timestamp;
+use tenure_record::time::Timestamp;
 
 const MS_PER_DAY: u64 = 86_400_000;
 /// The first millisecond of the year 10000, which RFC 3339 cannot write.

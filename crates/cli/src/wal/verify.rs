@@ -8,13 +8,16 @@ use std::path::Path;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use tenure_core::audit::{Audit, Summary, Violation};
-use tenure_core::codec;
-use tenure_core::id::Lsn;
-use tenure_core::state::{StateHash, StateName};
+use tenure_audit::{Audit, Seed, Summary, Violation};
+use tenure_core::state::snapshot::each_item;
+use tenure_core::state::{Facts, StateHash};
 use tenure_core::{State, apply, invariant};
+use tenure_log::SnapshotFooter;
+use tenure_record::codec;
+use tenure_record::id::Lsn;
+use tenure_record::state::TaskState;
 use tenure_wal::Located;
-use tenure_wal::snapshot::{Footer, file_name};
+use tenure_wal::snapshot::file_name;
 
 use self::base::Base;
 use self::progress::Progress;
@@ -69,7 +72,7 @@ pub(super) fn run(verify: &Verify, format: Format) -> Result<(), Failure> {
 pub(crate) struct Proof {
     summary: Summary,
     hash: StateHash,
-    bad_snapshots: Vec<(tenure_wal::Lsn, String)>,
+    bad_snapshots: Vec<(tenure_log::Lsn, String)>,
     notes: Vec<String>,
 }
 
@@ -101,12 +104,12 @@ struct Verifier {
     /// The last frame that was read, for what is only known at the end.
     last: Place,
     /// Snapshots that are still to come, the next one last.
-    snapshots: Vec<Footer>,
+    snapshots: Vec<SnapshotFooter>,
 }
 
 impl Verifier {
-    fn new(state: State, snapshots: Vec<Footer>) -> Self {
-        let (audit, progress) = (Audit::after(state.facts()), Progress::new());
+    fn new(state: State, snapshots: Vec<SnapshotFooter>) -> Self {
+        let (audit, progress) = (seeded(state.facts()), Progress::new());
         Self { audit, state, progress, last: Place::default(), snapshots }
     }
 
@@ -153,12 +156,12 @@ impl Verifier {
 
     fn finish(
         self,
-        bad_snapshots: Vec<(tenure_wal::Lsn, String)>,
+        bad_snapshots: Vec<(tenure_log::Lsn, String)>,
         notes: Vec<String>,
     ) -> Result<Proof, Failure> {
         let summary = self.audit.finish().map_err(|violation| self.unsound(&violation))?;
         let facts = self.state.facts();
-        self.audit.compare(facts).map_err(|violation| self.unsound(&violation))?;
+        self.audit.compare(&seeded(facts)).map_err(|violation| self.unsound(&violation))?;
         invariant::check(&self.state).map_err(|violation| {
             let law = format!("{:?}", violation.law);
             Failure::Unsound { at: self.last.clone(), law, found: violation.found }
@@ -173,6 +176,14 @@ impl Verifier {
     }
 }
 
+/// An audit that begins after these facts.
+fn seeded(facts: &Facts) -> Audit {
+    let mut seed = Seed::new();
+    let seeded = each_item(facts, |item| seed.item(&item));
+    seeded.expect("the items of a state name its own queues, workers and runs");
+    seed.finish()
+}
+
 impl Proof {
     /// What people should hear of, though the log is sound.
     pub(crate) fn notes(&self) -> &[String] {
@@ -181,7 +192,7 @@ impl Proof {
 
     /// The snapshots that cannot be read, and what is wrong with each. The state was made without
     /// them.
-    pub(crate) fn bad_snapshots(&self) -> &[(tenure_wal::Lsn, String)] {
+    pub(crate) fn bad_snapshots(&self) -> &[(tenure_log::Lsn, String)] {
         &self.bad_snapshots
     }
 
@@ -232,7 +243,7 @@ impl Proof {
 
     fn by_state(&self) -> [(&'static str, u64); 6] {
         let mut counts = self.summary.by_state.iter();
-        StateName::ALL.map(|state| (state.as_str(), counts.next().copied().unwrap_or_default()))
+        TaskState::ALL.map(|state| (state.as_str(), counts.next().copied().unwrap_or_default()))
     }
 
     fn table(&self, folder: &str, lines: &mut Lines) {

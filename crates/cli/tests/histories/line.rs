@@ -5,7 +5,7 @@ use tenure_sdk::wire as v1;
 use tonic::{Response, Status};
 
 use crate::register::{LEASE_US, MAX_ATTEMPTS, MAX_EXPIRIES, Shown};
-use crate::server::{agent, url};
+use crate::server::{JSON, agent, url};
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ fn over_http(agent: &ureq::Agent, address: &str, ask: &Ask) -> Heard {
     };
     let answer = match ask {
         Ask::Read { .. } => agent.get(url(address, &path)).call(),
-        _ => agent.post(url(address, &path)).send(body.to_string()),
+        _ => agent.post(url(address, &path)).content_type(JSON).send(body.to_string()),
     };
     let answer = answer.and_then(|mut answer| {
         let status = answer.status().as_u16();
@@ -241,7 +241,7 @@ fn task_of(answer: Result<Response<v1::Task>, Status>) -> Heard {
 fn refused(status: Status) -> Heard {
     let error = tenure_sdk::Error::from(status);
     match error.is_refusal() {
-        true => Heard::Refused(error.code().to_owned()),
+        true => Heard::Refused(error.code().to_string()),
         false => Heard::Nothing,
     }
 }

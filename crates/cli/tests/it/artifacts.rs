@@ -237,8 +237,8 @@ fn what_a_command_leaves_in_its_folder_is_handed_in() {
         "nodes": [{"ref": "a", "kind": "task", "task": {"queue": "q"}, "input_mapping": {"argv": "input.argv"}}],
     });
     assert_eq!(server.put("/v1/workflows/e", &workflow).0, 201);
-    let script =
-        "mkdir $TENURE_ARTIFACTS/logs && echo one > $TENURE_ARTIFACTS/logs/a.log && echo 7";
+    let script = "mkdir $TENURE_ARTIFACTS/logs && echo one > $TENURE_ARTIFACTS/logs/a.log && \
+                  stat -c '%a' $TENURE_ARTIFACTS > $TENURE_ARTIFACTS/mode && echo 7";
     let input = json!({"input": {"argv": ["sh", "-c", script]}});
     let run = server.post("/v1/workflows/e/runs", &input).1["id"].as_u64().unwrap();
     let at = format!("http://{}", server.address);
@@ -248,8 +248,9 @@ fn what_a_command_leaves_in_its_folder_is_handed_in() {
         .stderr(Stdio::null())
         .spawn();
     let _worker = Worker(worker.unwrap());
-    wait_until("the publication", || are_published(&server, run, 1));
+    wait_until("the publication", || are_published(&server, run, 2));
     assert_eq!(server.text(&format!("/v1/runs/{run}/artifacts/logs/a.log")), "one\n");
+    assert_eq!(server.text(&format!("/v1/runs/{run}/artifacts/mode")), "700\n", "its own only");
 
     // A task of no run has no such folder.
     let task = json!({"queue": "alone", "payload": {"argv": ["sh", "-c", "echo \"[$TENURE_ARTIFACTS]\""]}});
@@ -260,6 +261,20 @@ fn what_a_command_leaves_in_its_folder_is_handed_in() {
         (Some("COMPLETED"), &json!([])),
         "{task}"
     );
+}
+
+#[test]
+fn a_name_that_turns_the_text_around_is_refused() {
+    let server = Server::start("artifacts-names");
+    begin(&server);
+    let (task, lease) = lease(&server);
+    for name in ["\u{202e}x", "a\u{200b}", "a\u{9b}2J"] {
+        let artifacts = json!([{"name": name, "data": "aGVsbG8="}]);
+        let body = json!({"lease_id": lease, "output": {}, "artifacts": artifacts});
+        let (status, said) = server.post(&format!("/v1/tasks/{task}/complete"), &body);
+        assert_eq!((status, said["code"].as_str()), (400, Some("invalid_request")), "{said}");
+        assert!(said["detail"].as_str().unwrap().contains("leave it out"), "{said}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::evidence;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::server::{Server, lacks_strace, post_to};
@@ -83,21 +83,28 @@ fn a_server_that_cannot_keep_up_refuses_new_work_unread_and_hears_its_workers() 
     server.post("/v1/leases", &json!({"worker": "anna", "queues": ["work"]}));
     let (taken, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let large = json!({"payload": "x".repeat(1_000_000)}).to_string();
-    let begun = Instant::now();
+    let (begun, is_seen) = (Instant::now(), AtomicBool::new(false));
+    // The load goes on until a refusal was seen, or it could be over before one is asked for.
+    let submit = || loop {
+        match post_to(&server.address, "/v1/tasks", &large) {
+            (201, _) => taken.fetch_add(1, Ordering::Relaxed),
+            (429, problem) => {
+                assert_eq!(problem["code"], "overloaded");
+                refused.fetch_add(1, Ordering::Relaxed)
+            }
+            other => panic!("{other:?}"),
+        };
+        if is_seen.load(Ordering::Relaxed) || begun.elapsed() > Duration::from_secs(40) {
+            return;
+        }
+    };
     std::thread::scope(|scope| {
         for _ in 0..100 {
-            scope.spawn(|| match post_to(&server.address, "/v1/tasks", &large) {
-                (201, _) => taken.fetch_add(1, Ordering::Relaxed),
-                (429, problem) => {
-                    assert_eq!(problem["code"], "overloaded");
-                    refused.fetch_add(1, Ordering::Relaxed)
-                }
-                other => panic!("{other:?}"),
-            });
+            scope.spawn(submit);
         }
         // While it is so, new work is refused before its body is sent.
-        let announced =
-            "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n";
+        let announced = "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Content-Length: 1000000\r\n\r\n";
         let mut said = String::new();
         while !said.starts_with("HTTP/1.1 429") && begun.elapsed() < Duration::from_secs(40) {
             let mut stream = server.connect();
@@ -107,6 +114,7 @@ fn a_server_that_cannot_keep_up_refuses_new_work_unread_and_hears_its_workers() 
             let size = stream.read(&mut some).unwrap_or(0);
             said = String::from_utf8_lossy(&some[..size]).into_owned();
         }
+        is_seen.store(true, Ordering::Relaxed);
         assert!(said.starts_with("HTTP/1.1 429"), "{said}");
         assert!(said.to_ascii_lowercase().contains("retry-after: 1"), "{said}");
         let beat = format!("/v1/tasks/{task}/heartbeat");
@@ -232,8 +240,11 @@ fn a_stop_is_told_and_takes_no_longer_than_it_may() {
     let mut server = Server::start("stopping");
     // One who sends a body for ever holds a stop up, but only so long.
     let mut slow = server.connect();
-    slow.write_all(b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
-        .unwrap();
+    slow.write_all(
+        b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+          Content-Length: 9\r\n\r\n{",
+    )
+    .unwrap();
     let mut ready = server.connect();
     let ask = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n";
     ready.write_all(ask).unwrap();

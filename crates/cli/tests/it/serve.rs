@@ -177,14 +177,14 @@ fn a_key_is_asked_for_and_needed_where_others_can_reach() {
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(said.contains("TENURE_API_KEY"), "{said}");
-    let server = Server::start_with("guarded", &[], &[("TENURE_API_KEY", "s3cret")]);
+    let server = Server::start_with("guarded", &[], &[("TENURE_API_KEY", "0123456789abcdef")]);
     let ask = |header: &str| {
         let request = format!("GET /v1/status HTTP/1.1\r\nHost: localhost\r\n{header}\r\n");
         server.raw(&request)
     };
     assert!(ask("").starts_with("HTTP/1.1 401"));
     assert!(ask("Authorization: Bearer nope\r\n").starts_with("HTTP/1.1 401"));
-    assert!(ask("Authorization: Bearer s3cret\r\n").starts_with("HTTP/1.1 200"));
+    assert!(ask("Authorization: Bearer 0123456789abcdef\r\n").starts_with("HTTP/1.1 200"));
 }
 
 #[test]

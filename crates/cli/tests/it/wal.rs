@@ -31,6 +31,27 @@ fn stat(folder: &Folder) -> Value {
 }
 
 #[test]
+fn a_dump_has_nothing_that_a_terminal_would_act_on() {
+    let mut server = crate::server::Server::start("dump-plain");
+    let text = "a\u{9b}2J\u{1b}[31m\u{7f}\u{202e}\u{2066}\u{61c}\u{200f}z";
+    let (status, _) = server.post("/v1/tasks", &json!({"payload": text}));
+    assert_eq!(status, 201);
+    let (_, leases) = server.post("/v1/leases", &json!({"worker": "w", "queues": ["default"]}));
+    let failed = json!({"lease_id": leases["leases"][0]["lease_id"], "reason": text});
+    assert_eq!(server.post("/v1/tasks/1/fail", &failed).0, 200);
+    server.kill();
+    let ran = tenure(&["wal", "dump", "--data", server.folder.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let acts =
+        |c: char| c.is_control() && c != '\n' || "\u{202e}\u{2066}\u{61c}\u{200f}".contains(c);
+    assert!(!ran.stdout.contains(acts), "{:?}", ran.stdout);
+    let lines = json_lines(&ran);
+    let failed = lines.iter().find(|line| line["event"] == "ReportsApplied").unwrap();
+    assert!(failed.to_string().contains("31m"), "{failed}");
+    assert_eq!(lines[0]["tasks"][0]["payload"], text, "its meaning is the same");
+}
+
+#[test]
 fn a_dump_has_every_record_on_a_line_of_its_own() {
     let folder = Folder::new("dump");
     Story::lifecycle(&folder);
@@ -54,8 +75,9 @@ fn a_dump_has_every_record_on_a_line_of_its_own() {
             r#""lease_id":1,"lease_ms":30000,"expires_at":"2001-09-09T01:47:10.000Z"}]}"#
         ),
         concat!(
-            r#"{"lsn":3,"at":"2001-09-09T01:47:00.000Z","event":"LeaseExtended","task_id":1,"#,
-            r#""lease_id":1,"expires_at":"2001-09-09T01:47:30.000Z"}"#
+            r#"{"lsn":3,"at":"2001-09-09T01:47:00.000Z","event":"ReportsApplied","reports":[{"#,
+            r#""event":"LeaseExtended","task_id":1,"#,
+            r#""lease_id":1,"expires_at":"2001-09-09T01:47:30.000Z"}]}"#
         ),
         concat!(
             r#"{"lsn":4,"at":"2001-09-09T01:47:30.000Z","event":"LeaseExpired","leases":[{"#,
@@ -68,14 +90,16 @@ fn a_dump_has_every_record_on_a_line_of_its_own() {
             r#""lease_id":2,"lease_ms":30000,"expires_at":"2001-09-09T01:48:00.000Z"}]}"#
         ),
         concat!(
-            r#"{"lsn":6,"at":"2001-09-09T01:47:30.000Z","event":"TaskCancelled","task_id":1,"#,
+            r#"{"lsn":6,"at":"2001-09-09T01:47:30.000Z","event":"ReportsApplied","reports":[{"#,
+            r#""event":"StaleReportRejected","task_id":1,"#,
             r#""queue":"mail","priority":0,"attempt":2,"previous":5,"lease_id":1,"#,
-            r#""state":"LEASED"}"#
+            r#""state":"LEASED"}]}"#
         ),
         concat!(
-            r#"{"lsn":7,"at":"2001-09-09T01:47:30.000Z","event":"TaskCompleted","task_id":1,"#,
+            r#"{"lsn":7,"at":"2001-09-09T01:47:30.000Z","event":"ReportsApplied","reports":[{"#,
+            r#""event":"TaskCompleted","task_id":1,"#,
             r#""queue":"mail","priority":0,"attempt":2,"previous":6,"lease_id":2,"#,
-            r#""worker":"ben","output":"sent"}"#
+            r#""worker":"ben","output":"sent"}]}"#
         ),
     ];
     for (line, expected) in lines.iter().zip(expected) {
@@ -130,7 +154,8 @@ fn the_numbers_of_stat_add_up() {
     assert_eq!(stat["first_at"], "2001-09-09T01:46:40.000Z");
     assert_eq!(stat["last_at"], "2001-09-09T01:47:30.000Z");
     assert_eq!(stat["events"]["LeaseGranted"]["records"], 2);
-    assert_eq!(stat["events"].as_object().unwrap().len(), 6);
+    assert_eq!(stat["events"]["ReportsApplied"]["records"], 3);
+    assert_eq!(stat["events"].as_object().unwrap().len(), 4);
     assert_eq!(stat["notes"], json!([]));
     assert_eq!(stat["log_id"], "00000000000000000000000000000007");
     let segments = stat["segments"].as_array().unwrap();
@@ -160,7 +185,7 @@ fn the_table_says_the_same_and_draws_the_segments() {
         "LSN 1 to 7",
         "time      2001-09-09T01:46:40.000Z to 2001-09-09T01:47:30.000Z",
         "segment-0000000000000001.wal  sealed",
-        "LeaseGranted         2",
+        "LeaseGranted          2",
         "# used, m with a mark, ! torn, . free",
     ] {
         assert!(ran.stdout.contains(part), "no {part:?} in\n{}", ran.stdout);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{Oracle, Outcome, Position, Read, Wish};
-use crate::server::{agent, url};
+use crate::server::{JSON, agent, url};
 
 /// How many leases one client holds at a time.
 const HELD_MAX: usize = 8;
@@ -308,7 +308,8 @@ impl<'o> Client<'o> {
     /// Writes the intent down, sends it, and writes down what came of it.
     pub(super) fn send(&mut self, wish: Wish, path: &str, body: &Value) -> Outcome {
         let number = self.oracle.intend(wish);
-        let answer = self.agent.post(url(&self.address, path)).send(body.to_string());
+        let post = self.agent.post(url(&self.address, path)).content_type(JSON);
+        let answer = post.send(body.to_string());
         let answer = answer.and_then(|mut answer| {
             let status = answer.status().as_u16();
             answer.body_mut().read_to_string().map(|text| (status, text))

@@ -11,6 +11,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 const ANY_PORT: &str = "127.0.0.1:0";
+/// The media type of request bodies.
+pub(crate) const JSON: &str = "application/json";
 pub(crate) const TENURE: &str = env!("CARGO_BIN_EXE_tenure");
 
 pub(crate) struct Server {
@@ -183,7 +185,7 @@ impl Server {
     }
 
     pub(crate) fn put(&self, path: &str, body: &Value) -> (u16, Value) {
-        read(agent().put(url(&self.address, path)).send(body.to_string()).unwrap())
+        self.put_as(path, JSON, &body.to_string())
     }
 
     pub(crate) fn put_as(&self, path: &str, media_type: &str, body: &str) -> (u16, Value) {
@@ -200,7 +202,7 @@ impl Server {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = [0; 256];
+        let mut answer = [0; 1024];
         let size = stream.read(&mut answer).unwrap();
         String::from_utf8_lossy(&answer[..size]).into_owned()
     }
@@ -273,7 +275,7 @@ pub(crate) fn get_from(address: &str, path: &str) -> (u16, Value) {
 }
 
 pub(crate) fn post_to(address: &str, path: &str, body: &str) -> (u16, Value) {
-    read(agent().post(url(address, path)).send(body).unwrap())
+    read(agent().post(url(address, path)).content_type(JSON).send(body).unwrap())
 }
 
 fn read(mut answer: ureq::http::Response<ureq::Body>) -> (u16, Value) {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use tenure_coordinator::{Answer, Ask, Outcome, Tenure, Ticket, new_task};
 use tenure_core::command::{Command, CompleteTask, LeaseRef, LeaseTasks, SubmitTasks};
-use tenure_core::name::{QueueName, WorkerName};
-use tenure_core::terms::Payload;
+use tenure_record::name::{QueueName, WorkerName};
+use tenure_record::terms::Payload;
 
 use crate::disk::{Folder, syncs_per_s};
 
@@ -49,7 +49,12 @@ impl Asks {
 
     fn complete(lease: LeaseRef) -> Ask {
         let output = Payload::parse("output", b"null".to_vec()).expect("it is small");
-        Ask::Command(Command::CompleteTask(CompleteTask { lease, output, artifacts: Vec::new() }))
+        Ask::Command(Command::CompleteTask(CompleteTask {
+            lease,
+            output,
+            artifacts: Vec::new(),
+            worker: None,
+        }))
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tenure_coordinator::{Ask, Keep, Opening, Tenure, Upkeep, new_task};
 use tenure_core::command::{Command, CompleteTask, ReportTasks, Retention, SubmitTasks};
-use tenure_core::terms::Payload;
+use tenure_record::terms::Payload;
 
 use crate::disk::{Folder, syncs_per_s};
 

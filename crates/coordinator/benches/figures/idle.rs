@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tenure_coordinator::{Ask, Tenure, Ticket, new_task};
 use tenure_core::command::{LeaseTasks, Start};
-use tenure_core::name::{QueueName, WorkerName};
-use tenure_core::terms::SpanMs;
+use tenure_record::name::{QueueName, WorkerName};
+use tenure_record::terms::SpanMs;
 
 use crate::disk::Folder;
 
@@ -38,7 +38,7 @@ pub(crate) fn idle() {
     println!(
         "idle with {} parked and {} delayed: {:.3} % of a core over {span:?}",
         status.parked_leases,
-        status.tasks.of(tenure_core::state::StateName::Waiting),
+        status.tasks.of(tenure_record::state::TaskState::Waiting),
         spent / span.as_secs_f64() * 100.0
     );
     drop(parked);

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use tenure_coordinator::{Ask, new_task};
 use tenure_core::command::{Command, CompleteTask, SubmitTasks};
-use tenure_core::terms::Payload;
+use tenure_record::terms::Payload;
 use tenure_wal::Durability;
 
 use crate::disk::Folder;
@@ -61,7 +61,8 @@ fn fill(data: &std::path::Path) {
         let completes: Vec<_> = leases
             .into_iter()
             .map(|lease| {
-                let complete = CompleteTask { lease, output: output(), artifacts: Vec::new() };
+                let complete =
+                    CompleteTask { lease, output: output(), artifacts: Vec::new(), worker: None };
                 tenure.ask(Ask::Command(Command::CompleteTask(complete)))
             })
             .collect();

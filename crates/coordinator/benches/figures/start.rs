@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tenure_coordinator::{Ask, Opening, Tenure, new_task};
 use tenure_core::command::{Command as Wish, CompleteTask, SubmitTasks};
-use tenure_core::terms::Payload;
+use tenure_record::terms::Payload;
 use tenure_wal::Durability;
 
 use crate::disk::Folder;
@@ -91,7 +91,7 @@ fn submit(tenure: &Tenure, queue: &str, count: u64) {
 
 fn complete(tenure: &Tenure, lease: tenure_core::command::LeaseRef) -> tenure_coordinator::Ticket {
     let output = Payload::parse("output", b"null".to_vec()).expect("it is small");
-    let complete = CompleteTask { lease, output, artifacts: Vec::new() };
+    let complete = CompleteTask { lease, output, artifacts: Vec::new(), worker: None };
     tenure.ask(Ask::Command(Wish::CompleteTask(complete)))
 }
 

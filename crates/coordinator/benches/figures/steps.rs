@@ -8,8 +8,8 @@ use tenure_coordinator::{
     recover,
 };
 use tenure_core::command::{Command, LeaseTasks, SubmitTasks};
-use tenure_core::name::{QueueName, WorkerName};
-use tenure_core::terms::LeaseMs;
+use tenure_record::name::{QueueName, WorkerName};
+use tenure_record::terms::LeaseMs;
 use tenure_wal::disk::real::RealDisk;
 use tenure_wal::{Claim, LogThread, Options};
 

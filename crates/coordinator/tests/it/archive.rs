@@ -4,17 +4,19 @@
 
 use std::sync::Arc;
 
-use crate::support::asks::{cancel, complete, lease, submit};
-use crate::support::{House, START_MS};
 use tenure_coordinator::{
     Answer, Ask, DueItems, Keep, Purge, Query, RunTasks, Upkeep, histories, history,
 };
 use tenure_core::command::{Archived, Command, RegisterWorkflow, Rest, Retention, StartRun, Swept};
-use tenure_core::id::{Lsn, RunId, TaskId, TokenId};
-use tenure_core::terms::Tags;
-use tenure_flow::{Definition, Value};
-use tenure_wal::Log;
+use tenure_flow::Definition;
+use tenure_log::Log;
+use tenure_record::id::{Lsn, RunId, TaskId, TokenId};
+use tenure_record::terms::Tags;
+use tenure_value::Value;
 use tenure_wal::disk::model::ModelDisk;
+
+use crate::support::asks::{cancel, complete, lease, submit};
+use crate::support::{House, START_MS};
 
 const AGE_MS: u64 = 10_000;
 

@@ -3,13 +3,17 @@
 //! Proves P2, P4, P9, P13 and P14.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use tenure_code::Code;
+use tenure_coordinator::{Answer, Ask, Next, Opening, Query, Refusal};
+use tenure_core::command::{Command, IdJump};
+use tenure_log::Fault;
+use tenure_record::id::Lsn;
+use tenure_record::state::TaskState;
+use tenure_wal::disk::model::{FaultKind, PlannedFault};
+use tenure_wal::{Durability, Options};
+
 use crate::support::asks::{complete, get, lease, submit, submit_keyed};
 use crate::support::{self, House, START_MS, options};
-use tenure_coordinator::{Answer, Next, Query, Refusal};
-use tenure_core::id::Lsn;
-use tenure_core::state::StateName;
-use tenure_wal::disk::model::{FaultKind, PlannedFault};
-use tenure_wal::{Durability, Fault, Options};
 
 #[test]
 fn replies_reads_and_refusals_wait_for_what_they_saw() {
@@ -28,8 +32,8 @@ fn replies_reads_and_refusals_wait_for_what_they_saw() {
     house.settle();
     assert!(submits.iter().all(|submit| !submit.waits()));
     let Answer::Task(task) = read.answer() else { panic!("it asked for a task") };
-    assert_eq!(task.state, StateName::Waiting, "as it was when it was asked");
-    assert_eq!(unknown.refusal().code(), "not_found");
+    assert_eq!(task.state, TaskState::Waiting, "as it was when it was asked");
+    assert_eq!(unknown.refusal().code(), Code::NotFound);
     assert_eq!(leased.grants().len(), 1);
 }
 
@@ -86,7 +90,7 @@ fn a_failed_sync_is_the_end_and_nobody_hears_of_what_was_not_durable() {
     assert!(matches!(submit.refusal(), Refusal::Unavailable(_)));
     assert!(matches!(parked.refusal(), Refusal::Unavailable(_)));
     let late = house.ask(support::asks::get(1));
-    assert_eq!(late.refusal().code(), "unavailable");
+    assert_eq!(late.refusal().code(), Code::Unavailable);
 }
 
 #[test]
@@ -141,7 +145,7 @@ fn a_restart_goes_on_where_it_ended() {
     };
     assert_eq!(known[0].task_id.0, 2, "the key is part of the record");
     let done = house.tell(complete(lease));
-    assert!(matches!(done.answer(), Answer::State(_, StateName::Completed)));
+    assert!(matches!(done.answer(), Answer::State(_, TaskState::Completed)));
 }
 
 fn epoch(house: &mut House) -> u64 {
@@ -157,7 +161,7 @@ fn an_orderly_end_settles_everything_and_marks_the_log() {
     let parked = house.tell(lease("anna", &["other"], 5_000));
     house.inbox.close("the server stops");
     let late = house.ask(submit("mail"));
-    assert_eq!(late.refusal().code(), "unavailable");
+    assert_eq!(late.refusal().code(), Code::Unavailable);
     house.settle();
     let reading = house.reading();
     house.coordinator.close(reading).unwrap();
@@ -204,6 +208,32 @@ fn after_an_unclean_end_in_a_relaxed_mode_ids_jump_ahead() {
     assert_eq!(task_id(&mut start(disk.crashed(&mut Nothing))), second + 1);
 }
 
+#[test]
+fn a_folder_whose_ids_cannot_jump_is_not_served() {
+    let folder = std::env::temp_dir().join(format!("tenure-ids-{}", std::process::id()));
+    let copy = folder.with_extension("copy");
+    let open = |folder| Opening::default().durability(Durability::Os).open(folder, |_| {});
+    let tenure = open(&folder).unwrap();
+    let jump = |jump| tenure.ask(Ask::Command(Command::SkipIds(jump))).wait();
+    let jumps =
+        |kind: IdJump| std::iter::repeat_with(|| jump(kind)).take_while(Result::is_ok).count();
+    assert_eq!((jumps(IdJump::Restore), jumps(IdJump::UncleanStart)), (127, 255));
+    // As it is while the server runs, so that it looks like an unclean end.
+    std::fs::create_dir_all(&copy).unwrap();
+    for entry in std::fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_file() {
+            std::fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
+        }
+    }
+    let refused = open(&copy).map(|_| ()).unwrap_err();
+    assert_eq!(refused.code(), Code::IdsExhausted, "{refused}");
+    drop(tenure);
+    open(&folder).unwrap();
+    for folder in [folder, copy] {
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
+
 /// What was not synced is lost.
 struct Nothing;
 
@@ -229,10 +259,10 @@ fn when_little_room_is_left_new_work_is_refused_and_the_rest_goes_on() {
     house.disk.limit_room(Some(2 * segment_bytes));
     house.pass_ms(1_000);
     let refused = house.tell(submit("mail")).refusal();
-    assert_eq!(refused.code(), "disk_full");
+    assert_eq!(refused.code(), Code::DiskFull);
     assert!(matches!(house.tell(get(1)).answer(), Answer::Task(_)));
     let done = house.tell(complete(lease));
-    assert!(matches!(done.answer(), Answer::State(_, StateName::Completed)));
+    assert!(matches!(done.answer(), Answer::State(_, TaskState::Completed)));
     house.disk.limit_room(None);
     house.pass_ms(1_000);
     assert!(matches!(house.tell(submit("mail")).answer(), Answer::Submitted(_)), "by itself");

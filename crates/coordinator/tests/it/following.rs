@@ -3,15 +3,16 @@
 //! Proves P2.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use crate::support::asks::{complete, lease, lease_ref, submit, task};
-use crate::support::{House, START_MS};
 use tenure_coordinator::{Ask, Followed, Position, history};
 use tenure_core::command::{Command, SubmitTasks};
-use tenure_core::id::{Lsn, TaskId};
-use tenure_core::state::StateName;
-use tenure_wal::Log;
+use tenure_log::Log;
+use tenure_record::id::{Lsn, TaskId};
+use tenure_record::state::TaskState;
 
-fn read_all(house: &House, after: Position) -> Vec<(u64, usize, u64, StateName)> {
+use crate::support::asks::{complete, lease, lease_ref, submit, task};
+use crate::support::{House, START_MS};
+
+fn read_all(house: &House, after: Position) -> Vec<(u64, usize, u64, TaskState)> {
     let log = house.coordinator.log().reader();
     let mut follower = house.coordinator.feed().follow(log, after);
     let mut seen = Vec::new();
@@ -38,7 +39,7 @@ fn lived() -> House {
 fn a_follower_may_begin_anywhere_even_within_a_record() {
     let house = lived();
     let all = read_all(&house, Position::START);
-    use StateName::{Completed, Leased, Waiting};
+    use TaskState::{Completed, Leased, Waiting};
     let expected = [(1, 0, 1, Waiting), (1, 1, 2, Waiting), (1, 2, 3, Waiting), (2, 0, 1, Leased)];
     assert_eq!(all[..4], expected);
     assert_eq!(all[4..], [(3, 0, 1, Completed)]);
@@ -60,7 +61,7 @@ fn after_a_restart_the_log_tells_what_memory_has_forgotten() {
     house.tell(lease("ben", &["mail"], 0));
     let all = read_all(&house, Position::START);
     assert_eq!(all[..5], before);
-    assert_eq!(all[5..], [(4, 0, 2, StateName::Leased)], "first from the log, then from memory");
+    assert_eq!(all[5..], [(4, 0, 2, TaskState::Leased)], "first from the log, then from memory");
 }
 
 #[test]
@@ -83,7 +84,7 @@ fn a_history_is_read_back_from_the_last_record() {
     let log = &mut house.coordinator.log().reader();
     let told = history(log, TaskId(1), Lsn(3)).unwrap();
     let steps: Vec<_> = told.steps.iter().map(|s| (s.lsn.0, s.event, s.from, s.to)).collect();
-    use StateName::{Completed, Leased, Waiting};
+    use TaskState::{Completed, Leased, Waiting};
     assert_eq!(
         steps,
         [

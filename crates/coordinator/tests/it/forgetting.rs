@@ -4,15 +4,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::asks::{complete, lease, submit_task};
-use crate::support::{House, SMALL_SEGMENT_BYTES, START_MS, options};
 use tenure_coordinator::{Answer, Ask, Keep, Upkeep, new_task, put_back, recover};
 use tenure_core::command::Retention;
-use tenure_core::id::TaskId;
-use tenure_core::state::{StateHash, StateName};
-use tenure_core::{State, apply, codec, invariant};
+use tenure_core::state::StateHash;
+use tenure_core::{State, apply, invariant};
+use tenure_log::{BackupSource, Log, Read, Since};
+use tenure_record::codec;
+use tenure_record::id::TaskId;
+use tenure_record::state::TaskState;
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault, Survival};
-use tenure_wal::{Backup, Claim, Log, Options, Read, Since};
+use tenure_wal::{Claim, Options};
+
+use crate::support::asks::{complete, lease, submit_task};
+use crate::support::{House, SMALL_SEGMENT_BYTES, START_MS, options};
 
 const AGE_MS: u64 = 1_500;
 const ROUNDS: usize = 90;
@@ -53,7 +57,7 @@ fn round(house: &mut House, n: usize, told: &mut Told) -> bool {
         {
             let done = house.ask(complete(grant.lease()));
             is_well = is_well && steps(house);
-            if let Some(Ok(Answer::State(id, StateName::Completed))) = done.heard() {
+            if let Some(Ok(Answer::State(id, TaskState::Completed))) = done.heard() {
                 told.completed.insert(id, house.now_ms);
             }
         }
@@ -170,7 +174,7 @@ fn copy() -> (ModelDisk, StateHash, u64) {
     }
     probe.answer();
     house.tell(submit_task(new_task("mail", "the last").unwrap())).answer();
-    let backup = Backup::begin(&house.coordinator.log().reader(), Since::Snapshot).unwrap();
+    let backup = house.coordinator.log().reader().begin_backup(Since::Snapshot).unwrap();
     let copy = ModelDisk::default();
     for file in &backup.files {
         let mut bytes = vec![0; file.size as usize];

@@ -3,14 +3,16 @@
 //! Proves P15 and P16.
 #![allow(clippy::unwrap_used)]
 
-use crate::support::asks::{get, heartbeat, lease, lease_ref, submit, submit_task, task};
-use crate::support::{House, Probe};
+use tenure_code::Code;
 use tenure_coordinator::limits::{
     INBOX_BYTES_MAX, INBOX_REQUESTS_MAX, STEP_REQUESTS_MAX, SUPPLY_LEASES, SUPPLY_MEMORY_MS,
 };
 use tenure_coordinator::{Next, Refusal, Supply};
 use tenure_core::command::NewTask;
-use tenure_core::terms::Payload;
+use tenure_record::terms::Payload;
+
+use crate::support::asks::{get, heartbeat, lease, lease_ref, submit, submit_task, task};
+use crate::support::{House, Probe};
 
 #[test]
 fn new_work_is_refused_first_then_everything_but_reports() {
@@ -19,7 +21,7 @@ fn new_work_is_refused_first_then_everything_but_reports() {
         house.ask(get(1));
     }
     let refused = house.ask(submit("mail")).refusal();
-    assert_eq!(refused.code(), "overloaded");
+    assert_eq!(refused.code(), Code::Overloaded);
     assert_eq!(
         refused.to_string(),
         "there are 16384 requests waiting already; try again in a moment"
@@ -27,14 +29,14 @@ fn new_work_is_refused_first_then_everything_but_reports() {
     for _ in 0..INBOX_REQUESTS_MAX / 4 {
         assert!(house.ask(get(1)).waits());
     }
-    assert_eq!(house.ask(get(1)).refusal().code(), "overloaded");
+    assert_eq!(house.ask(get(1)).refusal().code(), Code::Overloaded);
     for _ in 0..INBOX_REQUESTS_MAX / 4 {
         assert!(house.ask(heartbeat(lease_ref(1, 1))).waits());
     }
-    assert_eq!(house.ask(heartbeat(lease_ref(1, 1))).refusal().code(), "overloaded");
+    assert_eq!(house.ask(heartbeat(lease_ref(1, 1))).refusal().code(), Code::Overloaded);
     // What was taken and is not decided yet counts.
     house.step();
-    assert_eq!(house.ask(submit("mail")).refusal().code(), "overloaded");
+    assert_eq!(house.ask(submit("mail")).refusal().code(), Code::Overloaded);
     house.settle();
     assert!(house.ask(submit("mail")).waits(), "it is over");
 }

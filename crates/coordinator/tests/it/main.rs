@@ -12,6 +12,8 @@ mod durable;
 mod following;
 mod forgetting;
 mod inbox;
+mod memory;
+mod memory_log;
 mod redecide;
 mod retention;
 mod runs;

@@ -4,15 +4,18 @@
 
 use std::sync::Arc;
 
-use crate::support::asks::{complete, lease, submit_task};
-use crate::support::{House, START_MS};
+use tenure_code::Code;
 use tenure_coordinator::{Answer, Ask, Keep, RedecideError, Upkeep, new_task, redecide};
 use tenure_core::command::{Command, RegisterWorkflow, StartRun};
-use tenure_core::id::{Lsn, RunId};
-use tenure_core::terms::Tags;
-use tenure_flow::{Definition, Value};
-use tenure_wal::Log;
+use tenure_flow::Definition;
+use tenure_log::Log;
+use tenure_record::id::{Lsn, RunId};
+use tenure_record::terms::Tags;
+use tenure_value::Value;
 use tenure_wal::disk::model::ModelDisk;
+
+use crate::support::asks::{complete, lease, submit_task};
+use crate::support::{House, START_MS};
 
 const TWO_STEPS: &str = "
 workflow: two_steps
@@ -59,10 +62,10 @@ fn a_record_that_is_not_there_or_decides_nothing_is_refused() {
     let mut house = House::new();
     let (run, decided) = play(&mut house);
     let ask = |run, lsn| redecide(house.coordinator.log().reader(), None, run, lsn).unwrap_err();
-    assert_eq!(ask(run, Lsn(999)).code(), "not_found");
-    assert_eq!(ask(RunId(9), decided[0]).code(), "not_found");
+    assert_eq!(ask(run, Lsn(999)).code(), Code::NotFound);
+    assert_eq!(ask(RunId(9), decided[0]).code(), Code::NotFound);
     let registered = ask(run, Lsn(1));
-    assert_eq!(registered.code(), "invalid_request");
+    assert_eq!(registered.code(), Code::InvalidRequest);
     assert!(registered.to_string().contains("WorkflowRegistered"), "{registered}");
 }
 
@@ -92,7 +95,7 @@ fn a_trimmed_log_says_what_can_be_rebuilt_and_a_snapshot_stands_for_what_is_gone
     let error = redecide(house.coordinator.log().reader(), None, RunId(1), Lsn(1)).unwrap_err();
     let RedecideError::Trimmed { oldest } = error else { unreachable!("{error}") };
     assert_eq!(Some(Lsn(oldest.0 - 1)), kept.older, "the older snapshot is where it can begin");
-    assert_eq!(RedecideError::Trimmed { oldest }.code(), "log_trimmed");
+    assert_eq!(RedecideError::Trimmed { oldest }.code(), Code::LogTrimmed);
     let (run, decided) = play(&mut house);
     for lsn in decided {
         let found = redecide(house.coordinator.log().reader(), None, run, lsn).unwrap();

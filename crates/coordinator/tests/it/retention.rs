@@ -4,17 +4,18 @@
 
 use std::collections::BTreeMap;
 
+use tenure_coordinator::{Ask, Next, Upkeep};
+use tenure_core::command::{Command, ConfigureQueue, Retention, Setting};
+use tenure_log::{Log, Read};
+use tenure_record::codec;
+use tenure_record::event::Event;
+use tenure_record::id::TaskId;
+use tenure_record::terms::SpanMs;
+use tenure_record::time::Timestamp;
+use tenure_wal::disk::model::ModelDisk;
+
 use crate::support::asks::{cancel, complete, lease, queue, submit};
 use crate::support::{House, START_MS};
-use tenure_coordinator::{Ask, Next, Upkeep};
-use tenure_core::codec;
-use tenure_core::command::{Command, ConfigureQueue, Retention, Setting};
-use tenure_core::event::Event;
-use tenure_core::id::TaskId;
-use tenure_core::terms::SpanMs;
-use tenure_core::time::Timestamp;
-use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Log, Read};
 
 const AGE_MS: u64 = 10_000;
 

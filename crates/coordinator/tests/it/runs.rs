@@ -3,16 +3,19 @@
 
 use std::sync::Arc;
 
-use crate::support::asks::{complete, lease, lease_ref};
-use crate::support::{House, Probe, START_MS};
+use tenure_code::Code;
 use tenure_coordinator::{Answer, Ask, Position, Query, RunFilter, RunInfo};
-use tenure_core::command::{Command, RegisterWorkflow, SignalRun, StartRun};
-use tenure_core::id::{RunId, TokenId};
-use tenure_core::name::SignalText;
-use tenure_core::terms::Tags;
-use tenure_core::transition::Told;
-use tenure_flow::{Definition, Value};
-use tenure_wal::Log;
+use tenure_core::command::{Command, NewTask, RegisterWorkflow, SignalRun, StartRun};
+use tenure_flow::Definition;
+use tenure_log::Log;
+use tenure_record::id::{RunId, TokenId};
+use tenure_record::name::SignalText;
+use tenure_record::terms::{Payload, Tags};
+use tenure_record::transition::Told;
+use tenure_value::Value;
+
+use crate::support::asks::{complete, lease, lease_ref, submit, submit_task, task};
+use crate::support::{House, Probe, START_MS};
 
 const LINE: &str = "
 workflow: line
@@ -123,7 +126,7 @@ fn whoever_waits_for_a_run_hears_of_each_way_to_end() {
     let over = house.ask(wait(1, 60_000));
     house.step();
     assert!(!over.waits(), "what is over is not waited for");
-    assert_eq!(house.tell(wait(99, 60_000)).refusal().code(), "not_found");
+    assert_eq!(house.tell(wait(99, 60_000)).refusal().code(), Code::NotFound);
 }
 
 #[test]
@@ -179,3 +182,53 @@ fn a_follower_is_told_of_runs_between_the_tasks_and_goes_on_anywhere() {
         assert_eq!(read(*at), all[seen + 1..]);
     }
 }
+
+/// A moment after which a record follows that is too long for the bound of the test.
+const BURST: &str = "
+workflow: burst
+initial_node: nap
+nodes:
+  - {ref: nap, kind: timer, timer: {delay_ms: 1000}}
+  - {ref: work, kind: task, task: {queue: a-queue-with-a-long-name-that-is-in-every-record-of-its-tasks}}
+transitions: [{from: nap, to: work, spawn_count: 100}]
+";
+
+/// Bytes of a record in the test, which is enough for all but the burst.
+const SHORT_BYTES: usize = 2_048;
+
+#[test]
+fn a_request_whose_record_would_be_too_long_is_refused_and_nothing_happened() {
+    let mut house = House::new();
+    house.coordinator.limit_records(SHORT_BYTES);
+    house.tell(submit("mail"));
+    let before = house.coordinator.state().last_lsn();
+    let payload = Payload::parse("payload", vec![b'1'; SHORT_BYTES]).unwrap();
+    let refused = house.tell(submit_task(NewTask { payload, ..task("mail") })).refusal();
+    assert_eq!(refused.code(), Code::PayloadTooLarge);
+    assert_eq!(house.coordinator.state().last_lsn(), before);
+    assert!(house.tell(submit("mail")).heard().unwrap().is_ok(), "the next one is taken");
+}
+
+#[test]
+fn a_run_whose_next_step_does_not_fit_a_record_is_parked_and_others_go_on() {
+    let mut house = House::new();
+    house.tell(register(BURST));
+    house.coordinator.limit_records(SHORT_BYTES);
+    let run = run_in(&house.tell(start("burst"))).id;
+    house.pass_ms(1_000);
+    let parked = run_in(&house.tell(wait(run.0, 0)));
+    assert_eq!((parked.state, parked.parked.is_some()), ("RUNNING", true), "{parked:?}");
+    // It is asked for once, not again and again.
+    let before = house.coordinator.state().last_lsn();
+    house.pass_ms(60_000);
+    assert_eq!(house.coordinator.state().last_lsn(), before);
+    assert!(house.tell(submit("mail")).heard().unwrap().is_ok(), "others go on");
+    house.coordinator.limit_records(usize::MAX);
+    let unpark = Ask::ChangeRun { command: Command::UnparkRun(run), run_id: run };
+    assert!(run_in(&house.tell(unpark)).parked.is_none());
+    house.pass_ms(1);
+    let grants = house.tell(lease("anna", &[LONG_QUEUE], 0)).grants();
+    assert_eq!(grants.len(), 1, "it goes on where it stood");
+}
+
+const LONG_QUEUE: &str = "a-queue-with-a-long-name-that-is-in-every-record-of-its-tasks";

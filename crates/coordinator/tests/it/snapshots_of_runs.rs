@@ -4,17 +4,19 @@
 
 use std::sync::Arc;
 
-use crate::support::asks::{complete, lease};
-use crate::support::{House, SMALL_SEGMENT_BYTES, START_MS, options};
 use tenure_coordinator::{Answer, Ask, Keep, Recovery, Upkeep, recover};
 use tenure_core::command::{Command, RegisterWorkflow, StartRun};
-use tenure_core::id::RunId;
 use tenure_core::invariant;
-use tenure_core::terms::Tags;
-use tenure_flow::{Definition, Value, yaml};
+use tenure_flow::{Definition, yaml};
+use tenure_record::id::RunId;
+use tenure_record::terms::Tags;
+use tenure_value::Value;
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault, Survival};
 use tenure_wal::{Claim, Options, Wal};
+
+use crate::support::asks::{complete, lease};
+use crate::support::{House, SMALL_SEGMENT_BYTES, START_MS, options};
 
 const WORKFLOW: &str = "workflow: w
 initial_node: a

@@ -3,16 +3,19 @@
 //! Proves P7 and P17.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use tenure_coordinator::limits::{PARKED_LEASES_MAX, PARKED_READERS_MAX, WAIT_MS_MAX};
+use tenure_coordinator::{Answer, Ask, Next, Query, Registration};
+use tenure_core::command::Command;
+use tenure_record::name::WorkerName;
+use tenure_record::state::TaskState;
+use tenure_wal::disk::model::ModelDisk;
+
 use crate::support::asks::{
     cancel, complete, fail, lease, lease_ref, submit, submit_at, submit_delayed,
     submit_with_timeout, wait,
 };
 use crate::support::{self, House, START_MS};
-use tenure_coordinator::limits::{PARKED_LEASES_MAX, PARKED_READERS_MAX, WAIT_MS_MAX};
-use tenure_coordinator::{Answer, Ask, Next, Registration};
-use tenure_core::command::Command;
-use tenure_core::name::WorkerName;
-use tenure_core::state::StateName;
+use tenure_code::Code;
 
 #[test]
 fn a_submit_and_the_grant_to_a_parked_worker_are_one_frame() {
@@ -84,7 +87,7 @@ fn a_grant_that_nobody_took_is_released_at_once() {
     let ben = house.tell(lease("ben", &["mail"], 0));
     assert_eq!(ben.grants()[0].task_id.0, 1);
     assert_eq!(ben.grants()[0].attempt, 2);
-    let task = house.coordinator.state().task(tenure_core::id::TaskId(1)).unwrap();
+    let task = house.coordinator.state().task(tenure_record::id::TaskId(1)).unwrap();
     assert_eq!((task.failures(), task.expiries()), (0, 0), "it costs no budget");
 }
 
@@ -95,7 +98,7 @@ fn too_many_parked_workers_are_refused_and_those_who_left_make_room() {
         (0..PARKED_LEASES_MAX).map(|_| house.ask(lease("anna", &["mail"], 5_000))).collect();
     house.settle();
     let refused = house.tell(lease("ben", &["mail"], 5_000)).refusal();
-    assert_eq!(refused.code(), "overloaded");
+    assert_eq!(refused.code(), Code::Overloaded);
     assert!(refused.to_string().contains("10000 lease requests parked"), "{refused}");
     parked[7].leave();
     house.pass_ms(100);
@@ -110,7 +113,7 @@ fn too_many_waiting_readers_are_refused() {
         house.ask(wait(1, 5_000));
     }
     house.settle();
-    assert_eq!(house.tell(wait(1, 5_000)).refusal().code(), "overloaded");
+    assert_eq!(house.tell(wait(1, 5_000)).refusal().code(), Code::Overloaded);
 }
 
 #[test]
@@ -133,13 +136,13 @@ fn whoever_waits_for_a_task_hears_of_each_way_to_end() {
         let Answer::Task(task) = readers[at].answer() else { panic!("it asked for a task") };
         task.state
     };
-    assert_eq!(ended(0), StateName::Completed);
-    assert_eq!(ended(1), StateName::Failed);
-    assert_eq!(ended(2), StateName::Canceled);
-    assert_eq!(ended(4), StateName::Canceled, "by its deadline");
+    assert_eq!(ended(0), TaskState::Completed);
+    assert_eq!(ended(1), TaskState::Failed);
+    assert_eq!(ended(2), TaskState::Canceled);
+    assert_eq!(ended(4), TaskState::Canceled, "by its deadline");
     assert!(readers[3].waits());
     house.pass_ms(59_000);
-    assert_eq!(ended(3), StateName::Waiting, "as it is when the time is up");
+    assert_eq!(ended(3), TaskState::Waiting, "as it is when the time is up");
     let over = house.ask(wait(1, 60_000));
     house.step();
     assert!(!over.waits(), "what has ended is not waited for");
@@ -156,7 +159,7 @@ fn a_lease_ends_by_itself_and_the_task_goes_to_who_waits() {
     assert!(ben.waits());
     house.pass_ms(1);
     assert_eq!(ben.grants()[0].lease_id.0, 2);
-    assert_eq!(house.tell(complete(lease_ref(1, 1))).refusal().code(), "lease_lost");
+    assert_eq!(house.tell(complete(lease_ref(1, 1))).refusal().code(), Code::LeaseLost);
 }
 
 #[test]
@@ -183,6 +186,26 @@ fn an_appointment_is_kept_by_the_wall_clock_even_if_that_is_set() {
     house.pass_ms(1_000);
     assert_eq!(anna.grants().len(), 1);
     assert_eq!(house.coordinator.take_jump().map(|jump| jump.by_ms), Some(3_600_000));
+}
+
+#[test]
+fn a_calendar_moment_follows_the_wall_clock_when_log_time_is_years_ahead() {
+    const YEARS_MS: u64 = 30 * 365 * 86_400_000;
+    let mut house = House::on(ModelDisk::default(), START_MS + YEARS_MS);
+    house.tell(submit("other"));
+    let mut house = house.restart(START_MS);
+    let Answer::Status(status) = house.tell(Ask::Query(Query::Status)).answer() else {
+        panic!("it asked for the status")
+    };
+    assert_eq!(status.log_time_ahead_ms, YEARS_MS);
+    house.tell(submit_at("mail", START_MS + 3_600_000));
+    house.tell(submit_delayed("delayed", 7_000));
+    house.pass_ms(7_000);
+    assert_eq!(house.tell(lease("ben", &["delayed"], 0)).grants().len(), 1, "on log time");
+    house.pass_ms(3_592_999);
+    assert!(house.tell(lease("anna", &["mail"], 0)).grants().is_empty(), "an hour by the wall");
+    house.pass_ms(1);
+    assert_eq!(house.tell(lease("anna", &["mail"], 0)).grants().len(), 1);
 }
 
 #[test]
@@ -215,7 +238,7 @@ fn what_ended_while_nobody_was_here_is_on_record_before_anybody_is_served() {
     let mut house = house.restart(START_MS + 3_600_000);
     let read = house.tell(support::asks::get(30_000));
     let Answer::Task(task) = read.answer() else { panic!("it asked for a task") };
-    assert_eq!((task.state, task.expiries), (StateName::Waiting, 1));
+    assert_eq!((task.state, task.expiries), (TaskState::Waiting, 1));
 }
 
 #[test]

@@ -7,10 +7,10 @@ use tenure_core::command::{
     CancelTask, Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, NewTask, Retry, Start,
     SubmitTasks,
 };
-use tenure_core::id::{LeaseId, TaskId};
-use tenure_core::name::{QueueName, Reason, TaskKey, WorkerName};
-use tenure_core::terms::{LeaseMs, Payload, SpanMs};
-use tenure_core::time::Timestamp;
+use tenure_record::id::{LeaseId, TaskId};
+use tenure_record::name::{QueueName, Reason, TaskKey, WorkerName};
+use tenure_record::terms::{LeaseMs, Payload, SpanMs};
+use tenure_record::time::Timestamp;
 
 pub(crate) fn queue(name: &str) -> QueueName {
     QueueName::parse(name).unwrap()
@@ -65,12 +65,17 @@ pub(crate) fn lease_ref(task: u64, lease: u64) -> LeaseRef {
 
 pub(crate) fn complete(lease: LeaseRef) -> Ask {
     let output = Payload::parse("output", b"1".to_vec()).unwrap();
-    Ask::Command(Command::CompleteTask(CompleteTask { lease, output, artifacts: Vec::new() }))
+    Ask::Command(Command::CompleteTask(CompleteTask {
+        lease,
+        output,
+        artifacts: Vec::new(),
+        worker: None,
+    }))
 }
 
 pub(crate) fn fail(lease: LeaseRef) -> Ask {
     let reason = Reason::keep_end("no luck");
-    let fail = FailTask { lease, reason, code: None, retry: Retry::Never };
+    let fail = FailTask { lease, reason, code: None, retry: Retry::Never, worker: None };
     Ask::Command(Command::FailTask(fail))
 }
 

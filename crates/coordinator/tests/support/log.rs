@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tenure_log::{Anchor, AppendAt, Batch, Committed, Extent, Log, SnapshotEnd, SnapshotWork};
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{
-    Anchor, Batch, Committed, Extent, Fault, Keep, Log, Lsn, Place, Reader, Room, SnapshotEnd,
-    SnapshotJob, SnapshotWork, Trimmed, Wal,
-};
+use tenure_wal::{Reader, SnapshotJob, Wal};
 
 /// Holds syncs back while it is shut.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +29,7 @@ impl Gate {
 pub(crate) struct SteppedLog {
     wal: Wal<ModelDisk>,
     gate: Gate,
-    under_way: Option<(Batch, Place, u64)>,
+    under_way: Option<(Batch, AppendAt, u64)>,
     snapshot: Option<SnapshotJob<ModelDisk>>,
     /// Records of each frame so far.
     pub(crate) frames: Vec<u32>,
@@ -41,10 +39,15 @@ impl SteppedLog {
     pub(crate) fn new(wal: Wal<ModelDisk>, gate: Gate) -> Self {
         Self { wal, gate, under_way: None, snapshot: None, frames: Vec::new() }
     }
+
+    pub(crate) fn extent(&self) -> Extent {
+        self.wal.extent()
+    }
 }
 
 impl Log for SteppedLog {
     type Reader = Reader<ModelDisk>;
+    type Maintenance = Wal<ModelDisk>;
 
     fn epoch(&self) -> u64 {
         self.wal.epoch()
@@ -54,47 +57,27 @@ impl Log for SteppedLog {
         self.wal.end()
     }
 
-    fn commit(&mut self, batch: Batch, place: Place, at_ms: u64) -> Committed {
+    fn commit(&mut self, batch: Batch, at: AppendAt, at_ms: u64) -> Committed {
         self.frames.push(batch.records());
-        self.wal.commit_at(batch, place, at_ms)
+        self.wal.commit_at(batch, at, at_ms)
     }
 
-    fn begin(&mut self, batch: Batch, place: Place, at_ms: u64) {
+    fn begin(&mut self, batch: Batch, at: AppendAt, at_ms: u64) {
         assert!(self.under_way.is_none(), "one batch is under way at a time");
-        self.under_way = Some((batch, place, at_ms));
+        self.under_way = Some((batch, at, at_ms));
     }
 
     fn poll(&mut self) -> Option<Committed> {
-        let (batch, place, at_ms) = self.under_way.take_if(|_| !self.gate.is_shut())?;
-        Some(self.commit(batch, place, at_ms))
+        let (batch, at, at_ms) = self.under_way.take_if(|_| !self.gate.is_shut())?;
+        Some(self.commit(batch, at, at_ms))
     }
 
-    fn sync_due_ms(&self) -> Option<u64> {
-        self.wal.sync_due_ms()
-    }
-
-    fn sync(&mut self) -> Result<(), Fault> {
-        self.wal.sync().map(drop)
-    }
-
-    fn mark(&mut self, at_ms: u64) -> Result<(), Fault> {
-        self.wal.mark(at_ms)
-    }
-
-    fn close(&mut self, at_ms: u64) -> Result<(), Fault> {
-        self.wal.close(at_ms)
-    }
-
-    fn room(&mut self) -> Room {
-        self.wal.room()
+    fn maintenance(&mut self) -> Option<&mut Wal<ModelDisk>> {
+        self.under_way.is_none().then_some(&mut self.wal)
     }
 
     fn reader(&self) -> Reader<ModelDisk> {
         self.wal.reader()
-    }
-
-    fn durable(&self) -> Lsn {
-        self.wal.durable()
     }
 
     fn begin_snapshot(&mut self, work: SnapshotWork) {
@@ -107,13 +90,5 @@ impl Log for SteppedLog {
         let end = self.snapshot.as_mut()?.step()?;
         self.snapshot = None;
         Some(end)
-    }
-
-    fn trim(&mut self, before: Lsn, keep: Keep, at_ms: u64) -> Result<Trimmed, Fault> {
-        self.wal.trim_one(before, keep, at_ms)
-    }
-
-    fn extent(&self) -> Extent {
-        self.wal.extent()
     }
 }

@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tenure_coordinator::{
-    Answer, Ask, Caller, Coordinator, Inbox, Next, Outcome, Reading, Recovery, Refusal, Request,
-    Upkeep, recover,
+    Answer, Ask, Caller, Coordinator, Inbox, Memory, Next, Outcome, Reading, Recovery, Refusal,
+    Request, Upkeep, recover,
 };
-use tenure_core::id::Lsn;
+use tenure_log::Fault;
+use tenure_record::id::Lsn;
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Claim, Fault, Options, Spares};
+use tenure_wal::{Claim, Options, Spares};
 
 use self::log::{Gate, SteppedLog};
 
@@ -106,14 +107,23 @@ impl House {
         Self::with(disk, wall_ms, options())
     }
 
+    /// A house with a memory budget.
+    pub(crate) fn within(memory: Memory) -> Self {
+        Self::build(ModelDisk::default(), START_MS, options(), memory)
+    }
+
     pub(crate) fn with(disk: ModelDisk, wall_ms: u64, options: Options) -> Self {
+        Self::build(disk, wall_ms, options, Memory::default())
+    }
+
+    fn build(disk: ModelDisk, wall_ms: u64, options: Options, memory: Memory) -> Self {
         let gate = Gate::default();
         let recovery: Recovery<SteppedLog> =
             recover(Claim::new(&disk, options).unwrap(), 1, |_| {})
                 .unwrap()
                 .map_log(|wal| Ok::<_, Fault>(SteppedLog::new(wal, gate.clone())))
                 .unwrap();
-        let inbox = Inbox::default();
+        let inbox = Inbox::new(memory);
         let reading = Reading { monotonic_ms: 0, wall_ms };
         let coordinator = Coordinator::new(recovery, inbox.clone(), reading, 5);
         Self { disk, coordinator, inbox, gate, now_ms: 0, wall_ms }

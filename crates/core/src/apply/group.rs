@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use tenure_flow::Value;
-use tenure_flow::value::Path;
-
-use super::run;
-use crate::event::{
+use tenure_record::event::{
     BranchOutcome, CreateFanInToken, DropBranches, GroupState, MergeBranches, OpenGroup,
     PromoteArtifacts, SettleBranch, TokenState,
 };
-use crate::id::{GroupId, RunId, TokenId};
+use tenure_record::id::{GroupId, RunId, TokenId};
+use tenure_record::time::Timestamp;
+use tenure_value::{Path, Value};
+
+use super::{ending, run};
 use crate::planted::{self, Bug};
 use crate::state::{Branch, BranchResult, Group, Runs, Scope, ScopeRef, Spawn, Token, Work};
-use crate::time::Timestamp;
 use crate::workflow::merging::v1;
 
 pub(super) fn begin_branch(to: &mut impl Runs, run: RunId, at: ScopeRef) {
@@ -70,6 +69,8 @@ pub(super) fn open_group(to: &mut impl Runs, run: RunId, step: &OpenGroup<'_>) {
         canceled: 0,
         timed_out: 0,
         ended: 0,
+        rest: BranchOutcome::Open,
+        ending: 0,
         state: GroupState::Open,
         fan_in: TokenId::NONE,
         timeout_at: Timestamp::ZERO,
@@ -113,16 +114,14 @@ pub(super) fn settle(to: &mut impl Runs, run: RunId, step: &SettleBranch) {
     let group = to.group(run, step.group).expect("a branch belongs to a group");
     let (began, promotes, state) = (group.started, group.promotes, group.state);
     let (arrived_before, is_open) = (group.arrived, state == GroupState::Open);
-    let in_slots: Vec<u32> = match step.rest {
-        true => {
-            let branches = to.branches(run, step.group).into_iter().zip(0..);
-            let open = branches.filter(|(branch, _)| branch.outcome == BranchOutcome::Open);
-            open.map(|(_, index)| index).collect()
-        }
-        false => (step.index..step.index.saturating_add(step.count).min(began)).collect(),
-    };
-    for &index in &in_slots {
+    if step.rest {
+        return settle_rest(to, run, step);
+    }
+    let in_slots = step.index..step.index.saturating_add(step.count).min(began);
+    for index in in_slots.clone() {
         let at = ScopeRef { group: step.group, index };
+        let endings = to.run(run).and_then(|run| run.endings.as_ref());
+        let is_ending = endings.is_some_and(|endings| endings.has_branch(at));
         let scope = to.branch(run, at).and_then(|branch| branch.scope.clone());
         // What a branch has staged goes on only if it came to the join, or to its end without one.
         let counts = matches!(step.outcome, BranchOutcome::Arrived | BranchOutcome::Ended)
@@ -144,7 +143,9 @@ pub(super) fn settle(to: &mut impl Runs, run: RunId, step: &SettleBranch) {
             if step.outcome == BranchOutcome::Arrived {
                 branch.arrived_as = arrived_before + 1;
             }
-            if !(promotes && is_open && step.outcome == BranchOutcome::Arrived) {
+            let is_promoted = promotes && is_open && step.outcome == BranchOutcome::Arrived;
+            // What is ending in it still needs its scope.
+            if !is_promoted && !is_ending {
                 branch.scope = None;
             }
         });
@@ -158,6 +159,21 @@ pub(super) fn settle(to: &mut impl Runs, run: RunId, step: &SettleBranch) {
     });
     let unstarted = u64::from(step.count) - in_slots.len() as u64;
     to.change_run(run, |run| run.unstarted -= unstarted);
+    forget_if_over(to, run, step.group);
+}
+
+/// All branches that have not settled do, in one step however many there are. Their group closes
+/// with the same record, so none of them is looked at by itself.
+fn settle_rest(to: &mut impl Runs, run: RunId, step: &SettleBranch) {
+    let mut unstarted = 0;
+    to.change_group(run, step.group, |group| {
+        unstarted = u64::from(step.count - group.running);
+        group.running = 0;
+        group.rest = step.outcome;
+        *counted(group, step.outcome) += step.count;
+    });
+    to.change_run(run, |run| run.unstarted -= unstarted);
+    ending::group_closed(to, run, step.group);
     forget_if_over(to, run, step.group);
 }
 
@@ -216,13 +232,17 @@ pub(crate) fn merged(
     let mut context = scope.context.clone();
     let branches = to.branches(run, step.group);
     for (nth, into) in step.merges.iter().enumerate() {
-        let settled = branches.iter().zip(0..).filter(|(it, _)| it.outcome != BranchOutcome::Open);
+        let outcome = |branch: &Branch| match branch.outcome == BranchOutcome::Open {
+            true => group.rest,
+            false => branch.outcome,
+        };
+        let settled = branches.iter().zip(0..).filter(|(it, _)| outcome(it) != BranchOutcome::Open);
         let settled = settled.map(|(branch, index)| {
             let result = branch.result.as_deref();
             v1::Settled {
                 index,
                 key: group.key(index),
-                outcome: branch.outcome,
+                outcome: outcome(branch),
                 arrived_as: branch.arrived_as,
                 value: result.and_then(|result| result.values.get(nth)?.as_ref()),
                 error: result.and_then(|result| result.error.as_ref()),
@@ -273,13 +293,14 @@ pub(super) fn close_group(to: &mut impl Runs, run: RunId, step: &DropBranches) {
     });
     to.drop_branches(run, step.group);
     to.change_scope(run, scope, |scope| scope.open_groups -= 1);
+    ending::group_closed(to, run, step.group);
     forget_if_over(to, run, step.group);
 }
 
 /// A group that is closed and in which nothing runs needs nothing any more.
-fn forget_if_over(to: &mut impl Runs, run: RunId, id: GroupId) {
+pub(super) fn forget_if_over(to: &mut impl Runs, run: RunId, id: GroupId) {
     let group = to.group(run, id).expect("a group that is named exists");
-    if group.state == GroupState::Open || group.open() > 0 {
+    if group.state == GroupState::Open || group.open() > 0 || group.ending > 0 {
         return;
     }
     let scope = group.scope;

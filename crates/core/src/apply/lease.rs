@@ -1,15 +1,18 @@
 //! What happens to leases.
 
+use tenure_record::event::{Expired, Granted, LeaseExtended, LeaseReleased};
+use tenure_record::id::TaskId;
+use tenure_record::snapshot::LeaseEnd;
+use tenure_record::state::TaskState;
+use tenure_record::time::{Clock, Timestamp};
+
 use super::Stamp;
-use crate::event::{Expired, Granted, LeaseExtended, LeaseReleased};
-use crate::id::TaskId;
 use crate::planted::{self, Bug};
-use crate::state::{LeaseEnd, Ledger, StateName, Task, TaskState, WorkerRef};
-use crate::time::{Clock, Timestamp};
+use crate::state::{Ledger, Task, TaskPhase, WorkerRef};
 
 pub(crate) fn granted(to: &mut impl Ledger, stamp: Stamp, worker: WorkerRef, item: &Granted<'_>) {
     to.change(item.about.task_id, |task| {
-        task.state = TaskState::Leased { worker, expires_at: item.expires_at };
+        task.state = TaskPhase::Leased { worker, expires_at: item.expires_at };
         task.granted_ms = item.lease_ms;
         task.lease_id = item.lease_id;
         task.lease_end = LeaseEnd::Open;
@@ -40,7 +43,7 @@ pub(crate) fn released(to: &mut impl Ledger, stamp: Stamp, item: &LeaseReleased<
 
 /// A lease's end moves; everything else about it stays.
 pub(crate) fn move_end(task: &mut Task, to: Timestamp) {
-    if let TaskState::Leased { expires_at, .. } = &mut task.state {
+    if let TaskPhase::Leased { expires_at, .. } = &mut task.state {
         *expires_at = to;
     }
 }
@@ -50,12 +53,12 @@ pub(crate) fn end(
     task: &mut Task,
     stamp: Stamp,
     by: LeaseEnd,
-    to: StateName,
+    to: TaskState,
     not_before: Timestamp,
 ) {
-    task.state = match to == StateName::Waiting {
-        true => TaskState::Waiting { not_before, clock: Clock::Log },
-        false => TaskState::ended(to, stamp.at),
+    task.state = match to == TaskState::Waiting {
+        true => TaskPhase::Waiting { not_before, clock: Clock::Log },
+        false => TaskPhase::ended(to, stamp.at),
     };
     task.lease_end = by;
     task.last_lsn = stamp.lsn;

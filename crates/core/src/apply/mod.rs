@@ -1,17 +1,19 @@
 //! What an event does. Nothing is judged here: what the event says is stored, live and on replay
 //! alike. The functions on single items also draft a batch while it is being decided.
 
+mod ending;
 pub(crate) mod group;
 pub(crate) mod lease;
 pub(crate) mod queue;
 pub(crate) mod run;
 pub(crate) mod task;
 
+use tenure_record::event::{Event, Record, Report, TimerFired};
+use tenure_record::id::Lsn;
+use tenure_record::time::Timestamp;
+
 use self::run::Cause;
-use crate::event::{Event, LeaseReleased, Record, Report, TaskCompleted, TaskFailed, TimerFired};
-use crate::id::Lsn;
 use crate::state::{Ledger, Runs, State};
-use crate::time::Timestamp;
 
 /// The record that a change belongs to.
 #[derive(Clone, Copy)]
@@ -41,17 +43,12 @@ fn event(to: &mut State, stamp: Stamp, event: &Event<'_>) {
             let worker = to.worker_named(&event.worker);
             event.grants.iter().for_each(|item| lease::granted(to, stamp, worker, item));
         }
-        Event::LeaseExtended(item) => lease::extended(to, item),
         Event::LeaseExpired(event) => {
             for item in &event.leases {
                 lease::expired(to, stamp, item);
                 run::cascade(to, stamp, &item.cascade, Cause::Nothing);
             }
         }
-        Event::LeaseReleased(item) => released(to, stamp, item),
-        Event::TaskCompleted(item) => completed(to, stamp, item),
-        Event::TaskFailed(item) => failed(to, stamp, item),
-        Event::TaskCancelled(item) => task::reported_late(to, stamp, item),
         Event::ReportsApplied(event) => {
             event.reports.iter().for_each(|item| report(to, stamp, item));
         }
@@ -79,32 +76,29 @@ fn event(to: &mut State, stamp: Stamp, event: &Event<'_>) {
         Event::DispatchContinued(event) => {
             run::cascade(to, stamp, &event.cascade, Cause::Nothing);
         }
+        Event::EndContinued(event) => run::cascade(to, stamp, &event.cascade, Cause::Nothing),
+        Event::RunParked(item) => run::parked(to, stamp, item),
+        Event::RunUnparked(item) => run::unparked(to, stamp, item),
     }
 }
 
 fn report(to: &mut State, stamp: Stamp, report: &Report<'_>) {
     match report {
         Report::LeaseExtended(item) => lease::extended(to, item),
-        Report::TaskCompleted(item) => completed(to, stamp, item),
-        Report::TaskFailed(item) => failed(to, stamp, item),
-        Report::LeaseReleased(item) => released(to, stamp, item),
-        Report::TaskCancelled(item) => task::reported_late(to, stamp, item),
+        Report::TaskCompleted(item) => {
+            task::completed(to, stamp, item);
+            run::cascade(to, stamp, &item.cascade, Cause::Output(item.output));
+        }
+        Report::TaskFailed(item) => {
+            task::failed(to, stamp, item);
+            run::cascade(to, stamp, &item.cascade, Cause::Nothing);
+        }
+        Report::LeaseReleased(item) => {
+            lease::released(to, stamp, item);
+            run::cascade(to, stamp, &item.cascade, Cause::Nothing);
+        }
+        Report::StaleReportRejected(item) => task::reported_late(to, stamp, item),
     }
-}
-
-fn completed(to: &mut State, stamp: Stamp, item: &TaskCompleted<'_>) {
-    task::completed(to, stamp, item);
-    run::cascade(to, stamp, &item.cascade, Cause::Output(item.output));
-}
-
-fn failed(to: &mut State, stamp: Stamp, item: &TaskFailed<'_>) {
-    task::failed(to, stamp, item);
-    run::cascade(to, stamp, &item.cascade, Cause::Nothing);
-}
-
-fn released(to: &mut State, stamp: Stamp, item: &LeaseReleased<'_>) {
-    lease::released(to, stamp, item);
-    run::cascade(to, stamp, &item.cascade, Cause::Nothing);
 }
 
 /// In the order in which moments that are due together count.

@@ -1,6 +1,7 @@
 //! What happens to queues.
 
-use crate::event::QueueConfigured;
+use tenure_record::event::QueueConfigured;
+
 use crate::state::Ledger;
 
 pub(crate) fn configured(to: &mut impl Ledger, item: &QueueConfigured<'_>) {

@@ -4,22 +4,22 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tenure_flow::value::Path;
-use tenure_flow::{Definition, Value};
-
-use super::{Stamp, group, task};
-use crate::event::{
+use tenure_flow::Definition;
+use tenure_record::event::{
     ApplyNodeOutput, ArtifactItem, CancelTokens, Decision, Dispatched, FinishRun, NewToken,
-    RunBegun, RunState, SetContext, SetTimer, SignalReceived, StageArtifact, StartChild, Step,
-    TakeSignal, TimerKind, TokenState, WorkflowRegistered,
+    RunBegun, RunParked, RunState, RunUnparked, SetContext, SetTimer, SignalReceived,
+    StageArtifact, StartChild, Step, TakeSignal, TimerKind, TokenState, WorkflowRegistered,
 };
-use crate::id::{GroupId, RunId, TokenId};
+use tenure_record::id::{GroupId, RunId, TokenId};
+use tenure_record::time::Timestamp;
+use tenure_value::{Path, Value};
+
+use super::{Stamp, ending, group, task};
 use crate::planted::{self, Bug};
 use crate::state::{
-    CommittedArtifact, KeptKey, KeptSignal, RareRun, Run, Runs, Scope, ScopeRef, Staged, Token,
-    Work, Workflow,
+    CommittedArtifact, KeptKey, KeptSignal, KeptSignals, Parked, RareRun, Run, Runs, Scope,
+    ScopeRef, Staged, Token, Work, Workflow,
 };
-use crate::time::Timestamp;
 
 /// What the item gave to which a cascade belongs.
 #[derive(Clone, Copy)]
@@ -46,7 +46,7 @@ pub(crate) fn registered(to: &mut impl Runs, stamp: Stamp, item: &WorkflowRegist
 pub(crate) fn signal_received(to: &mut impl Runs, stamp: Stamp, item: &SignalReceived<'_>) {
     let run = item.run_id;
     if let Some(signal_id) = &item.signal_id {
-        to.note_signal(run, signal_id.as_str());
+        to.note_signal(run, signal_id.as_str(), item.signal_hash);
     }
     to.change_run(run, |run| {
         run.last_lsn = stamp.lsn;
@@ -64,17 +64,35 @@ pub(crate) fn signal_received(to: &mut impl Runs, stamp: Stamp, item: &SignalRec
     cascade(to, stamp, &item.cascade, Cause::Payload(&item.payload.0));
 }
 
+pub(crate) fn parked(to: &mut impl Runs, stamp: Stamp, item: &RunParked<'_>) {
+    let parked = Parked { reason: item.reason.to_shared(), at: stamp.at };
+    to.park(item.run_id, Some(Arc::new(parked)));
+    to.change_run(item.run_id, |run| run.last_lsn = stamp.lsn);
+}
+
+pub(crate) fn unparked(to: &mut impl Runs, stamp: Stamp, item: &RunUnparked) {
+    to.park(item.run_id, None);
+    to.change_run(item.run_id, |run| run.last_lsn = stamp.lsn);
+}
+
 pub(crate) fn begun(to: &mut impl Runs, stamp: Stamp, item: &RunBegun<'_>) {
     let workflow = to.workflow(item.workflow.as_str(), item.version);
     let workflow = Arc::clone(workflow.expect("a run's workflow was registered before"));
     let tags = item.tags.iter();
     let rare = RareRun {
         key: item.key.as_ref().map(|key| key.to_shared()),
+        start_hash: item.start_hash,
         tags: tags.map(|tag| (tag.key.to_shared(), tag.value.to_shared())).collect(),
         ..RareRun::default()
     };
     let root =
         Scope { context: item.context.0.clone(), outputs: Value::empty_map(), ..Scope::default() };
+    // A record without the root is older than that field.
+    let parent = to.run(item.parent).map(|parent| parent.top);
+    let top = match item.root.is_some() {
+        true => item.root,
+        false => parent.unwrap_or(item.run_id),
+    };
     to.begin(
         item.run_id,
         Run {
@@ -88,6 +106,8 @@ pub(crate) fn begun(to: &mut impl Runs, stamp: Stamp, item: &RunBegun<'_>) {
             error: None,
             root: Arc::new(root),
             parent: item.parent.is_some().then_some((item.parent, item.parent_token)),
+            top,
+            descendants: 0,
             depth: item.depth,
             groups: 0,
             tokens: 0,
@@ -95,11 +115,17 @@ pub(crate) fn begun(to: &mut impl Runs, stamp: Stamp, item: &RunBegun<'_>) {
             busy: 0,
             unstarted: 0,
             rare: (rare != RareRun::default()).then(|| Arc::new(rare)),
+            endings: None,
+            parked: None,
             staged: 0,
             artifacts: None,
             last_lsn: stamp.lsn,
         },
     );
+    // A run that outlives the top of its tree is counted nowhere: it only ends.
+    if top != item.run_id && to.run(top).is_some() {
+        to.change_run(top, |top| top.descendants += 1);
+    }
 }
 
 /// Applies decisions in their order.
@@ -149,10 +175,12 @@ pub(crate) fn decide(to: &mut impl Runs, stamp: Stamp, decision: &Decision<'_>, 
         Step::FinishRun(step) => finish(to, stamp, run, step),
         Step::StageArtifact(step) => stage(to, run, step),
         Step::PromoteArtifacts(step) => group::promote_artifacts(to, run, step),
+        Step::EndScope(step) => ending::begun(to, stamp, run, step),
+        Step::CloseScope(step) => ending::closed(to, run, step),
         Step::TakeSignal(_) if planted::has(Bug::SignalGivenTwice) => {}
         Step::TakeSignal(TakeSignal { signal, .. }) => to.change_run(run, |run| {
             let rare = Arc::make_mut(run.rare.get_or_insert_default());
-            rare.signals.retain(|kept| kept.number != *signal);
+            rare.signals.remove(*signal);
         }),
     }
     if to.run(run).is_some_and(|run| run.last_lsn != stamp.lsn) {
@@ -169,7 +197,7 @@ fn branch_around(to: &impl Runs, run: RunId, token: TokenId, group: GroupId) -> 
     at
 }
 
-fn is_busy(state: TokenState) -> bool {
+pub(super) fn is_busy(state: TokenState) -> bool {
     matches!(state, TokenState::Pending | TokenState::Dispatched)
 }
 
@@ -318,9 +346,7 @@ pub(super) fn note_path(scope: &mut Scope, at: ScopeRef, path: Path) {
 }
 
 fn cancel(to: &mut impl Runs, stamp: Stamp, run: RunId, step: &CancelTokens<'_>) {
-    for id in step.tokens.iter() {
-        move_token(to, run, id, TokenState::Canceled, |_| {});
-    }
+    ending::cancel_tokens(to, run, &step.tokens);
     for stopped in step.tasks.iter().flat_map(|tasks| tasks.tasks.iter()) {
         task::stopped(to, stamp, stopped);
     }
@@ -366,8 +392,13 @@ fn finish(to: &mut impl Runs, stamp: Stamp, run: RunId, step: &FinishRun<'_>) {
         staged: Arc::new(staged(&it.artifact, it.token)),
     });
     let artifacts = (!step.artifacts.is_empty()).then(|| artifacts.collect());
+    if to.run(run).is_some_and(|run| run.parked.is_some()) {
+        to.park(run, None);
+    }
+    ending::finished(to, run);
     to.change_run(run, |run| {
         run.artifacts = artifacts;
+        run.endings = None;
         run.state = step.state;
         run.finished_at = stamp.at;
         run.output = step.output.as_ref().map(|output| output.0.clone());
@@ -376,7 +407,7 @@ fn finish(to: &mut impl Runs, stamp: Stamp, run: RunId, step: &FinishRun<'_>) {
         let root = Arc::make_mut(&mut run.root);
         *root = Scope { context: root.context.clone(), ..Scope::default() };
         if let Some(rare) = &mut run.rare {
-            Arc::make_mut(rare).signals = Vec::new();
+            Arc::make_mut(rare).signals = KeptSignals::default();
         }
     });
 }

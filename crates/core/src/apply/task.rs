@@ -2,25 +2,24 @@
 
 use std::sync::Arc;
 
-use super::{Stamp, lease};
-use crate::event::{
-    CancelRequested, Created, DeadlinePassed, Stopped, TaskCancelled, TaskCompleted, TaskFailed,
-    TaskRetried,
+use tenure_record::event::{
+    CancelRequested, Created, DeadlinePassed, StaleReportRejected, Stopped, TaskCompleted,
+    TaskFailed, TaskRetried,
 };
-use crate::id::{LeaseId, TaskId};
-use crate::limits::FAILURES_KEPT_MAX;
-use crate::state::{
-    BlobRef, Cold, ColdRef, Key, LeaseEnd, Ledger, StateName, Task, TaskError, TaskState,
-};
-use crate::time::{Clock, Timestamp};
+use tenure_record::id::{LeaseId, TaskId};
+use tenure_record::snapshot::LeaseEnd;
+use tenure_record::state::TaskState;
+use tenure_record::terms::TIMEOUT_CODE;
+use tenure_record::time::{Clock, Timestamp};
 
-/// The code of the error that a task carries after its deadline.
-pub(crate) const TIMEOUT_CODE: &str = "TIMEOUT";
+use super::{Stamp, lease};
+use crate::limits::FAILURES_KEPT_MAX;
+use crate::state::{BlobRef, Cold, ColdRef, Key, Ledger, Task, TaskError, TaskPhase};
 
 pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
     let queue = to.queue_named(item.queue.as_str());
     let task = Task {
-        state: TaskState::Waiting { not_before: item.not_before, clock: item.clock },
+        state: TaskPhase::Waiting { not_before: item.not_before, clock: item.clock },
         created_at: stamp.at,
         started_at: Timestamp::ZERO,
         lease_id: LeaseId::NONE,
@@ -55,7 +54,7 @@ fn cold_part(item: &Created<'_>) -> Option<Cold> {
     if plain {
         return None;
     }
-    let text = |text: &crate::name::Text<'_>| Arc::<str>::from(text.as_str());
+    let text = |text: &tenure_record::name::Text<'_>| Arc::<str>::from(text.as_str());
     Some(Cold {
         key: item
             .key
@@ -78,7 +77,7 @@ fn cold_part(item: &Created<'_>) -> Option<Cold> {
 pub(crate) fn completed(to: &mut impl Ledger, stamp: Stamp, item: &TaskCompleted<'_>) {
     let id = item.about.task_id;
     to.change(id, |task| {
-        lease::end(task, stamp, LeaseEnd::Completed, StateName::Completed, Timestamp::ZERO);
+        lease::end(task, stamp, LeaseEnd::Completed, TaskState::Completed, Timestamp::ZERO);
     });
     if to.cold(id).is_some_and(|cold| cold.errors.is_some() || cold.revoke_at > Timestamp::ZERO) {
         to.change_cold(id, |cold| {
@@ -100,7 +99,7 @@ pub(crate) fn failed(to: &mut impl Ledger, stamp: Stamp, item: &TaskFailed<'_>) 
 }
 
 /// The task stays as it is; its history and the mark of the lease move on.
-pub(crate) fn reported_late(to: &mut impl Ledger, stamp: Stamp, item: &TaskCancelled<'_>) {
+pub(crate) fn reported_late(to: &mut impl Ledger, stamp: Stamp, item: &StaleReportRejected<'_>) {
     let id = item.about.task_id;
     to.change(id, |task| task.last_lsn = stamp.lsn);
     to.change_cold(id, |cold| cold.stale_lease = item.lease_id);
@@ -111,15 +110,15 @@ pub(crate) fn cancel_requested(to: &mut impl Ledger, stamp: Stamp, item: &Cancel
     to.change(id, |task| {
         task.cancel_requested = true;
         task.last_lsn = stamp.lsn;
-        if item.to == StateName::Leased {
+        if item.to == TaskState::Leased {
             return lease::move_end(task, item.expires_at);
         }
-        task.state = TaskState::ended(item.to, stamp.at);
+        task.state = TaskPhase::ended(item.to, stamp.at);
         if item.lease_id.is_some() {
             task.lease_end = LeaseEnd::Taken;
         }
     });
-    match item.to == StateName::Leased {
+    match item.to == TaskState::Leased {
         true if item.revoke_at == Timestamp::ZERO => {}
         true => to.change_cold(id, |cold| cold.revoke_at = item.revoke_at),
         false => lease::forget_revocation(to, id),
@@ -131,7 +130,7 @@ pub(crate) fn stopped(to: &mut impl Ledger, stamp: Stamp, item: Stopped) {
     let id = item.task_id;
     to.change(id, |task| {
         task.cancel_requested = true;
-        task.state = TaskState::Canceled { at: stamp.at };
+        task.state = TaskPhase::Canceled { at: stamp.at };
         task.last_lsn = stamp.lsn;
         if item.lease_id.is_some() {
             task.lease_end = LeaseEnd::Taken;
@@ -143,7 +142,7 @@ pub(crate) fn stopped(to: &mut impl Ledger, stamp: Stamp, item: Stopped) {
 pub(crate) fn retried(to: &mut impl Ledger, stamp: Stamp, item: &TaskRetried<'_>) {
     let id = item.about.task_id;
     to.change(id, |task| {
-        task.state = TaskState::Waiting { not_before: item.not_before, clock: Clock::Log };
+        task.state = TaskPhase::Waiting { not_before: item.not_before, clock: Clock::Log };
         task.failures = 0;
         task.expiries = 0;
         task.cancel_requested = false;
@@ -164,7 +163,7 @@ pub(crate) fn deadline_passed(to: &mut impl Ledger, stamp: Stamp, item: &Deadlin
             true => LeaseEnd::Taken,
             false => task.lease_end,
         };
-        lease::end(task, stamp, by, StateName::Canceled, Timestamp::ZERO);
+        lease::end(task, stamp, by, TaskState::Canceled, Timestamp::ZERO);
     });
     lease::forget_revocation(to, id);
     keep_error(to, id, TIMEOUT_CODE, "the task did not end before its deadline");

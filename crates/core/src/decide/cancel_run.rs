@@ -1,12 +1,13 @@
-//! A client wants a run to stop: all that is live in it ends in one record.
+//! A client wants a run to stop: all that is live in it ends, in one record or in those that follow.
+
+use tenure_record::event::{Event, RunCancelRequested, RunState};
+use tenure_record::id::RunId;
+use tenure_record::time::Now;
 
 use super::Verdict;
 use crate::command::Reply;
-use crate::event::{Event, RunCancelRequested, RunState};
-use crate::id::RunId;
 use crate::rejection::Rejection;
 use crate::state::{Draft, Runs};
-use crate::time::Now;
 use crate::workflow::Cascade;
 
 pub(super) fn decide(
@@ -15,6 +16,13 @@ pub(super) fn decide(
     now: Now,
 ) -> Result<Verdict<'static>, Rejection> {
     let run = Runs::run(draft, run_id).ok_or(Rejection::RunNotFound { run_id })?;
+    if let Some(root) = run.ending_root() {
+        let state = root.state;
+        return match state == RunState::Canceled {
+            true => Ok(Verdict::Answer(Reply::Run(run_id, run.state))),
+            false => Err(Rejection::RunEnding { run_id, state }),
+        };
+    }
     match run.state {
         RunState::Running => {}
         RunState::Canceled => {
@@ -27,6 +35,8 @@ pub(super) fn decide(
     let mut cascade = Cascade::new(draft, now);
     cascade.cancel_run(run_id, RunState::Canceled, None);
     let event = RunCancelRequested { run_id, cascade: cascade.finish() };
-    let reply = Reply::Run(run_id, RunState::Canceled);
+    // RUNNING as long as it is ending.
+    let state = Runs::run(draft, run_id).map_or(RunState::Canceled, |run| run.state);
+    let reply = Reply::Run(run_id, state);
     Ok(Verdict::Append(Event::RunCancelRequested(event), reply))
 }

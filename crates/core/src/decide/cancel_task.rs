@@ -1,14 +1,16 @@
 //! A client wants a task to stop.
 
-use super::{Verdict, about, stamp};
+use tenure_record::event::{CancelRequested, Event};
+use tenure_record::id::LeaseId;
+use tenure_record::state::TaskState;
+use tenure_record::terms::SpanMs;
+use tenure_record::time::{Now, Timestamp};
+
+use super::{Halt, Verdict, about, halt, stamp};
 use crate::apply;
 use crate::command::{CancelTask, Reply};
-use crate::event::{CancelRequested, Event};
-use crate::id::LeaseId;
 use crate::rejection::Rejection;
-use crate::state::{Draft, Ledger, StateName, TaskState};
-use crate::terms::SpanMs;
-use crate::time::{Now, Timestamp};
+use crate::state::{Draft, Ledger, TaskPhase};
 use crate::workflow::{self, TaskEnd};
 
 pub(super) fn decide(
@@ -18,10 +20,20 @@ pub(super) fn decide(
 ) -> Result<Verdict<'static>, Rejection> {
     let CancelTask { task_id, grace_ms } = command;
     let task = *draft.task(task_id).ok_or(Rejection::TaskNotFound { task_id })?;
+    match halt(draft, task_id, &task) {
+        Some(Halt::Parked(run_id)) if !task.is_terminal() => {
+            return Err(Rejection::RunParked { run_id });
+        }
+        // It is canceled already, with what it belongs to; a record that says so is on its way.
+        Some(Halt::Ending) if !task.is_terminal() => {
+            return Ok(Verdict::Answer(Reply::Task(task_id, task.name())));
+        }
+        Some(_) | None => {}
+    }
     let mut item = CancelRequested {
         about: about(draft, task_id, &task),
         from: task.name(),
-        to: StateName::Canceled,
+        to: TaskState::Canceled,
         worker: draft.holder(&task),
         lease_id: LeaseId::NONE,
         expires_at: Timestamp::ZERO,
@@ -29,8 +41,8 @@ pub(super) fn decide(
         cascade: Vec::new(),
     };
     match task.state {
-        TaskState::Waiting { .. } => {}
-        TaskState::Leased { expires_at, .. } => {
+        TaskPhase::Waiting { .. } => {}
+        TaskPhase::Leased { expires_at, .. } => {
             item.lease_id = task.lease_id;
             let revoke_at = grace_ms.map(|grace| now.log.plus_ms(grace.get()));
             let sooner = revoke_at
@@ -39,17 +51,17 @@ pub(super) fn decide(
             if grace_ms != Some(SpanMs::ZERO) {
                 // It was asked before, and nothing gets more urgent.
                 if task.cancel_requested && sooner.is_none() {
-                    return Ok(Verdict::Answer(Reply::Task(task_id, StateName::Leased)));
+                    return Ok(Verdict::Answer(Reply::Task(task_id, TaskState::Leased)));
                 }
-                item.to = StateName::Leased;
+                item.to = TaskState::Leased;
                 item.expires_at = sooner.map_or(expires_at, |at| at.min(expires_at));
                 item.revoke_at = sooner.unwrap_or(Timestamp::ZERO);
             }
         }
-        TaskState::Canceled { .. } => {
-            return Ok(Verdict::Answer(Reply::Task(task_id, StateName::Canceled)));
+        TaskPhase::Canceled { .. } => {
+            return Ok(Verdict::Answer(Reply::Task(task_id, TaskState::Canceled)));
         }
-        TaskState::Completed { .. } | TaskState::Failed { .. } | TaskState::Dead { .. } => {
+        TaskPhase::Completed { .. } | TaskPhase::Failed { .. } | TaskPhase::Dead { .. } => {
             return Err(Rejection::TaskTerminal { task_id, state: task.name() });
         }
     }

@@ -1,19 +1,22 @@
 //! A worker says that it is done.
 
+use tenure_record::event::{Report, TaskCompleted};
+use tenure_record::snapshot::LeaseEnd;
+use tenure_record::state::TaskState;
+use tenure_record::time::Now;
+
 use super::standing::{self, Standing};
 use super::{Ruling, about, stamp};
 use crate::apply;
 use crate::command::{Accepted, CompleteTask};
-use crate::event::{Report, TaskCompleted};
 use crate::rejection::Rejection;
-use crate::state::{Draft, LeaseEnd, StateName};
-use crate::time::Now;
+use crate::state::Draft;
 use crate::workflow::{self, TaskEnd};
 
 pub(super) fn rule<'c>(draft: &mut Draft<'_>, command: &'c CompleteTask, now: Now) -> Ruling<'c> {
     let lease = command.lease;
     let task_id = lease.task_id;
-    match standing::look(draft, lease, now) {
+    match standing::look_to_report(draft, lease, now) {
         Ok(Standing::Holds { task, .. }) if !task.in_run && !command.artifacts.is_empty() => {
             Ruling { task_id, item: None, result: Err(Rejection::NoRunForArtifacts { task_id }) }
         }
@@ -30,7 +33,7 @@ pub(super) fn rule<'c>(draft: &mut Draft<'_>, command: &'c CompleteTask, now: No
                 let end = TaskEnd::Completed(item.output, &command.artifacts);
                 item.cascade = workflow::task_ended(draft, now, task_id, end);
             }
-            let result = Ok(Accepted::now(StateName::Completed));
+            let result = Ok(Accepted::now(TaskState::Completed));
             Ruling { task_id, item: Some(Report::TaskCompleted(item)), result }
         }
         // The worker asks again because our answer got lost; it gets the same answer.
@@ -38,7 +41,7 @@ pub(super) fn rule<'c>(draft: &mut Draft<'_>, command: &'c CompleteTask, now: No
             Ruling { task_id, item: None, result: Ok(Accepted::now(task.name())) }
         }
         Ok(Standing::Ended { task, .. } | Standing::Stale { task }) => {
-            standing::too_late(draft, lease, &task, now)
+            standing::too_late(draft, lease, command.worker.as_ref(), &task, now)
         }
         Err(refusal) => Ruling { task_id, item: None, result: Err(refusal) },
     }

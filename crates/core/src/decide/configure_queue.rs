@@ -1,11 +1,12 @@
 //! An operator changes a queue's settings.
 
+use tenure_record::event::{Event, QueueConfigured, QueueSettings};
+use tenure_record::name::{QueueName, Text};
+
 use super::Verdict;
 use crate::apply;
 use crate::command::{ConfigureQueue, Reply, Setting};
-use crate::event::{Event, QueueConfigured, QueueSettings};
 use crate::limits::QUEUES_MAX;
-use crate::name::{QueueName, Text};
 use crate::rejection::Rejection;
 use crate::state::Draft;
 

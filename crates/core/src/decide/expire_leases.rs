@@ -1,15 +1,16 @@
 //! Time takes ownership back.
 
-use super::{Verdict, about, fire_deadlines, stamp};
-use crate::apply;
+use tenure_record::event::{Event, Expired, ExpiryCause, LeaseExpired};
+use tenure_record::id::{LeaseId, TaskId};
+use tenure_record::state::TaskState;
+use tenure_record::time::{Now, Timestamp};
+
+use super::{Halt, Verdict, about, fire_deadlines, halt, stamp};
 use crate::command::{Reply, Rest, Swept};
-use crate::event::{Event, Expired, ExpiryCause, LeaseExpired};
-use crate::id::{LeaseId, TaskId};
-use crate::limits::{DUE_ITEMS_MAX, SWEEP_BYTES_MAX};
-use crate::planted;
-use crate::state::{Draft, Ledger, StateName, Task};
-use crate::time::{Now, Timestamp};
+use crate::limits::DUE_ITEMS_MAX;
+use crate::state::{Draft, Ledger, Task};
 use crate::workflow::{self, TaskEnd};
+use crate::{apply, planted};
 
 pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
     // A lease that its task's deadline cut short is no fault of its worker: the deadline goes
@@ -22,23 +23,22 @@ pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
     let count = due.clone().take(DUE_ITEMS_MAX).count();
     draft.reserve(count);
     let mut leases = Vec::with_capacity(count);
-    let mut bytes = 0;
     let mut held = due.by_ref().take(DUE_ITEMS_MAX);
-    while bytes < SWEEP_BYTES_MAX
+    while !draft.is_full()
         && let Some((expires_at, task_id)) = held.next()
     {
         let task = *draft.task(task_id).expect("a lease belongs to a task");
         // What happened before in this record may have ended it.
-        if task.name() != StateName::Leased {
+        // What is ending ends by itself.
+        let is_ending = halt(draft, task_id, &task) == Some(Halt::Ending);
+        if task.name() != TaskState::Leased || is_ending {
             continue;
         }
         let cause = match is_revoked(draft, task_id, expires_at) {
             true => ExpiryCause::Revoked,
             false => ExpiryCause::RanOut,
         };
-        let item = expire(draft, task_id, &task, cause, now);
-        bytes += workflow::bytes(&item.cascade);
-        leases.push(item);
+        leases.push(expire(draft, task_id, &task, cause, now));
     }
     let rest = if due.next().is_some() { Rest::More } else { Rest::Nothing };
     verdict(leases, rest)
@@ -57,10 +57,10 @@ pub(super) fn expire(
         ExpiryCause::Revoked => task.expiries,
     };
     let to = match task.cancel_requested {
-        true => StateName::Canceled,
+        true => TaskState::Canceled,
         // A task whose workers keep vanishing must not loop for ever.
-        false if expiries >= task.max_expiries => StateName::Dead,
-        false => StateName::Waiting,
+        false if expiries >= task.max_expiries => TaskState::Dead,
+        false => TaskState::Waiting,
     };
     let mut item = Expired {
         about: about(draft, task_id, task),
@@ -73,7 +73,7 @@ pub(super) fn expire(
     };
     apply::lease::expired(draft, stamp(draft, now), &item);
     if task.in_run && to.is_terminal() {
-        let end = match to == StateName::Dead {
+        let end = match to == TaskState::Dead {
             true => TaskEnd::Dead,
             false => TaskEnd::Canceled,
         };

@@ -1,17 +1,19 @@
 //! A worker says that its attempt failed.
 
 use tenure_flow::definition::NodeKind;
+use tenure_record::event::{Report, TaskFailed};
+use tenure_record::id::TaskId;
+use tenure_record::name::Text;
+use tenure_record::snapshot::LeaseEnd;
+use tenure_record::state::TaskState;
+use tenure_record::terms::Backoff;
+use tenure_record::time::{Now, Timestamp};
 
 use super::standing::{self, Standing};
 use super::{Ruling, about, stamp};
 use crate::apply;
 use crate::command::{Accepted, FailTask, Retry};
-use crate::event::{Report, TaskFailed};
-use crate::id::TaskId;
-use crate::name::Text;
-use crate::state::{Draft, LeaseEnd, Ledger, Runs, StateName, Task};
-use crate::terms::Backoff;
-use crate::time::{Now, Timestamp};
+use crate::state::{Draft, Ledger, Runs, Task};
 use crate::workflow::{self, TaskEnd};
 
 /// The code of a failure that came without one.
@@ -25,7 +27,7 @@ pub(super) fn rule<'c>(
 ) -> Ruling<'c> {
     let lease = command.lease;
     let task_id = lease.task_id;
-    match standing::look(draft, lease, now) {
+    match standing::look_to_report(draft, lease, now) {
         Ok(Standing::Holds { task, .. }) => {
             let failures = task.failures + 1;
             let code = command.code.as_ref().map_or(CODE_DEFAULT, |code| code.as_str());
@@ -34,7 +36,7 @@ pub(super) fn rule<'c>(
                 false => command.retry,
             };
             let to = next_state(&task, failures, retry);
-            let not_before = match to == StateName::Waiting {
+            let not_before = match to == TaskState::Waiting {
                 true => next_start(draft, task_id, failures, retry, now, seed),
                 false => Timestamp::ZERO,
             };
@@ -51,7 +53,7 @@ pub(super) fn rule<'c>(
             };
             apply::task::failed(draft, stamp(draft, now), &item);
             if task.in_run && to.is_terminal() {
-                let end = match to == StateName::Canceled {
+                let end = match to == TaskState::Canceled {
                     true => TaskEnd::Canceled,
                     false => TaskEnd::Failed { code, reason: command.reason.as_str() },
                 };
@@ -64,7 +66,7 @@ pub(super) fn rule<'c>(
             Ruling { task_id, item: None, result: Ok(Accepted::now(task.name())) }
         }
         Ok(Standing::Ended { task, .. } | Standing::Stale { task }) => {
-            standing::too_late(draft, lease, &task, now)
+            standing::too_late(draft, lease, command.worker.as_ref(), &task, now)
         }
         Err(refusal) => Ruling { task_id, item: None, result: Err(refusal) },
     }
@@ -85,12 +87,12 @@ fn is_retried(draft: &Draft<'_>, task_id: TaskId, code: &str) -> bool {
     }
 }
 
-fn next_state(task: &Task, failures: u16, retry: Retry) -> StateName {
+fn next_state(task: &Task, failures: u16, retry: Retry) -> TaskState {
     match retry {
-        _ if task.cancel_requested => StateName::Canceled,
-        Retry::Never => StateName::Failed,
-        Retry::WithBackoff | Retry::After(_) if failures >= task.max_attempts => StateName::Failed,
-        Retry::WithBackoff | Retry::After(_) => StateName::Waiting,
+        _ if task.cancel_requested => TaskState::Canceled,
+        Retry::Never => TaskState::Failed,
+        Retry::WithBackoff | Retry::After(_) if failures >= task.max_attempts => TaskState::Failed,
+        Retry::WithBackoff | Retry::After(_) => TaskState::Waiting,
     }
 }
 

@@ -1,20 +1,21 @@
 //! Moments that have passed: tasks, runs, joins and nodes that took too long, and timers that are
 //! due. Each is decided as if those before it were applied; what they have ended is left alone.
 
-use tenure_flow::Value;
 use tenure_flow::definition::{NodeKind, OnRunTimeout};
+use tenure_record::event::{
+    DeadlinePassed, Event, GroupState, JoinTimedOut, RunDeadlinePassed, RunState, TimerFired,
+    TokenDue, TokenState,
+};
+use tenure_record::id::{GroupId, LeaseId, RunId, TaskId, TokenId};
+use tenure_record::state::TaskState;
+use tenure_record::time::{Clock, Now};
+use tenure_value::Value;
 
 use super::{Verdict, about, stamp};
 use crate::apply;
 use crate::command::{Reply, Rest, Swept};
-use crate::event::{
-    DeadlinePassed, Decision, Event, GroupState, JoinTimedOut, RunDeadlinePassed, RunState,
-    TimerFired, TokenDue, TokenState,
-};
-use crate::id::{GroupId, LeaseId, RunId, TaskId, TokenId};
-use crate::limits::{DUE_ITEMS_MAX, SWEEP_BYTES_MAX};
-use crate::state::{Draft, Ledger, Runs, StateName};
-use crate::time::Now;
+use crate::limits::DUE_ITEMS_MAX;
+use crate::state::{Draft, Ledger, Runs};
 use crate::workflow::{self, At, Cascade, Fault, TaskEnd};
 
 pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
@@ -27,20 +28,21 @@ struct Sweep<'d, 's> {
     now: Now,
     fired: TimerFired<'static>,
     items: usize,
-    bytes: usize,
+    passed: usize,
     rest: Rest,
 }
 
 /// Fires what is due. `afterwards` says whether the caller has more to do when that is all.
 pub(super) fn sweep(draft: &mut Draft<'_>, now: Now, afterwards: Rest) -> Verdict<'static> {
     let fired = TimerFired::default();
-    let mut sweep = Sweep { draft, now, fired, items: 0, bytes: 0, rest: afterwards };
+    let mut sweep = Sweep { draft, now, fired, items: 0, passed: 0, rest: afterwards };
     sweep.tasks();
     // Due together: the run first, then joins, then nodes.
     sweep.runs();
     sweep.joins();
     sweep.nodes();
-    sweep.timers();
+    sweep.timers(Clock::Log);
+    sweep.timers(Clock::Wall);
     let Sweep { fired, items, rest, .. } = sweep;
     let reply = Reply::Swept(Swept { items, rest });
     match fired == TimerFired::default() {
@@ -52,7 +54,7 @@ pub(super) fn sweep(draft: &mut Draft<'_>, now: Now, afterwards: Rest) -> Verdic
 impl Sweep<'_, '_> {
     /// Whether there is room for one more; if not, the rest waits for the next record.
     fn has_room(&mut self) -> bool {
-        if self.items < DUE_ITEMS_MAX && self.bytes < SWEEP_BYTES_MAX {
+        if self.items < DUE_ITEMS_MAX && !self.draft.is_full() {
             self.items += 1;
             return true;
         }
@@ -60,8 +62,15 @@ impl Sweep<'_, '_> {
         false
     }
 
-    fn count(&mut self, cascade: &[Decision<'_>]) {
-        self.bytes += workflow::bytes(cascade);
+    /// Passes over something that is due and will not happen: what it belongs to has ended in this
+    /// record, or is ending. False if too many of these were looked at.
+    fn passes(&mut self) -> bool {
+        self.passed += 1;
+        let goes_on = self.passed < DUE_ITEMS_MAX;
+        if !goes_on {
+            self.rest = Rest::More;
+        }
+        goes_on
     }
 
     fn tasks(&mut self) {
@@ -76,7 +85,7 @@ impl Sweep<'_, '_> {
                 about: about(self.draft, task_id, &task),
                 from: task.name(),
                 worker: self.draft.holder(&task),
-                lease_id: match task.name() == StateName::Leased {
+                lease_id: match task.name() == TaskState::Leased {
                     true => task.lease_id,
                     false => LeaseId::NONE,
                 },
@@ -87,7 +96,6 @@ impl Sweep<'_, '_> {
             if task.in_run {
                 let end = TaskEnd::Canceled;
                 item.cascade = workflow::task_ended(self.draft, self.now, task_id, end);
-                self.count(&item.cascade);
             }
             self.fired.deadlines.push(item);
         }
@@ -98,7 +106,7 @@ impl Sweep<'_, '_> {
         let due = state.live().runs.deadlines.range(..=(self.now.log, RunId(u64::MAX)));
         for &(deadline_at, run_id) in due {
             let run = Runs::run(self.draft, run_id).expect("a deadline belongs to a run");
-            if run.state.is_terminal() {
+            if run.state.is_terminal() || run.ending_root().is_some() {
                 continue;
             }
             let state = match run.workflow.definition.on_timeout {
@@ -112,7 +120,6 @@ impl Sweep<'_, '_> {
             let mut cascade = Cascade::new(self.draft, self.now);
             cascade.cancel_run(run_id, state, Some(fault.at(None, 0, None)));
             let cascade = cascade.finish();
-            self.count(&cascade);
             self.fired.runs.push(RunDeadlinePassed { run_id, deadline_at, cascade });
         }
     }
@@ -121,11 +128,14 @@ impl Sweep<'_, '_> {
         let state = self.draft.base();
         let last = (self.now.log, RunId(u64::MAX), GroupId(u32::MAX));
         for &(deadline_at, run_id, group) in state.live().runs.joins.range(..=last) {
-            let is_open = Runs::group(self.draft, run_id, group)
-                .is_some_and(|group| group.state == GroupState::Open);
-            let is_live = Runs::run(self.draft, run_id).is_some_and(|run| !run.state.is_terminal());
-            if !is_open || !is_live {
-                continue;
+            let found = Runs::group(self.draft, run_id, group);
+            let open = found.filter(|group| group.state == GroupState::Open);
+            let Some(scope) = open.map(|group| group.scope) else { continue };
+            if !Cascade::new(self.draft, self.now).goes_on(run_id, scope) {
+                if self.passes() {
+                    continue;
+                }
+                return;
             }
             if !self.has_room() {
                 return;
@@ -133,7 +143,6 @@ impl Sweep<'_, '_> {
             let mut cascade = Cascade::new(self.draft, self.now);
             cascade.time_out_join(run_id, group);
             let cascade = cascade.finish();
-            self.count(&cascade);
             self.fired.joins.push(JoinTimedOut { run_id, group, deadline_at, cascade });
         }
     }
@@ -144,7 +153,12 @@ impl Sweep<'_, '_> {
         for &(moment, run_id, token) in state.live().runs.nodes.range(..=last) {
             let at = At { run: run_id, token };
             let live = Cascade::new(self.draft, self.now).live_token(at).map(|token| token.node);
-            let Some(node) = live else { continue };
+            let Some(node) = live else {
+                if self.passes() {
+                    continue;
+                }
+                return;
+            };
             if !self.has_room() {
                 return;
             }
@@ -154,18 +168,20 @@ impl Sweep<'_, '_> {
             let fault = timeout_fault(&cascade.definition(run_id).nodes[node as usize].kind);
             cascade.fail_node(at, attempts, &fault, TokenState::TimedOut);
             let cascade = cascade.finish();
-            self.count(&cascade);
             self.fired.nodes.push(TokenDue { run_id, token, at: moment, cascade });
         }
     }
 
-    fn timers(&mut self) {
+    fn timers(&mut self, clock: Clock) {
         let state = self.draft.base();
-        let last = (self.now.wall, RunId(u64::MAX), TokenId(u32::MAX));
-        for &(moment, run_id, token) in state.live().runs.timers.range(..=last) {
+        let last = (self.now.on(clock), RunId(u64::MAX), TokenId(u32::MAX));
+        for &(moment, run_id, token) in state.live().runs.timers(clock).range(..=last) {
             let at = At { run: run_id, token };
             if Cascade::new(self.draft, self.now).live_token(at).is_none() {
-                continue;
+                if self.passes() {
+                    continue;
+                }
+                return;
             }
             if !self.has_room() {
                 return;
@@ -173,7 +189,6 @@ impl Sweep<'_, '_> {
             let mut cascade = Cascade::new(self.draft, self.now);
             cascade.accept_value(at, Value::empty_map());
             let cascade = cascade.finish();
-            self.count(&cascade);
             self.fired.timers.push(TokenDue { run_id, token, at: moment, cascade });
         }
     }

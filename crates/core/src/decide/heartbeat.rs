@@ -1,22 +1,15 @@
 //! A worker says that it is still at it.
 
+use tenure_record::event::{LeaseExtended, Report};
+use tenure_record::state::TaskState;
+use tenure_record::time::Now;
+
+use super::Ruling;
 use super::standing::{self, Standing};
-use super::{Ruling, Verdict, single};
 use crate::apply;
 use crate::command::{Accepted, Extended, LeaseRef};
-use crate::event::{LeaseExtended, Report};
 use crate::planted::{self, Bug};
-use crate::rejection::Rejection;
-use crate::state::{Draft, Ledger, StateName};
-use crate::time::Now;
-
-pub(super) fn decide(
-    draft: &mut Draft<'_>,
-    lease: LeaseRef,
-    now: Now,
-) -> Result<Verdict<'static>, Rejection> {
-    single(rule(draft, lease, now))
-}
+use crate::state::{Draft, Ledger};
 
 pub(super) fn rule(draft: &mut Draft<'_>, lease: LeaseRef, now: Now) -> Ruling<'static> {
     let LeaseRef { task_id, lease_id } = lease;
@@ -31,7 +24,7 @@ pub(super) fn rule(draft: &mut Draft<'_>, lease: LeaseRef, now: Now) -> Ruling<'
         Ok(Standing::Holds { task, expires_at: before }) => {
             let expires_at = standing::lease_end(draft, lease, task.granted_ms, now);
             let extended = Extended { expires_at, cancel_requested: task.cancel_requested };
-            let result = Ok(Accepted { state: StateName::Leased, extended: Some(extended) });
+            let result = Ok(Accepted { state: TaskState::Leased, extended: Some(extended) });
             // Two heartbeats in one millisecond, or one at the last possible end: nothing moves.
             let item = (expires_at != before).then(|| {
                 let item = LeaseExtended { task_id, lease_id, expires_at };

@@ -1,18 +1,19 @@
 //! A worker asks for work.
 
 use smallvec::SmallVec;
+use tenure_record::event::{Event, Granted, LeaseGranted};
+use tenure_record::id::TaskId;
+use tenure_record::time::Now;
 
+use super::skip_ids::check_leases;
 use super::standing::lease_end;
-use super::{Verdict, about, stamp};
+use super::{Verdict, about, halt, stamp};
 use crate::apply;
 use crate::command::{LeaseRef, LeaseTasks, Leased, Reply};
-use crate::event::{Event, Granted, LeaseGranted};
-use crate::id::TaskId;
 use crate::limits::{LEASE_BYTES, LEASE_QUEUES_MAX, LEASE_SCAN_MAX, LEASE_TASKS_MAX};
 use crate::planted::{self, Bug};
 use crate::rejection::Rejection;
 use crate::state::{Draft, Ledger, QueueRef};
-use crate::time::Now;
 
 pub(super) fn decide<'c>(
     draft: &mut Draft<'_>,
@@ -26,6 +27,7 @@ pub(super) fn decide<'c>(
     let queues = open_queues(draft, command);
     let mut next = draft.base().live().ready(queues.into_iter()).take(LEASE_SCAN_MAX);
     let tasks_max = command.tasks_max.get().min(LEASE_TASKS_MAX) as usize;
+    check_leases(draft, tasks_max as u64)?;
     let mut grants: Vec<Granted<'_>> = Vec::new();
     let mut leased = Vec::new();
     let name = command.worker.share();
@@ -37,6 +39,9 @@ pub(super) fn decide<'c>(
     {
         let task_id = next.task_id;
         let task = *draft.task(task_id).expect("a ready task exists");
+        if halt(draft, task_id, &task).is_some() && !planted::has(Bug::EndingIsGranted) {
+            continue;
+        }
         let lease_id = planted::lease_id(draft.next_lease_id(), now);
         let lease_ms = command.lease_ms.map_or(task.lease_ms, |lease_ms| lease_ms.get());
         let expires_at = lease_end(draft, LeaseRef { task_id, lease_id }, lease_ms, now);

@@ -6,18 +6,21 @@ mod cancel_task;
 mod complete_task;
 mod configure_queue;
 mod continue_dispatch;
+mod continue_ending;
 mod drop_leases;
 mod expire_leases;
 mod fail_task;
 mod fire_deadlines;
 mod heartbeat;
 mod lease_tasks;
+mod park_run;
 mod pause_queue;
 mod purge_archived;
 mod purge_tasks;
 mod register_workflow;
 mod release_task;
 mod report_tasks;
+mod request_hash;
 mod resume_queue;
 mod retry_task;
 mod signal_run;
@@ -28,14 +31,15 @@ mod submit_tasks;
 #[cfg(test)]
 mod tests;
 
+use tenure_record::event::{About, Event, Report};
+use tenure_record::id::{RunId, TaskId};
+use tenure_record::time::Now;
+
 use crate::apply::Stamp;
 use crate::command::{Accepted, Command, Reply};
-use crate::event::{About, Event, Report};
-use crate::id::{RunId, TaskId};
 use crate::invariant;
 use crate::rejection::Rejection;
-use crate::state::{Draft, Ledger, Task};
-use crate::time::Now;
+use crate::state::{Draft, Ledger, Runs, Task};
 
 /// What becomes of a command that is not refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,10 +64,14 @@ pub fn decide<'c>(
     let verdict = match command {
         Command::SubmitTasks(command) => submit_tasks::decide(draft, command, now),
         Command::LeaseTasks(command) => lease_tasks::decide(draft, command, now),
-        Command::Heartbeat(lease) => heartbeat::decide(draft, *lease, now),
-        Command::CompleteTask(command) => single(complete_task::rule(draft, command, now)),
-        Command::FailTask(command) => single(fail_task::rule(draft, command, now, seed)),
-        Command::ReleaseTask(lease) => single(release_task::rule(draft, *lease, now)),
+        Command::Heartbeat(lease) => report_tasks::alone(heartbeat::rule(draft, *lease, now)),
+        Command::CompleteTask(command) => {
+            report_tasks::alone(complete_task::rule(draft, command, now))
+        }
+        Command::FailTask(command) => {
+            report_tasks::alone(fail_task::rule(draft, command, now, seed))
+        }
+        Command::ReleaseTask(lease) => report_tasks::alone(release_task::rule(draft, *lease, now)),
         Command::ReportTasks(command) => report_tasks::decide(draft, command, now, seed),
         Command::CancelTask(command) => cancel_task::decide(draft, *command, now),
         Command::RetryTask(task_id) => retry_task::decide(draft, *task_id, now),
@@ -75,12 +83,17 @@ pub fn decide<'c>(
         Command::ConfigureQueue(command) => configure_queue::decide(draft, command),
         Command::PurgeTasks(retention) => Ok(purge_tasks::decide(draft, *retention, now)),
         Command::PurgeArchived(archived) => Ok(purge_archived::decide(draft, archived)),
-        Command::SkipIds => skip_ids::decide(draft),
+        Command::SkipIds(jump) => skip_ids::decide(draft, *jump),
         Command::RegisterWorkflow(command) => register_workflow::decide(draft, command, now),
         Command::StartRun(command) => start_run::decide(draft, command, now),
         Command::CancelRun(run_id) => cancel_run::decide(draft, *run_id, now),
         Command::SignalRun(command) => signal_run::decide(draft, command, now),
         Command::ContinueDispatch => Ok(continue_dispatch::decide(draft, now)),
+        Command::ContinueEnding { items_max } => {
+            Ok(continue_ending::decide(draft, *items_max, now))
+        }
+        Command::ParkRun(command) => park_run::park(draft, command, now),
+        Command::UnparkRun(run_id) => park_run::unpark(draft, *run_id, now),
     }?;
     if let Verdict::Append(..) = verdict {
         invariant::assert_draft(draft);
@@ -94,33 +107,6 @@ struct Ruling<'c> {
     /// What is written, if anything: a stale report may be refused and still leave a trace.
     item: Option<Report<'c>>,
     result: Result<Accepted, Rejection>,
-}
-
-/// A report that came alone.
-fn single(ruling: Ruling<'_>) -> Result<Verdict<'_>, Rejection> {
-    let Ruling { task_id, item, result } = ruling;
-    let reply = match (result, &item) {
-        (Ok(Accepted { extended: Some(extended), .. }), _) => Reply::Extended(extended),
-        (Ok(Accepted { state, extended: None }), _) => Reply::Task(task_id, state),
-        (Err(refusal), Some(_)) => Reply::LeaseLost(refusal),
-        (Err(refusal), None) => return Err(refusal),
-    };
-    Ok(match item {
-        Some(item) => Verdict::Append(item.into(), reply),
-        None => Verdict::Answer(reply),
-    })
-}
-
-impl<'a> From<Report<'a>> for Event<'a> {
-    fn from(report: Report<'a>) -> Self {
-        match report {
-            Report::LeaseExtended(item) => Event::LeaseExtended(item),
-            Report::TaskCompleted(item) => Event::TaskCompleted(item),
-            Report::TaskFailed(item) => Event::TaskFailed(item),
-            Report::LeaseReleased(item) => Event::LeaseReleased(item),
-            Report::TaskCancelled(item) => Event::TaskCancelled(item),
-        }
-    }
 }
 
 fn about(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> About<'static> {
@@ -141,6 +127,30 @@ fn run_of(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> RunId {
     }
     let link = draft.cold(task_id).and_then(|cold| cold.run);
     link.map_or(RunId::NONE, |(run_id, _)| run_id)
+}
+
+/// Why a task of a run may not move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Halt {
+    /// What it belongs to is ending, and it will end with it.
+    Ending,
+    /// Its run stands still.
+    Parked(RunId),
+}
+
+/// Whether something about its run keeps a task from moving. One comparison while nothing is ending
+/// or parked.
+fn halt(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> Option<Halt> {
+    if !task.in_run || !(draft.has_endings() || draft.base().live().runs.parked > 0) {
+        return None;
+    }
+    let (run_id, token) = draft.cold(task_id)?.run?;
+    let scope = Runs::token(draft, run_id, token)?.scope;
+    if draft.is_ending(run_id, scope) {
+        return Some(Halt::Ending);
+    }
+    let is_parked = Runs::run(draft, run_id)?.parked.is_some();
+    is_parked.then_some(Halt::Parked(run_id))
 }
 
 /// The record that a draft would become.

@@ -1,8 +1,9 @@
 //! An operator stops a queue: what is leased goes on, nothing new is leased.
 
+use tenure_record::name::QueueName;
+
 use super::Verdict;
 use super::configure_queue::set;
-use crate::name::QueueName;
 use crate::rejection::Rejection;
 use crate::state::Draft;
 

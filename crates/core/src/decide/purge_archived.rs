@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use tenure_record::event::{Event, RunState, TasksPurged};
+use tenure_record::id::{Lsn, RunId, TaskId};
+
 use super::Verdict;
 use crate::command::{Archived, Reply, Rest, Swept};
-use crate::event::{Event, RunState, TasksPurged};
-use crate::id::{Lsn, RunId, TaskId};
 use crate::limits::DUE_ITEMS_MAX;
 use crate::state::{Draft, Ledger, Runs, State, Work};
 
@@ -48,8 +49,12 @@ fn is_archived(state: &State, id: TaskId, as_of: Lsn) -> bool {
 }
 
 /// How many tokens a run has that is over and was left alone, with its tasks, since it was archived.
+/// None for a child whose parent exists: it is kept as long as that.
 fn archived_run(state: &State, id: RunId, as_of: Lsn) -> Option<usize> {
     let run = state.stored_run(id)?;
+    if run.head.parent.is_some_and(|(parent, _)| state.stored_run(parent).is_some()) {
+        return None;
+    }
     let is_left_alone = |id| Ledger::task(state, id).is_none_or(|task| task.last_lsn <= as_of);
     let is_over = run.head.state != RunState::Running && run.head.last_lsn <= as_of;
     let mut tasks = run.tokens().filter_map(|(_, token)| {

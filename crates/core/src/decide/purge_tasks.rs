@@ -1,10 +1,11 @@
 //! Finished tasks whose retention is over are forgotten.
 
+use tenure_record::event::{Event, TasksPurged};
+use tenure_record::time::Now;
+
 use super::Verdict;
 use crate::command::{Reply, Retention, Swept};
-use crate::event::{Event, TasksPurged};
 use crate::state::{Draft, Due, Ledger, Runs};
-use crate::time::Now;
 
 pub(super) fn decide(draft: &mut Draft<'_>, retention: Retention, now: Now) -> Verdict<'static> {
     let Due { tasks, runs, rest } = draft.base().due(&retention, now);

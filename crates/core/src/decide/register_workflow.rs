@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use tenure_record::event::{Event, Json, WorkflowRegistered};
+use tenure_record::name::Text;
+use tenure_record::time::Now;
+
 use super::{Verdict, stamp};
 use crate::apply;
 use crate::command::{RegisterWorkflow, Registered, Reply, SubmitOutcome};
-use crate::event::{Event, Json, WorkflowRegistered};
 use crate::limits::{WORKFLOW_VERSIONS_MAX, WORKFLOWS_MAX};
-use crate::name::Text;
 use crate::rejection::Rejection;
 use crate::state::Draft;
-use crate::time::Now;
 
 pub(super) fn decide(
     draft: &mut Draft<'_>,

@@ -1,21 +1,24 @@
 //! A worker gives its lease back. It costs no budget.
 
+use tenure_record::event::{LeaseReleased, Report};
+use tenure_record::snapshot::LeaseEnd;
+use tenure_record::state::TaskState;
+use tenure_record::time::Now;
+
 use super::standing::{self, Standing};
 use super::{Ruling, about, stamp};
 use crate::apply;
 use crate::command::{Accepted, LeaseRef};
-use crate::event::{LeaseReleased, Report};
-use crate::state::{Draft, LeaseEnd, StateName};
-use crate::time::Now;
+use crate::state::Draft;
 use crate::workflow::{self, TaskEnd};
 
 pub(super) fn rule(draft: &mut Draft<'_>, lease: LeaseRef, now: Now) -> Ruling<'static> {
     let task_id = lease.task_id;
-    let (item, result) = match standing::look(draft, lease, now) {
+    let (item, result) = match standing::look_to_report(draft, lease, now) {
         Ok(Standing::Holds { task, .. }) => {
             let to = match task.cancel_requested {
-                true => StateName::Canceled,
-                false => StateName::Waiting,
+                true => TaskState::Canceled,
+                false => TaskState::Waiting,
             };
             let mut item = LeaseReleased {
                 about: about(draft, task_id, &task),

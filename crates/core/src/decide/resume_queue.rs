@@ -1,9 +1,10 @@
 //! An operator lets a queue go on.
 
+use tenure_record::name::QueueName;
+
 use super::Verdict;
 use super::configure_queue::set;
 use crate::command::Reply;
-use crate::name::QueueName;
 use crate::rejection::Rejection;
 use crate::state::Draft;
 

@@ -1,13 +1,15 @@
 //! An operator gives an ended task another round, in its old place.
 
+use tenure_record::event::{Event, TaskRetried};
+use tenure_record::id::TaskId;
+use tenure_record::state::TaskState;
+use tenure_record::time::{Now, Timestamp};
+
 use super::{Verdict, about, stamp};
 use crate::apply;
 use crate::command::Reply;
-use crate::event::{Event, TaskRetried};
-use crate::id::TaskId;
 use crate::rejection::Rejection;
-use crate::state::{Draft, Ledger, StateName};
-use crate::time::{Now, Timestamp};
+use crate::state::{Draft, Ledger};
 
 pub(super) fn decide(
     draft: &mut Draft<'_>,
@@ -16,8 +18,8 @@ pub(super) fn decide(
 ) -> Result<Verdict<'static>, Rejection> {
     let task = *draft.task(task_id).ok_or(Rejection::TaskNotFound { task_id })?;
     match task.name() {
-        StateName::Failed | StateName::Dead | StateName::Canceled => {}
-        state @ (StateName::Waiting | StateName::Leased | StateName::Completed) => {
+        TaskState::Failed | TaskState::Dead | TaskState::Canceled => {}
+        state @ (TaskState::Waiting | TaskState::Leased | TaskState::Completed) => {
             return Err(Rejection::NotRetryable { task_id, state });
         }
     }
@@ -32,5 +34,5 @@ pub(super) fn decide(
         deadline_at: timeout_ms.map_or(Timestamp::ZERO, |ms| now.log.plus_ms(ms)),
     };
     apply::task::retried(draft, stamp(draft, now), &item);
-    Ok(Verdict::Append(Event::TaskRetried(item), Reply::Task(task_id, StateName::Waiting)))
+    Ok(Verdict::Append(Event::TaskRetried(item), Reply::Task(task_id, TaskState::Waiting)))
 }

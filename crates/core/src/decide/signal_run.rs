@@ -3,17 +3,18 @@
 
 use tenure_flow::Schema;
 use tenure_flow::definition::{NodeKind, SignalNode};
+use tenure_record::event::{Event, Json, SignalReceived};
+use tenure_record::id::TokenId;
+use tenure_record::limits::PAYLOAD_BYTES_MAX;
+use tenure_record::name::Text;
+use tenure_record::time::Now;
 
-use super::{Verdict, stamp};
+use super::{Verdict, request_hash, stamp};
 use crate::apply;
 use crate::command::{Reply, SignalRun, Signaled};
-use crate::event::{Event, Json, SignalReceived};
-use crate::id::TokenId;
-use crate::limits::{PAYLOAD_BYTES_MAX, SIGNAL_IDS_MAX, SIGNALS_KEPT_MAX};
-use crate::name::Text;
+use crate::limits::{CASCADE_WORK_MAX, SIGNAL_IDS_MAX, SIGNALS_KEPT_BYTES_MAX, SIGNALS_KEPT_MAX};
 use crate::rejection::Rejection;
-use crate::state::{Draft, Run, StoredRun};
-use crate::time::Now;
+use crate::state::{Draft, Run, Runs, StoredRun};
 use crate::workflow::{self, At, Cascade};
 
 pub(super) fn decide(
@@ -23,18 +24,35 @@ pub(super) fn decide(
 ) -> Result<Verdict<'static>, Rejection> {
     let run_id = command.run_id;
     let stored = draft.base().stored_run(run_id).ok_or(Rejection::RunNotFound { run_id })?;
-    if let Some(signal_id) = &command.signal_id
-        && stored.signal_ids.contains(signal_id.as_str())
+    let signal_hash = command.signal_id.as_ref().map(|_| request_hash::of_signal(command));
+    if let Some((signal_id, hash)) = command.signal_id.as_ref().zip(signal_hash)
+        && let Some(known) = stored.signal_ids.get(signal_id.as_str())
     {
-        return Ok(Verdict::Answer(Reply::Signaled(Signaled::Known)));
+        return match request_hash::repeats(*known, hash) {
+            true => Ok(Verdict::Answer(Reply::Signaled(Signaled::Known))),
+            false => Err(Rejection::SignalConflict { run_id, signal_id: signal_id.clone() }),
+        };
     }
     if stored.head.state.is_terminal() {
         return Err(Rejection::RunOver { run_id, state: stored.head.state });
     }
+    if let Some(root) = stored.head.ending_root() {
+        return Err(Rejection::RunEnding { run_id, state: root.state });
+    }
+    if stored.head.parked.is_some() {
+        return Err(Rejection::RunParked { run_id });
+    }
     check_size(stored, command)?;
     let correlation = command.correlation.as_str();
-    let token = draft.base().live().runs.waiting(run_id, &command.name, correlation);
-    check_payload(&stored.head, command, token.and_then(|id| stored.token(id)).map(|t| t.node))?;
+    let mut waiting = draft.base().live().runs.waiting(run_id, &command.name, correlation);
+    let token = waiting
+        .find(|id| stored.token(*id).is_some_and(|token| !draft.is_ending(run_id, token.scope)));
+    check_payload(
+        draft,
+        &stored.head,
+        command,
+        token.and_then(|id| stored.token(id)).map(|t| t.node),
+    )?;
     let mut item = SignalReceived {
         run_id,
         name: Text::Shared(std::sync::Arc::clone(&command.name)),
@@ -44,9 +62,10 @@ pub(super) fn decide(
         token: token.unwrap_or(TokenId::NONE),
         previous: stored.head.last_lsn,
         cascade: Vec::new(),
+        signal_hash,
     };
-    if token.is_none() && kept(&stored.head) >= SIGNALS_KEPT_MAX {
-        return Err(Rejection::SignalsFull { run_id });
+    if token.is_none() {
+        check_room(&stored.head, command)?;
     }
     apply::run::signal_received(draft, stamp(draft, now), &item);
     let signaled = match token {
@@ -61,14 +80,24 @@ pub(super) fn decide(
     Ok(Verdict::Append(Event::SignalReceived(Box::new(item)), Reply::Signaled(signaled)))
 }
 
-fn kept(run: &Run) -> usize {
-    run.rare.as_ref().map_or(0, |rare| rare.signals.len())
+/// A run that does not wait yet keeps a bounded number of signals, and a bounded number of bytes.
+fn check_room(run: &Run, command: &SignalRun) -> Result<(), Rejection> {
+    let Some(rare) = &run.rare else { return Ok(()) };
+    if rare.signals.len() >= SIGNALS_KEPT_MAX {
+        return Err(Rejection::SignalsFull { run_id: command.run_id });
+    }
+    let bytes = rare.signals.payload_bytes() + command.payload.bytes();
+    match bytes > SIGNALS_KEPT_BYTES_MAX {
+        true => Err(Rejection::SignalBytesFull { run_id: command.run_id, bytes }),
+        false => Ok(()),
+    }
 }
 
 fn check_size(stored: &StoredRun, command: &SignalRun) -> Result<(), Rejection> {
     let bytes = command.payload.bytes();
     if bytes > PAYLOAD_BYTES_MAX {
-        return Err(Rejection::RecordTooLarge { bytes });
+        let (what, bytes_max) = ("the payload", PAYLOAD_BYTES_MAX);
+        return Err(Rejection::ValueTooLarge { what, bytes, bytes_max });
     }
     match command.signal_id.is_some() && stored.signal_ids.len() >= SIGNAL_IDS_MAX {
         true => Err(Rejection::SignalsFull { run_id: command.run_id }),
@@ -77,7 +106,12 @@ fn check_size(stored: &StoredRun, command: &SignalRun) -> Result<(), Rejection> 
 }
 
 /// The payload must suit the node that waits for it, or one that may.
-fn check_payload(run: &Run, command: &SignalRun, node: Option<u32>) -> Result<(), Rejection> {
+fn check_payload(
+    draft: &Draft<'_>,
+    run: &Run,
+    command: &SignalRun,
+    node: Option<u32>,
+) -> Result<(), Rejection> {
     let nodes = &run.workflow.definition.nodes;
     let schemas: Vec<Option<&Schema>> = nodes
         .iter()
@@ -96,7 +130,11 @@ fn check_payload(run: &Run, command: &SignalRun, node: Option<u32>) -> Result<()
         .collect();
     let mut refused = None;
     for schema in &schemas {
-        match schema.map_or(Ok(()), |schema| schema.check(&command.payload)) {
+        // Each of many nodes may have a schema of its own that costs as much as one may.
+        if draft.work() > CASCADE_WORK_MAX {
+            break;
+        }
+        match schema.map_or(Ok(()), |schema| draft.check(schema, &command.payload)) {
             Ok(()) => return Ok(()),
             Err(complaints) => refused = Some(workflow::sentence("the payload", &complaints)),
         }

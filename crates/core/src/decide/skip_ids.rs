@@ -1,27 +1,40 @@
-//! A tail of the log may be lost: no id of it is given again.
+//! A tail of the log may be lost: no id of it is given again. And the room that the counters have left.
+
+use tenure_record::event::{Event, IdsSkipped};
+use tenure_record::id::{ID_MAX, LeaseId, RunId, TaskId};
 
 use super::Verdict;
-use crate::command::Reply;
-use crate::event::{Event, IdsSkipped};
-use crate::id::{ID_MAX, LeaseId, RunId, TaskId};
-use crate::limits::ID_JUMP;
+use crate::command::{IdJump, Reply};
+use crate::limits::IDS_RESERVED;
 use crate::rejection::Rejection;
 use crate::state::{Draft, Ledger};
 
-pub(super) fn decide(draft: &mut Draft<'_>) -> Result<Verdict<'static>, Rejection> {
-    let (next_task_id, next_lease_id) = (draft.next_task_id(), draft.next_lease_id());
-    let ahead = |id: u64| id.checked_add(ID_JUMP).filter(|id| *id <= ID_MAX);
-    let run = ahead(draft.next_run_id().0);
-    let (Some(task), Some(lease), Some(run)) = (ahead(next_task_id.0), ahead(next_lease_id.0), run)
-    else {
-        return Err(Rejection::IdsExhausted { next_task_id, next_lease_id });
-    };
+pub(super) fn decide(draft: &mut Draft<'_>, jump: IdJump) -> Result<Verdict<'static>, Rejection> {
     let item = IdsSkipped {
-        next_task_id: TaskId(task),
-        next_lease_id: LeaseId(lease),
-        next_run_id: RunId(run),
+        next_task_id: TaskId(ahead("task", draft.next_task_id().0, jump.ids())?),
+        next_lease_id: LeaseId(ahead("lease", draft.next_lease_id().0, jump.ids())?),
+        next_run_id: RunId(ahead("run", draft.next_run_id().0, jump.ids())?),
     };
     draft.skip_ids(&item);
     let reply = Reply::Skipped(item.clone());
     Ok(Verdict::Append(Event::IdsSkipped(item), reply))
+}
+
+/// The id that follows after `wanted` ids more.
+fn ahead(what: &'static str, next: u64, wanted: u64) -> Result<u64, Rejection> {
+    let exhausted = Rejection::IdsExhausted { what, next, wanted };
+    next.checked_add(wanted).filter(|id| *id <= ID_MAX).ok_or(exhausted)
+}
+
+/// Refuses new work, drafted already, if fewer ids would be left than accepted work may need to end.
+pub(super) fn check_room(draft: &Draft<'_>) -> Result<(), Rejection> {
+    ahead("task", draft.next_task_id().0, IDS_RESERVED)?;
+    ahead("lease", draft.next_lease_id().0, IDS_RESERVED)?;
+    ahead("run", draft.next_run_id().0, IDS_RESERVED)?;
+    Ok(())
+}
+
+/// Refuses grants if there are not so many lease ids.
+pub(super) fn check_leases(draft: &Draft<'_>, leases: u64) -> Result<(), Rejection> {
+    ahead("lease", draft.next_lease_id().0, leases).map(|_| ())
 }

@@ -1,14 +1,17 @@
 //! Where a lease stands. This is the fence: nothing is reported past it.
 
-use super::{Ruling, about, stamp};
+use tenure_record::event::{Report, StaleReportRejected};
+use tenure_record::id::LeaseId;
+use tenure_record::name::{Text, WorkerName};
+use tenure_record::snapshot::LeaseEnd;
+use tenure_record::time::{Now, Timestamp};
+
+use super::{Halt, Ruling, about, halt, stamp};
 use crate::apply;
 use crate::command::LeaseRef;
-use crate::event::{Report, TaskCancelled};
-use crate::id::LeaseId;
 use crate::planted::{self, Bug};
 use crate::rejection::Rejection;
-use crate::state::{Draft, LeaseEnd, Ledger, Task, TaskState};
-use crate::time::{Now, Timestamp};
+use crate::state::{Draft, Ledger, Task, TaskPhase};
 
 /// Where a lease stands.
 pub(super) enum Standing {
@@ -30,20 +33,39 @@ pub(super) fn look(draft: &Draft<'_>, lease: LeaseRef, now: Now) -> Result<Stand
     if lease_id < task.lease_id && !planted::has(Bug::OldLeaseHolds) {
         return Ok(Standing::Stale { task });
     }
+    // What is ending is decided: a result that comes now is as late as one that comes after it.
+    if halt(draft, task_id, &task) == Some(Halt::Ending) && !task.is_terminal() {
+        return Ok(Standing::Stale { task });
+    }
     Ok(match task.state {
-        TaskState::Leased { expires_at, .. }
+        TaskPhase::Leased { expires_at, .. }
             if now.log < expires_at || planted::has(Bug::LateIsNotLost) =>
         {
             Standing::Holds { task, expires_at }
         }
         // Late is lost even if no tick has noticed: the answer must not hang on tick timing.
-        TaskState::Leased { .. } => Standing::Stale { task },
-        TaskState::Waiting { .. }
-        | TaskState::Completed { .. }
-        | TaskState::Failed { .. }
-        | TaskState::Dead { .. }
-        | TaskState::Canceled { .. } => Standing::Ended { task, by: task.lease_end },
+        TaskPhase::Leased { .. } => Standing::Stale { task },
+        TaskPhase::Waiting { .. }
+        | TaskPhase::Completed { .. }
+        | TaskPhase::Failed { .. }
+        | TaskPhase::Dead { .. }
+        | TaskPhase::Canceled { .. } => Standing::Ended { task, by: task.lease_end },
     })
+}
+
+/// Looks at a lease for a report that would move the task's run.
+pub(super) fn look_to_report(
+    draft: &Draft<'_>,
+    lease: LeaseRef,
+    now: Now,
+) -> Result<Standing, Rejection> {
+    let standing = look(draft, lease, now)?;
+    if let Standing::Holds { task, .. } = &standing
+        && let Some(Halt::Parked(run_id)) = halt(draft, lease.task_id, task)
+    {
+        return Err(Rejection::RunParked { run_id });
+    }
+    Ok(standing)
 }
 
 pub(super) fn lost(lease: LeaseRef) -> Rejection {
@@ -52,19 +74,24 @@ pub(super) fn lost(lease: LeaseRef) -> Rejection {
 
 /// A result that came too late: refused, and put on record once per lease so that a zombie
 /// cannot grow the log.
-pub(super) fn too_late(
+pub(super) fn too_late<'c>(
     draft: &mut Draft<'_>,
     lease: LeaseRef,
+    worker: Option<&'c WorkerName>,
     task: &Task,
     now: Now,
-) -> Ruling<'static> {
+) -> Ruling<'c> {
     let LeaseRef { task_id, lease_id } = lease;
     let recorded = draft.cold(task_id).map_or(LeaseId::NONE, |cold| cold.stale_lease);
     let item = (lease_id > recorded).then(|| {
-        let item =
-            TaskCancelled { about: about(draft, task_id, task), lease_id, state: task.name() };
+        let item = StaleReportRejected {
+            about: about(draft, task_id, task),
+            lease_id,
+            state: task.name(),
+            worker: worker.map(|name| Text::Borrowed(name.as_str())).unwrap_or_default(),
+        };
         apply::task::reported_late(draft, stamp(draft, now), &item);
-        Report::TaskCancelled(item)
+        Report::StaleReportRejected(item)
     });
     Ruling { task_id, item, result: Err(lost(lease)) }
 }

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use super::{Verdict, stamp};
+use tenure_record::event::{Event, RunBegun, RunStarted, Tag};
+use tenure_record::time::Now;
+
+use super::skip_ids::check_room;
+use super::{Verdict, request_hash, stamp};
 use crate::apply;
 use crate::command::{Reply, StartRun, Started, SubmitOutcome};
-use crate::event::{Event, RunBegun, RunStarted, Tag};
-use crate::limits::CASCADE_BYTES_MAX;
+use crate::limits::INPUT_BYTES_MAX;
 use crate::rejection::Rejection;
 use crate::state::{Draft, Runs, Workflow};
-use crate::time::Now;
 use crate::workflow::{self, Cascade};
 
 pub(super) fn decide(
@@ -18,16 +20,24 @@ pub(super) fn decide(
     now: Now,
 ) -> Result<Verdict<'static>, Rejection> {
     let workflow = find(draft, command)?;
-    if let Some(key) = &command.key
+    let start_hash = command.key.as_ref().map(|_| request_hash::of_start(command));
+    if let Some((key, hash)) = command.key.as_ref().zip(start_hash)
         && let Some(run_id) = draft.base().run_with_key(&workflow.name, key.as_str())
     {
+        let run = Runs::run(draft, run_id).expect("a run that holds a key exists");
+        let held = run.rare.as_ref().and_then(|rare| rare.start_hash);
+        if !request_hash::repeats(held, hash) {
+            return Err(Rejection::RunKeyConflict { key: key.clone(), run_id });
+        }
         let known = Started { run_id, outcome: SubmitOutcome::Existed };
         return Ok(Verdict::Answer(Reply::Started(known)));
     }
-    check_input(&workflow, command)?;
+    check_input(draft, &workflow, command)?;
+    check_room(draft)?;
     let tags = command.tags.as_slice().iter();
     let run = RunBegun {
         key: command.key.as_ref().map(|key| key.share()),
+        start_hash,
         tags: tags.map(|(key, value)| Tag { key: key.share(), value: value.share() }).collect(),
         ..workflow::begin(draft.next_run_id(), &workflow, command.input.clone(), now.log)
     };
@@ -51,13 +61,18 @@ fn find(draft: &Draft<'_>, command: &StartRun) -> Result<Arc<Workflow>, Rejectio
     })
 }
 
-fn check_input(workflow: &Workflow, command: &StartRun) -> Result<(), Rejection> {
+fn check_input(
+    draft: &Draft<'_>,
+    workflow: &Workflow,
+    command: &StartRun,
+) -> Result<(), Rejection> {
     let (definition, bytes) = (&workflow.definition, command.input.bytes());
-    if bytes + definition.context_defaults.bytes() > CASCADE_BYTES_MAX / 4 {
-        return Err(Rejection::RecordTooLarge { bytes });
+    let bytes_max = INPUT_BYTES_MAX.saturating_sub(definition.context_defaults.bytes());
+    if bytes > bytes_max {
+        return Err(Rejection::ValueTooLarge { what: "the input", bytes, bytes_max });
     }
     let Some(schema) = &definition.input_schema else { return Ok(()) };
-    schema.check(&command.input).map_err(|complaints| Rejection::InputInvalid {
+    draft.check(schema, &command.input).map_err(|complaints| Rejection::InputInvalid {
         message: workflow::sentence("the input", &complaints),
     })
 }

@@ -2,17 +2,21 @@
 
 use std::borrow::Cow;
 
+use tenure_record::event::{Created, Event, SubmitHash, Tag, TaskCreated};
+use tenure_record::id::TaskId;
+use tenure_record::limits::RECORD_BYTES_MAX;
+use tenure_record::name::{TaskKey, Text};
+use tenure_record::terms::Backoff;
+use tenure_record::time::{Clock, Now, Timestamp};
+
+use super::request_hash::RequestHasher;
+use super::skip_ids::check_room;
 use super::{Verdict, stamp};
 use crate::apply;
 use crate::command::{NewTask, Reply, Start, SubmitOutcome, SubmitTasks, Submitted};
-use crate::event::{Created, Event, SubmitHash, Tag, TaskCreated};
-use crate::id::TaskId;
-use crate::limits::{BATCH_ITEMS_MAX, QUEUES_MAX, RECORD_BYTES_MAX};
-use crate::name::{TaskKey, Text};
+use crate::limits::{BATCH_ITEMS_MAX, QUEUES_MAX};
 use crate::rejection::Rejection;
 use crate::state::{Draft, Ledger};
-use crate::terms::Backoff;
-use crate::time::{Clock, Now, Timestamp};
 
 /// Numbers and field keys of one task in a record, beside its texts and payload.
 const ITEM_BYTES: usize = 160;
@@ -43,10 +47,11 @@ pub(super) fn decide<'c>(
         created.push(item);
     }
     let reply = Reply::Submitted(submitted);
-    Ok(match created.is_empty() {
-        true => Verdict::Answer(reply),
-        false => Verdict::Append(Event::TaskCreated(TaskCreated { tasks: created }), reply),
-    })
+    if created.is_empty() {
+        return Ok(Verdict::Answer(reply));
+    }
+    check_room(draft)?;
+    Ok(Verdict::Append(Event::TaskCreated(TaskCreated { tasks: created }), reply))
 }
 
 fn check_size(tasks: &[NewTask]) -> Result<(), Rejection> {
@@ -136,15 +141,11 @@ fn create<'c>(
 /// A hash of the submit as it was meant, after defaults. A delay counts as a delay: the same
 /// request a second later is the same request.
 fn hash(task: &NewTask) -> SubmitHash {
-    let mut hasher = blake3::Hasher::new();
-    let mut text = |bytes: &[u8]| {
-        hasher.update(&(bytes.len() as u64).to_le_bytes());
-        hasher.update(bytes);
-    };
-    text(task.payload.as_bytes());
+    let mut hasher = RequestHasher::default();
+    hasher.text(task.payload.as_bytes());
     for (key, value) in task.tags.as_slice() {
-        text(key.as_str().as_bytes());
-        text(value.as_str().as_bytes());
+        hasher.text(key.as_str().as_bytes());
+        hasher.text(value.as_str().as_bytes());
     }
     let backoff = task.backoff.as_ref().unwrap_or(&Backoff::STANDARD);
     let (start_kind, start) = match task.start {
@@ -166,10 +167,6 @@ fn hash(task: &NewTask) -> SubmitHash {
         task.lease_ms.get().into(),
         task.timeout_ms.map_or(u64::MAX, |span| span.get()),
     ];
-    for number in numbers {
-        hasher.update(&number.to_le_bytes());
-    }
-    let mut half = [0; 16];
-    hasher.finalize_xof().fill(&mut half);
-    SubmitHash(half)
+    numbers.into_iter().for_each(|number| hasher.number(number));
+    hasher.finish()
 }

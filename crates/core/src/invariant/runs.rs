@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use tenure_record::event::{BranchOutcome, GroupState, RunState, TokenState};
+use tenure_record::id::{GroupId, RunId, TaskId, TokenId};
+use tenure_record::time::Timestamp;
+
 use super::{Law, Violation, hold};
-use crate::event::{BranchOutcome, GroupState, RunState, TokenState};
-use crate::id::{GroupId, RunId, TaskId, TokenId};
 use crate::state::{Draft, Facts, Group, Runs, Scope, ScopeRef, StoredRun, Token, Work};
-use crate::time::Timestamp;
 
 /// Checks every run.
 pub(super) fn check_runs(facts: &Facts) -> Result<(), Violation> {
@@ -55,7 +56,7 @@ pub(super) fn check_run(facts: &Facts, id: RunId, stored: &StoredRun) -> Result<
     hold(Law::RunsCountRight, head.unstarted == unstarted, || {
         format!("{} branches have not begun, not {unstarted}", head.unstarted)
     })?;
-    check_scope(stored, ScopeRef::ROOT, &head.root, &live_by_scope)?;
+    check_scope((facts, id, stored), ScopeRef::ROOT, &head.root, &live_by_scope)?;
     for (at, tokens) in &live_by_scope {
         let scope = stored.scope(*at);
         hold(Law::RunsCountRight, scope.is_some_and(|s| s.tokens.as_slice() == tokens), || {
@@ -63,6 +64,7 @@ pub(super) fn check_run(facts: &Facts, id: RunId, stored: &StoredRun) -> Result<
         })?;
     }
     match head.state {
+        RunState::Running if head.endings.is_some() => Ok(()),
         RunState::Running => hold(Law::LiveRunsGoOn, live > 0 || unstarted > 0, || {
             "it is live and has no live token".to_owned()
         }),
@@ -86,6 +88,9 @@ fn check_token(
         format!("token {id} has no parent")
     })?;
     if token.state.is_terminal() {
+        return Ok(());
+    }
+    if is_ending(facts, run, token.scope) {
         return Ok(());
     }
     let is_live_task =
@@ -127,17 +132,43 @@ fn check_group(stored: &StoredRun, id: GroupId, group: &Group) -> Result<(), Vio
     let branches = stored.stored_group(id).map(|stored| &stored.branches);
     let open = branches.into_iter().flat_map(|branches| branches.iter());
     let open = open.filter(|branch| branch.outcome == BranchOutcome::Open).count();
+    let open = if group.rest == BranchOutcome::Open { open } else { 0 };
     hold(Law::GroupsAddUp, open == group.running as usize, || {
         format!("{open} branches of group {id} run, not {}", group.running)
     })
 }
 
+/// Whether something around a scope is ending.
+fn is_ending(facts: &Facts, run: RunId, at: ScopeRef) -> bool {
+    let (mut run_id, mut at) = (run, at);
+    while let Some(stored) = facts.runs.get(run_id.0) {
+        if stored.head.ending_root().is_some() {
+            return true;
+        }
+        while let (Some(endings), false) = (&stored.head.endings, at.is_root()) {
+            let is_open =
+                stored.branch(at).is_some_and(|branch| branch.outcome == BranchOutcome::Open);
+            if endings.has_branch(at) || (is_open && endings.has_group(at.group)) {
+                return true;
+            }
+            let Some(group) = stored.group(at.group).filter(|_| is_open) else { break };
+            at = group.scope;
+        }
+        let Some((parent, token)) = stored.head.parent else { return false };
+        let found = facts.runs.get(parent.0).and_then(|stored| stored.token(token));
+        let Some(token) = found else { return false };
+        (run_id, at) = (parent, token.scope);
+    }
+    false
+}
+
 fn check_scope(
-    stored: &StoredRun,
+    within: (&Facts, RunId, &StoredRun),
     at: ScopeRef,
     scope: &Scope,
     live: &BTreeMap<ScopeRef, Vec<TokenId>>,
 ) -> Result<(), Violation> {
+    let (facts, run, stored) = within;
     let tokens = live.get(&at).map(Vec::as_slice).unwrap_or_default();
     let groups = scope.groups.iter().filter_map(|group| stored.group(*group));
     let open = groups.filter(|group| group.state == GroupState::Open).count();
@@ -149,11 +180,12 @@ fn check_scope(
         for (branch, index) in branches.zip(0..) {
             let at = ScopeRef { group: *group, index };
             let is_open = branch.outcome == BranchOutcome::Open;
-            if let (true, Some(scope)) = (is_open, &branch.scope) {
-                hold(Law::LiveRunsGoOn, !scope.is_quiet(), || {
+            let is_ending = is_ending(facts, run, at);
+            if let (true, Some(scope)) = (is_open || is_ending, &branch.scope) {
+                hold(Law::LiveRunsGoOn, is_ending || !scope.is_quiet(), || {
                     format!("the branch {at:?} is open and nothing in it is live")
                 })?;
-                check_scope(stored, at, scope, live)?;
+                check_scope(within, at, scope, live)?;
             }
         }
     }
@@ -171,7 +203,8 @@ pub(super) fn check_draft(draft: &Draft<'_>) -> Result<(), Violation> {
         hold(Law::TheEndedStaysEnded, !is_over || after.state.is_terminal(), || {
             format!("run {run} is over and token {id} is {}", after.state)
         })?;
-        hold(Law::LiveTokensWake, after.state != TokenState::Pending, || {
+        let waits = after.state != TokenState::Pending || draft.is_ending(run, after.scope);
+        hold(Law::LiveTokensWake, waits, || {
             format!("token {id} of run {run} was left as it began")
         })?;
     }
@@ -181,7 +214,9 @@ pub(super) fn check_draft(draft: &Draft<'_>) -> Result<(), Violation> {
         })?;
     }
     for (id, run) in draft.touched_runs() {
-        let goes_on = run.live > 0 || run.unstarted > 0;
+        let ends = run.endings.as_ref().is_some_and(|endings| !endings.scopes.is_empty());
+        let is_ending = ends || run.ending_root().is_some();
+        let goes_on = run.live > 0 || run.unstarted > 0 || is_ending;
         hold(Law::LiveRunsGoOn, goes_on != run.state.is_terminal(), || {
             format!("run {id} is {} with {} live tokens", run.state, run.live)
         })?;

@@ -3,13 +3,15 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use tenure_record::event::{QueueSettings, Record};
+use tenure_record::name::{QueueName, TaskKey, Text, WorkerName};
+use tenure_record::snapshot::LeaseEnd;
+use tenure_record::terms::{Payload, SpanMs};
+use tenure_record::time::{Clock, Now};
+
 use super::*;
 use crate::command::{Command, CompleteTask, LeaseRef, LeaseTasks, NewTask, SubmitTasks};
-use crate::event::{QueueSettings, Record};
-use crate::name::{QueueName, TaskKey, Text, WorkerName};
-use crate::state::{Cold, ColdRef, LeaseEnd, Ledger, WorkerRef};
-use crate::terms::{Payload, SpanMs};
-use crate::time::{Clock, Now};
+use crate::state::{Cold, ColdRef, Ledger, WorkerRef};
 use crate::{Verdict, apply, decide};
 
 const WAITING: TaskId = TaskId(4);
@@ -31,7 +33,12 @@ fn state() -> State {
     let tasks_max = NonZeroU32::new(3).unwrap();
     let lease = LeaseTasks { worker, queues: vec![queue.clone()], tasks_max, lease_ms: None };
     let done = LeaseRef { task_id: COMPLETED, lease_id: LeaseId(3) };
-    let done = CompleteTask { lease: done, output: Payload::default(), artifacts: Vec::new() };
+    let done = CompleteTask {
+        lease: done,
+        output: Payload::default(),
+        artifacts: Vec::new(),
+        worker: None,
+    };
     play(&mut state, &Command::SubmitTasks(SubmitTasks { tasks }));
     play(&mut state, &Command::LeaseTasks(lease));
     play(&mut state, &Command::CompleteTask(done));
@@ -132,7 +139,7 @@ fn every_law_can_be_seen_broken() {
         }),
         (Law::IndexesFollowFacts, "a delay that no index knows", |state| {
             let not_before = Timestamp(9_000);
-            task(state, WAITING).state = TaskState::Waiting { not_before, clock: Clock::Wall };
+            task(state, WAITING).state = TaskPhase::Waiting { not_before, clock: Clock::Wall };
         }),
         (Law::IndexesFollowFacts, "a key that no table knows", |state| {
             cold(state, WAITING).key.as_mut().unwrap().text = Arc::from("e");
@@ -141,7 +148,7 @@ fn every_law_can_be_seen_broken() {
             cold(state, WAITING).deadline_at = Timestamp(9_000);
         }),
         (Law::IndexesFollowFacts, "an end that no index knows", |state| {
-            task(state, COMPLETED).state = TaskState::Completed { at: Timestamp(7) };
+            task(state, COMPLETED).state = TaskPhase::Completed { at: Timestamp(7) };
         }),
         (Law::IndexesFollowFacts, "a retention that no index knows", |state| {
             let settings = QueueSettings { retention_ms: Some(1), ..QueueSettings::default() };
@@ -162,12 +169,12 @@ fn a_step_that_is_not_allowed_is_seen_before_it_is_written() {
     let steps: &[(&str, Step)] = &[
         ("COMPLETED becomes WAITING", |draft| {
             draft.change(COMPLETED, |task| {
-                task.state = TaskState::Waiting { not_before: Timestamp::ZERO, clock: Clock::Log };
+                task.state = TaskPhase::Waiting { not_before: Timestamp::ZERO, clock: Clock::Log };
             });
         }),
         ("COMPLETED changes", |draft| draft.change(COMPLETED, |task| task.attempt += 1)),
         ("WAITING is completed", |draft| {
-            draft.change(WAITING, |task| task.state = TaskState::Completed { at: Timestamp(1) });
+            draft.change(WAITING, |task| task.state = TaskPhase::Completed { at: Timestamp(1) });
         }),
         ("a lease id goes back", |draft| {
             draft.change(ALSO_LEASED, |task| task.lease_id = LeaseId(1));
@@ -185,6 +192,6 @@ fn a_step_that_is_not_allowed_is_seen_before_it_is_written() {
     let state = state();
     let mut draft = Draft::new(&state);
     draft.purge(COMPLETED);
-    draft.change(WAITING, |task| task.state = TaskState::Canceled { at: Timestamp(1) });
+    draft.change(WAITING, |task| task.state = TaskPhase::Canceled { at: Timestamp(1) });
     assert_draft(&draft);
 }

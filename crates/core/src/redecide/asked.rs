@@ -3,27 +3,25 @@
 
 use std::sync::Arc;
 
-use crate::artifact::{Artifact, ArtifactName, MediaType};
-use crate::command::{
-    CancelTask, Command, CompleteTask, FailTask, LeaseRef, ReportTasks, Retry, SignalRun, StartRun,
-};
-use crate::event::{
+use tenure_record::artifact::{Artifact, ArtifactName, MediaType};
+use tenure_record::event::{
     ArtifactItem, CancelRequested, Event, Expired, ExpiryCause, LeaseReleased, Record, Report,
     RunBegun, SignalReceived, Step, Tag, TaskCompleted, TaskFailed,
 };
-use crate::id::{LeaseId, TaskId};
-use crate::name::{FailureCode, Invalid, Reason, SignalText, TagKey, TagValue, TaskKey};
-use crate::state::StateName;
-use crate::terms::{Payload, SpanMs, Tags};
-use crate::time::Timestamp;
+use tenure_record::id::{LeaseId, TaskId};
+use tenure_record::name::{FailureCode, Invalid, Reason, SignalText, TagKey, TagValue, TaskKey};
+use tenure_record::state::TaskState;
+use tenure_record::terms::{Payload, SpanMs, Tags};
+use tenure_record::time::Timestamp;
+
+use crate::command::{
+    CancelTask, Command, CompleteTask, FailTask, LeaseRef, ReportTasks, Retry, SignalRun, StartRun,
+};
 
 /// The command behind a record that decides something about runs.
 pub(super) fn command(record: &Record<'_>) -> Result<Command, Invalid> {
     let at = record.at;
     Ok(match &record.event {
-        Event::TaskCompleted(item) => Command::CompleteTask(complete(item)?),
-        Event::TaskFailed(item) => Command::FailTask(fail(item, at)?),
-        Event::LeaseReleased(item) => Command::ReleaseTask(release(item)),
         Event::ReportsApplied(event) => Command::ReportTasks(reports(&event.reports, at)?),
         Event::CancelRequested(item) => Command::CancelTask(cancel(item, at)?),
         Event::LeaseExpired(event) => expiry(&event.leases),
@@ -32,15 +30,18 @@ pub(super) fn command(record: &Record<'_>) -> Result<Command, Invalid> {
         Event::SignalReceived(item) => Command::SignalRun(signal(item)?),
         Event::RunCancelRequested(event) => Command::CancelRun(event.run_id),
         Event::DispatchContinued(_) => Command::ContinueDispatch,
+        Event::EndContinued(event) => {
+            Command::ContinueEnding { items_max: event.items_max as usize }
+        }
         Event::TaskCreated(_)
         | Event::LeaseGranted(_)
-        | Event::LeaseExtended(_)
-        | Event::TaskCancelled(_)
         | Event::TaskRetried(_)
         | Event::QueueConfigured(_)
         | Event::TasksPurged(_)
         | Event::IdsSkipped(_)
-        | Event::WorkflowRegistered(_) => {
+        | Event::WorkflowRegistered(_)
+        | Event::RunParked(_)
+        | Event::RunUnparked(_) => {
             let event = record.event.name();
             return Err(Invalid::new(format!("a {event} decides nothing about a run")));
         }
@@ -58,7 +59,12 @@ fn complete(item: &TaskCompleted<'_>) -> Result<CompleteTask, Invalid> {
         Some(artifact(&step.artifact))
     });
     let artifacts = staged.collect::<Result<_, _>>()?;
-    Ok(CompleteTask { lease: lease(item.about.task_id, item.lease_id), output, artifacts })
+    Ok(CompleteTask {
+        lease: lease(item.about.task_id, item.lease_id),
+        output,
+        artifacts,
+        worker: None,
+    })
 }
 
 /// What was staged is what was handed in.
@@ -73,10 +79,10 @@ fn artifact(item: &ArtifactItem<'_>) -> Result<Artifact, Invalid> {
 
 fn fail(item: &TaskFailed<'_>, at: Timestamp) -> Result<FailTask, Invalid> {
     let retry = match item.to {
-        StateName::Waiting => Retry::After(span("retry_after_ms", at, item.not_before)?),
+        TaskState::Waiting => Retry::After(span("retry_after_ms", at, item.not_before)?),
         // Its budget was used up, or another attempt made no sense: the end is the same.
-        StateName::Failed => Retry::Never,
-        StateName::Leased | StateName::Completed | StateName::Dead | StateName::Canceled => {
+        TaskState::Failed => Retry::Never,
+        TaskState::Leased | TaskState::Completed | TaskState::Dead | TaskState::Canceled => {
             Retry::WithBackoff
         }
     };
@@ -85,6 +91,7 @@ fn fail(item: &TaskFailed<'_>, at: Timestamp) -> Result<FailTask, Invalid> {
         reason: Reason::keep_end(item.reason.as_str()),
         code: Some(FailureCode::parse(item.code.as_str())?),
         retry,
+        worker: None,
     })
 }
 
@@ -103,7 +110,7 @@ fn reports(reports: &[Report<'_>], at: Timestamp) -> Result<ReportTasks, Invalid
             Report::TaskCompleted(item) => command.completes.push(complete(item)?),
             Report::TaskFailed(item) => command.fails.push(fail(item, at)?),
             Report::LeaseReleased(item) => command.releases.push(release(item)),
-            Report::TaskCancelled(_) => {}
+            Report::StaleReportRejected(_) => {}
         }
     }
     Ok(command)
@@ -111,7 +118,7 @@ fn reports(reports: &[Report<'_>], at: Timestamp) -> Result<ReportTasks, Invalid
 
 fn cancel(item: &CancelRequested<'_>, at: Timestamp) -> Result<CancelTask, Invalid> {
     let task_id = item.about.task_id;
-    let grace_ms = if item.from == StateName::Leased && item.to == StateName::Canceled {
+    let grace_ms = if item.from == TaskState::Leased && item.to == TaskState::Canceled {
         Some(SpanMs::ZERO)
     } else if item.revoke_at > Timestamp::ZERO {
         Some(span("grace_ms", at, item.revoke_at)?)
@@ -155,5 +162,5 @@ fn signal(item: &SignalReceived<'_>) -> Result<SignalRun, Invalid> {
 
 fn span(field: &str, from: Timestamp, to: Timestamp) -> Result<SpanMs, Invalid> {
     let ms = to.0.saturating_sub(from.0);
-    SpanMs::parse(field, i64::try_from(ms).unwrap_or(i64::MAX))
+    SpanMs::parse(field, ms)
 }

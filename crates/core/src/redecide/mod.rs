@@ -1,28 +1,30 @@
 //! What today's rules would decide about a run, given what a record says was asked then: the
 //! command is read back from the record and decided again on the state just before it. Pure, like
-//! the rules themselves; whoever has the log rebuilds the state.
+//! the rules themselves; the caller rebuilds the state from the log.
 //!
-//! A record keeps log time and not the wall clock, which only timers look at. It is worked out from
-//! the timers that the record fires or sets; where nothing tells, the two clocks are taken for the
-//! same.
+//! A record keeps log time and not the wall clock, which only `until` of a timer is compared with. The
+//! timers that a record fires and sets bound what the wall clock said: a moment that fired had passed,
+//! and one that was set had not. A few readings within those bounds are tried, log time first; where
+//! one of them gives what was recorded, that is the result.
 
 mod asked;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
-use tenure_flow::Value;
-use tenure_flow::definition::{NodeKind, TimerNode};
+use tenure_record::event::{Decision, Event, Record, Step, TimerKind, TokenDue};
+use tenure_record::history::{cascades, run_record, shown};
+use tenure_record::id::{Lsn, RunId};
+use tenure_record::name::Invalid;
+use tenure_record::time::{Clock, Now, Timestamp};
+use tenure_value::Value;
 
 use crate::decide::{Verdict, decide};
-use crate::event::{Decision, Event, Record, Step, TimerKind};
-use crate::history::{cascades, run_record, shown};
-use crate::id::{Lsn, RunId};
-use crate::name::Invalid;
 use crate::rejection::Rejection;
 use crate::state::{Draft, State};
-use crate::time::{Now, Timestamp};
 
-/// Readings of the wall clock that are tried. More different delays are in no record that matters.
+/// Readings of the wall clock that are tried: only a record that sets more timers than this to
+/// different moments can need another one.
 const WALLS_MAX: usize = 16;
 
 /// What was decided then, beside what would be decided now.
@@ -143,49 +145,37 @@ pub fn redecide(
     Ok(best.expect("the wall clock said something"))
 }
 
-/// What the wall clock may have said, the likeliest first: not less than log time, and not less
-/// than any moment that it made come true.
+/// What the wall clock may have said, the likeliest first. A reading matters only by which moments of
+/// the wall clock are at or before it, so the last one before each moment that had not passed, and the
+/// end of time if there is none, stand for all others.
 fn walls(before: &State, record: &Record<'_>) -> Vec<Timestamp> {
-    let mut least = record.at;
+    let mut least = Timestamp::ZERO;
+    let mut ahead = BTreeSet::new();
     if let Event::TimerFired(event) = &record.event {
-        least = event.timers.iter().map(|timer| timer.at).fold(least, Timestamp::max);
+        let waiting = before.live().runs.timers(Clock::Wall);
+        let of_wall = |due: &&TokenDue<'_>| waiting.contains(&(due.at, due.run_id, due.token));
+        let fired = event.timers.iter().filter(of_wall).map(|due| due.at);
+        least = fired.max().unwrap_or_default();
+        ahead.extend(waiting.iter().map(|(at, ..)| *at).find(|at| *at > least));
     }
-    let mut walls = vec![least];
-    let mut take = |wall: Timestamp| {
-        if wall > least && walls.len() < WALLS_MAX && !walls.contains(&wall) {
-            walls.push(wall);
-        }
-    };
     record.event.each_cascade(|cascade| {
         for decision in cascade {
-            let Step::SetTimer(timer) = &decision.step else { continue };
-            if timer.kind == TimerKind::Wake {
-                for delay_ms in delays(before, &record.event, decision.run_id) {
-                    take(Timestamp(timer.at.0.saturating_sub(delay_ms)));
-                }
+            if let Step::SetTimer(timer) = &decision.step
+                && timer.kind == TimerKind::Wake
+            {
+                ahead.insert(timer.at);
             }
         }
     });
-    walls
-}
-
-/// The delays that the timers of a run's definition have.
-fn delays(before: &State, event: &Event<'_>, run: RunId) -> Vec<u64> {
-    let mut definition = before.run(run).map(|run| run.definition());
-    if let Event::RunStarted(started) = event {
-        let begun = before.workflow(started.run.workflow.as_str(), Some(started.run.version));
-        definition = definition.or(begun.map(|view| view.definition()));
+    let last_before = |at: Timestamp| Timestamp(at.0.saturating_sub(1));
+    let others = ahead.into_iter().map(last_before).chain([Timestamp::MAX]);
+    let mut walls = Vec::new();
+    for wall in [record.at, least].into_iter().chain(others) {
+        if wall >= least && walls.len() < WALLS_MAX && !walls.contains(&wall) {
+            walls.push(wall);
+        }
     }
-    let Some(definition) = definition else { return Vec::new() };
-    let delay = |kind: &NodeKind| match kind {
-        NodeKind::Timer(TimerNode::Delay(delay_ms)) => Some(*delay_ms),
-        NodeKind::Timer(TimerNode::Until(_))
-        | NodeKind::Task(_)
-        | NodeKind::Pass
-        | NodeKind::Workflow(_)
-        | NodeKind::Signal(_) => None,
-    };
-    definition.nodes.iter().filter_map(|node| delay(&node.kind)).collect()
+    walls
 }
 
 /// The decisions about a run in an event, in order.

@@ -11,8 +11,9 @@ use std::borrow::Cow;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use tenure_record::id::TaskId;
+
 use super::dense::{Dense, ShelvedRef};
-use crate::id::TaskId;
 use crate::limits::LARGE_BYTES;
 use crate::shelf::{Shelf, Shelved};
 
@@ -174,6 +175,8 @@ pub(crate) struct Blobs {
     /// Bytes of all blobs, and of all blocks.
     live_bytes: usize,
     held_bytes: usize,
+    /// Bytes that all blocks have room for.
+    room_bytes: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -181,6 +184,9 @@ struct Block {
     bytes: Arc<Vec<u8>>,
     live_bytes: usize,
 }
+
+/// What the place of a shelved blob takes in memory beside its slot.
+const SHELVED_BYTES: usize = 64;
 
 /// A blob that lies elsewhere.
 #[derive(Clone, Debug)]
@@ -194,6 +200,11 @@ impl Blobs {
     /// From here on large blobs go to the shelf.
     pub(crate) fn set_shelf(&mut self, shelf: Option<Arc<dyn Shelf>>) {
         self.shelf = shelf;
+    }
+
+    /// Bytes of memory that all blobs take, holes and the lines about shelved ones included. O(1).
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.room_bytes + self.shelved.len() * SHELVED_BYTES) as u64 + self.shelved.bytes()
     }
 
     /// Keeps the bytes; an empty blob takes no room.
@@ -345,6 +356,7 @@ impl Blobs {
     }
 
     fn add_block(&mut self, capacity: usize) -> usize {
+        self.room_bytes += capacity;
         let block = Some(Block { bytes: Arc::new(Vec::with_capacity(capacity)), live_bytes: 0 });
         let at = self.free.pop().unwrap_or(self.blocks.len());
         if at == self.blocks.len() {
@@ -358,6 +370,8 @@ impl Blobs {
     fn drop_block(&mut self, at: usize) {
         let block = self.blocks[at].take().expect("a block is dropped once");
         self.held_bytes -= block.bytes.len();
+        // A block is as large as most are, or as the one blob that it was made for.
+        self.room_bytes -= block.bytes.len().max(BLOCK_BYTES);
         self.free.push(at);
     }
 }
@@ -510,5 +524,10 @@ mod tests {
         assert!(refs.iter().all(|blob| blobs.free(*blob).is_none()));
         assert_eq!(blobs.live_bytes, 0);
         assert!(blobs.held_bytes <= BLOCK_BYTES);
+        assert_eq!(blobs.bytes(), BLOCK_BYTES as u64, "only the open block is left");
+        let large = blobs.put(TaskId(1), BlobKind::Payload, &vec![1; 2 * BLOCK_BYTES]);
+        assert_eq!(blobs.bytes(), (3 * BLOCK_BYTES + HEADER_BYTES) as u64);
+        blobs.free(large);
+        assert_eq!(blobs.bytes(), BLOCK_BYTES as u64);
     }
 }

@@ -83,6 +83,11 @@ impl<R: From<u32> + Into<u32>, T: Clone> Dense<R, T> {
         self.len
     }
 
+    /// Bytes of all slots, without what their values own. O(1).
+    pub(crate) fn bytes(&self) -> u64 {
+        self.slots.bytes()
+    }
+
     pub(crate) fn get(&self, at: R) -> Option<&T> {
         match self.slots.get(at.into().into()) {
             Some(Slot::Taken(value)) => Some(value),

@@ -1,21 +1,22 @@
 //! What retention lets go next: finished tasks and runs, in the order in which they go. Nothing is
 //! forgotten here; whoever asks decides what becomes of them first.
 
-use super::{Runs, State};
+use tenure_record::id::{RunId, TaskId};
+use tenure_record::time::{Now, Timestamp};
+
+use super::{State, Work};
 use crate::command::{Rest, Retention};
-use crate::id::{RunId, TaskId};
 use crate::limits::{DUE_ITEMS_MAX, FOR_EVER_MS};
 use crate::planted::{self, Bug};
-use crate::time::Now;
 
 /// What is to be forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Due {
     /// Tasks of no run, those whose time was over first at the front.
     pub tasks: Vec<TaskId>,
-    /// Runs, the oldest end first. Their tasks go with them.
+    /// Runs, the oldest end first. Their tasks go with them, and their child runs right after them.
     pub runs: Vec<RunId>,
-    /// Whether there are more than fit into one record.
+    /// Whether more is due: more than fits into one record, or child runs of those that go.
     pub rest: Rest,
 }
 
@@ -44,26 +45,32 @@ impl State {
         Due { tasks, runs, rest }
     }
 
-    /// Runs that are over long enough, or too many, as far as a record has room for their tokens.
+    /// Runs that are over long enough, or too many, as far as a record has room for their tokens. Runs
+    /// go before their children, so no run that can be looked at has a child that cannot.
     fn due_runs(
         &self,
         retention: &Retention,
         now: Now,
         mut items: usize,
-        rest: Rest,
+        mut rest: Rest,
     ) -> (Vec<RunId>, Rest) {
         let finished = &self.live().runs.finished;
         let too_many = (finished.len() as u64).saturating_sub(retention.tasks_max);
         let mut runs = Vec::new();
         for ((at, run_id), nth) in finished.iter().zip(0_u64..) {
+            let is_orphan = *at == Timestamp::ZERO;
             let is_young = at.plus_ms(retention.age_ms.min(FOR_EVER_MS)) > now.log;
-            if is_young && nth >= too_many && !planted::has(Bug::RunPurgedTooEarly) {
+            if is_young && !is_orphan && nth >= too_many && !planted::has(Bug::RunPurgedTooEarly) {
                 break;
             }
             if items >= DUE_ITEMS_MAX {
                 return (runs, Rest::More);
             }
-            items += 1 + Runs::run(self, *run_id).map_or(0, |run| run.tokens as usize);
+            let stored = self.stored_run(*run_id).expect("an index names runs that exist");
+            items += 1 + stored.head.tokens as usize;
+            if stored.tokens().any(|(_, token)| matches!(token.work, Work::Child(_))) {
+                rest = Rest::More;
+            }
             runs.push(*run_id);
         }
         (runs, rest)

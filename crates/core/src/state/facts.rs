@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tenure_record::event::QueueSettings;
+use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
+use tenure_record::time::Timestamp;
+
 use super::blobs::Blobs;
-use super::dense::ColdRef;
-use super::dense::{Dense, QueueRef, WorkerRef};
+use super::dense::{ColdRef, Dense, QueueRef, WorkerRef};
 use super::paged::Paged;
 use super::run::{StoredRun, Workflow};
 use super::task::{Cold, Task};
-use crate::event::QueueSettings;
-use crate::id::{LeaseId, Lsn, RunId, TaskId};
-use crate::time::Timestamp;
 
 /// About a thousand, and a page with its header just fits a size class of the allocator (96 KiB).
 const TASKS_PER_PAGE: usize = 1020;

@@ -1,11 +1,12 @@
 //! What the per-item functions of `apply` write to: the state itself, or a draft of it. Because
 //! both take the same changes through the same functions, a draft is what the state will be.
 
+use tenure_record::event::{IdsSkipped, QueueSettings};
+use tenure_record::id::TaskId;
+use tenure_record::name::Text;
+
 use super::dense::{QueueRef, WorkerRef};
 use super::task::{Cold, Task};
-use crate::event::{IdsSkipped, QueueSettings};
-use crate::id::TaskId;
-use crate::name::Text;
 
 /// A place that takes changes.
 pub(crate) trait Ledger {

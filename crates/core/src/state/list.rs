@@ -1,11 +1,12 @@
 //! Lists: newest first, a page at a time, each page after a bounded number of looks.
 
-use super::{QueueRef, State};
 use std::collections::BinaryHeap;
 
-use super::task::StateName;
+use tenure_record::id::{RunId, TaskId, TokenId};
+use tenure_record::state::TaskState;
+
 use super::view::TaskView;
-use crate::id::{RunId, TaskId, TokenId};
+use super::{QueueRef, State};
 use crate::limits::{LIST_ITEMS_MAX, LIST_SCAN_MAX};
 
 /// Which tasks to list. What is not given does not matter.
@@ -14,7 +15,7 @@ pub struct Filter<'a> {
     /// Of this queue.
     pub queue: Option<&'a str>,
     /// In this state.
-    pub state: Option<StateName>,
+    pub state: Option<TaskState>,
     /// With this tag.
     pub tag: Option<(&'a str, &'a str)>,
     /// Leased by this worker.
@@ -70,11 +71,11 @@ impl State {
             Some(name) => self.queue_ref(name).into_iter().collect(),
             None => self.facts.queues.iter().map(|(queue, _)| queue).collect(),
         };
-        let states: &[StateName] = match (&filter.state, filter.worker) {
+        let states: &[TaskState] = match (&filter.state, filter.worker) {
             (Some(state), _) => std::slice::from_ref(state),
             // Only a lease has a worker.
-            (None, Some(_)) => &[StateName::Leased],
-            (None, None) => &StateName::ALL,
+            (None, Some(_)) => &[TaskState::Leased],
+            (None, None) => &TaskState::ALL,
         };
         let lists = queues
             .iter()

@@ -1,6 +1,7 @@
 //! All that the coordinator knows, in memory. Anyone may read it; only `apply` may change it.
 
 mod blobs;
+mod bytes;
 mod dense;
 mod draft;
 mod due;
@@ -19,6 +20,7 @@ mod task;
 mod view;
 
 pub use self::blobs::{NearBytes, SharedBytes};
+pub use self::bytes::StateBytes;
 pub use self::draft::Draft;
 pub use self::due::Due;
 pub use self::facts::Facts;
@@ -27,33 +29,37 @@ pub use self::index::StateCounts;
 pub use self::list::{Filter, Page};
 pub use self::place::Place;
 pub use self::run::{
-    ArtifactState, ArtifactView, GroupView, RunFilter, RunPage, RunView, TokenView, WorkflowView,
+    ArtifactState, ArtifactView, EndingView, GroupView, Halted, ParkedView, RunFilter, RunPage,
+    RunView, TokenView, WorkflowView,
 };
-pub use self::task::{StateName, TaskError};
+pub use self::task::TaskError;
 pub use self::view::{LeaseView, QueueView, TaskView};
 
 pub(crate) use self::blobs::BlobRef;
 pub(crate) use self::dense::{ColdRef, QueueRef, WorkerRef};
 pub(crate) use self::ledger::Ledger;
 pub(crate) use self::run::{
-    Branch, BranchResult, CommittedArtifact, Group, KeptKey, KeptSignal, RareRun, Run, Scope,
-    ScopeRef, Spawn, Staged, StoredRun, Token, Work, Workflow,
+    Branch, BranchResult, CommittedArtifact, EndingRoot, EndingScope, Group, KeptKey, KeptSignal,
+    KeptSignals, Parked, RareRun, Run, Scope, ScopeRef, Spawn, Staged, StoredRun, Token, Work,
+    Workflow,
 };
 pub(crate) use self::runs::Runs;
-pub(crate) use self::task::{Cold, Key, LeaseEnd, Task, TaskState};
+pub(crate) use self::task::{Cold, Key, Task, TaskPhase};
 
 use std::sync::Arc;
+
+use tenure_record::event::{IdsSkipped, QueueSettings};
+use tenure_record::id::{Lsn, TaskId};
+use tenure_record::name::Text;
+use tenure_record::time::{Clock, Now, Timestamp};
 
 use self::blobs::BlobKind;
 use self::facts::{Queue, Worker};
 use self::index::{Followed, Indexes, Names};
 use self::run::Chunks;
 use crate::command::{Rest, Retention};
-use crate::event::{IdsSkipped, QueueSettings};
-use crate::id::{Lsn, TaskId};
-use crate::name::Text;
+use crate::limits::END_ITEMS_MAX;
 use crate::shelf::Shelf;
-use crate::time::{Clock, Now, Timestamp};
 
 /// The facts, and what is derived from them to find things fast.
 #[derive(Clone, Debug)]
@@ -68,6 +74,7 @@ pub struct State {
     /// What was forgotten and still takes memory. To free all that a wide group held takes longer
     /// than anything else about it, so each record that follows frees a part.
     forgotten: Vec<Chunks<Branch>>,
+    end_items_max: usize,
 }
 
 /// Chunks of what was forgotten that one record frees.
@@ -84,6 +91,7 @@ impl State {
             indexes: None,
             table_seed,
             forgotten: Vec::new(),
+            end_items_max: END_ITEMS_MAX,
         }
     }
 
@@ -93,6 +101,26 @@ impl State {
         let mut state = Self::replaying(table_seed);
         state.serve(Now::default());
         state
+    }
+
+    /// The same, but no more than so many items end in one record because their scope does. Tests
+    /// and the simulation set it low, so that small runs end over several records too.
+    #[must_use]
+    pub fn ending_at_most(mut self, items: usize) -> Self {
+        self.end_items_max = items.clamp(2, END_ITEMS_MAX);
+        self
+    }
+
+    /// Tokens, tasks and child runs that end in one record because their scope does.
+    #[must_use]
+    pub fn end_items_max(&self) -> usize {
+        self.end_items_max
+    }
+
+    /// Whether something is ending over several records.
+    #[must_use]
+    pub fn has_endings(&self) -> bool {
+        !self.live().runs.endings.is_empty()
     }
 
     /// The same, and what is large lies on a shelf from here on, if there is one.
@@ -147,10 +175,10 @@ impl State {
         tasks.into_iter().chain(self.live().runs.next_deadline()).min()
     }
 
-    /// When the next timer of a run is due, by the wall clock.
+    /// When the next timer of a run that waits on that clock is due.
     #[must_use]
-    pub fn next_timer(&self) -> Option<Timestamp> {
-        self.live().runs.timers.first().map(|(at, ..)| *at)
+    pub fn next_timer(&self, clock: Clock) -> Option<Timestamp> {
+        self.live().runs.timers(clock).first().map(|(at, ..)| *at)
     }
 
     /// Whether branches of wide groups wait for a record in which they may begin.
@@ -298,7 +326,12 @@ impl Ledger for State {
     fn create(&mut self, id: TaskId, mut task: Task, cold: Option<Cold>, payload: &[u8]) {
         let indexes = self.indexes.as_mut();
         if let (Some(indexes), Some(cold)) = (indexes, &cold) {
+            let run = cold.run.and_then(|(run, _)| self.facts.runs.get(run.0));
+            if run.is_some_and(|run| run.head.parked.is_some()) {
+                indexes.hold_new(id);
+            }
             indexes.deadline_moved(id, Timestamp::ZERO, cold.deadline_at);
+            indexes.text_bytes += cold.text_bytes();
             if let Some(key) = &cold.key {
                 indexes.key_added(task.queue, &key.text, id);
             }
@@ -323,12 +356,12 @@ impl Ledger for State {
         let after = *task;
         self.facts.next_lease_id = self.facts.next_lease_id.max(after.lease_id.next());
         let holder = |task: &Task| match task.state {
-            TaskState::Leased { worker, .. } => Some(worker),
-            TaskState::Waiting { .. }
-            | TaskState::Completed { .. }
-            | TaskState::Failed { .. }
-            | TaskState::Dead { .. }
-            | TaskState::Canceled { .. } => None,
+            TaskPhase::Leased { worker, .. } => Some(worker),
+            TaskPhase::Waiting { .. }
+            | TaskPhase::Completed { .. }
+            | TaskPhase::Failed { .. }
+            | TaskPhase::Dead { .. }
+            | TaskPhase::Canceled { .. } => None,
         };
         match (holder(&before), holder(&after)) {
             (None, Some(worker)) => self.hold(worker),
@@ -356,13 +389,12 @@ impl Ledger for State {
         }
         let is_live = !task.is_terminal();
         let cold = self.facts.cold.get_mut(task.cold).expect("a cold part that is named exists");
-        let before = cold.deadline_at;
+        let (before, bytes_before) = (cold.deadline_at, cold.text_bytes());
         change(cold);
-        let after = cold.deadline_at;
-        if let Some(indexes) = &mut self.indexes
-            && is_live
-            && before != after
-        {
+        let (after, bytes_after) = (cold.deadline_at, cold.text_bytes());
+        let Some(indexes) = &mut self.indexes else { return };
+        indexes.text_bytes = indexes.text_bytes + bytes_after - bytes_before;
+        if is_live && before != after {
             indexes.deadline_moved(id, before, after);
         }
     }
@@ -378,6 +410,7 @@ impl Ledger for State {
         let cold = task.cold.get().and_then(|cold| self.facts.cold.remove(cold));
         if let Some(indexes) = &mut self.indexes {
             indexes.moved(id, Some(&task), None);
+            indexes.text_bytes -= cold.as_ref().map_or(0, Cold::text_bytes);
             if let Some(key) = cold.and_then(|cold| cold.key) {
                 indexes.key_removed(task.queue, &key.text, id);
             }

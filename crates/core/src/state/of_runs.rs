@@ -2,21 +2,31 @@
 
 use std::sync::Arc;
 
-use tenure_flow::Value;
+use tenure_record::event::{BranchOutcome, GroupState, SubmitHash};
+use tenure_record::id::{GroupId, RunId, TaskId, TokenId};
+use tenure_value::Value;
 
 use super::State;
-use super::index::{GroupPlace, HeadPlace, TokenPlace};
+use super::index::{GroupPlace, HeadPlace, Parent, TokenPlace};
 use super::ledger::Ledger;
 use super::run::{
-    Branch, Chunks, Group, KeptKey, Run, ScopeRef, StoredGroup, StoredRun, Token, Work, Workflow,
+    Branch, Chunks, Group, KeptKey, Parked, Run, ScopeRef, StoredGroup, StoredRun, Token, Work,
+    Workflow, branch_bytes, group_bytes, head_bytes, kept_bytes, signal_id_bytes, token_bytes,
 };
 use super::runs::Runs;
-use crate::event::{BranchOutcome, GroupState};
-use crate::id::{GroupId, RunId, TaskId, TokenId};
 
 impl State {
     pub(crate) fn stored_run(&self, id: RunId) -> Option<&StoredRun> {
         self.facts.runs.get(id.0).map(|run| &**run)
+    }
+
+    /// Lets a child run go as soon as retention looks: its parent was forgotten. A child that never
+    /// began, or that an older log forgot before its parent, is not there.
+    fn release_child(&mut self, id: RunId) {
+        let Some(indexes) = &mut self.indexes else { return };
+        let Some(child) = self.facts.runs.get(id.0) else { return };
+        let before = HeadPlace::of(&child.head, Parent::Kept);
+        indexes.runs.moved(id, before, HeadPlace::of(&child.head, Parent::Gone));
     }
 
     fn run_mut(&mut self, id: RunId) -> &mut StoredRun {
@@ -31,6 +41,9 @@ impl Runs for State {
     }
 
     fn register(&mut self, workflow: Arc<Workflow>) {
+        if let Some(indexes) = &mut self.indexes {
+            indexes.definition_bytes += workflow.bytes();
+        }
         let workflows = Arc::make_mut(&mut self.facts.workflows);
         let versions = workflows.entry(Arc::clone(&workflow.name)).or_default();
         assert_eq!(workflow.version as usize, versions.len() + 1, "versions have no gaps");
@@ -43,25 +56,52 @@ impl Runs for State {
 
     fn begin(&mut self, id: RunId, run: Run) {
         if let Some(indexes) = &mut self.indexes {
-            indexes.runs.begun(id, &run);
+            indexes.runs.begun(id, &run, Parent::of(&run, &self.facts));
         }
         self.facts.runs.insert(id.0, Arc::new(StoredRun::new(run)));
         self.facts.next_run_id = self.facts.next_run_id.max(id.next());
     }
 
     fn change_run(&mut self, id: RunId, change: impl FnOnce(&mut Run)) {
+        let head = &self.stored_run(id).expect("a decision names runs that exist").head;
+        let parent = Parent::of(head, &self.facts);
         let stored = self.run_mut(id);
-        let before = HeadPlace::of(&stored.head);
+        let before = HeadPlace::of(&stored.head, parent);
+        let mut bytes_before = head_bytes(&stored.head);
         change(&mut stored.head);
-        let after = HeadPlace::of(&stored.head);
-        if before == after {
-            return;
-        }
-        if stored.head.state.is_terminal() {
+        let after = HeadPlace::of(&stored.head, parent);
+        let bytes_after = head_bytes(&stored.head);
+        if before != after && stored.head.state.is_terminal() {
+            bytes_before += stored.kept.values().map(kept_bytes).sum::<u64>();
             stored.kept = Arc::default();
         }
         if let Some(indexes) = &mut self.indexes {
             indexes.runs.moved(id, before, after);
+            indexes.runs.resized(bytes_before, bytes_after);
+        }
+    }
+
+    /// Its parts leave the indexes, or come back: it takes as long as the run has parts. That is
+    /// the price of a last resort.
+    fn park(&mut self, id: RunId, parked: Option<Arc<Parked>>) {
+        let stored = self.run_mut(id);
+        let head = stored.head.clone();
+        stored.head.parked = parked;
+        let stored = Arc::clone(self.facts.runs.get(id.0).expect("it was there a line ago"));
+        let parent = Parent::of(&head, &self.facts);
+        let before = HeadPlace::of(&head, parent);
+        let after = HeadPlace::of(&stored.head, parent);
+        let Some(indexes) = &mut self.indexes else { return };
+        indexes.runs.moved(id, before, after);
+        match stored.head.parked.is_some() {
+            true => indexes.runs.parked(id, &head, &stored),
+            false => indexes.runs.unparked(id, &stored),
+        }
+        for (_, token) in stored.tokens() {
+            let Some(task_id) = token.task() else { continue };
+            if let Some(task) = self.facts.tasks.get(task_id.0) {
+                indexes.hold(task_id, task, stored.head.parked.is_some());
+            }
         }
     }
 
@@ -70,22 +110,27 @@ impl Runs for State {
     }
 
     fn add_token(&mut self, run: RunId, token: Token) {
-        let after = TokenPlace::of(&token);
+        let bytes = token_bytes(&token);
         let stored = self.run_mut(run);
+        let after = TokenPlace::of(&stored.head, &token);
         stored.tokens.push(token);
         let id = TokenId(stored.tokens.len() as u32);
         if let Some(indexes) = &mut self.indexes {
             indexes.runs.token_moved(run, id, TokenPlace::default(), after);
+            indexes.runs.resized(0, bytes);
         }
     }
 
     fn change_token(&mut self, run: RunId, id: TokenId, change: impl FnOnce(&mut Token)) {
-        let token = self.run_mut(run).token_mut(id).expect("a decision names tokens that exist");
-        let before = TokenPlace::of(token);
+        let StoredRun { head, tokens, .. } = self.run_mut(run);
+        let token = (id.0 as usize).checked_sub(1).and_then(|at| tokens.get_mut(at));
+        let token = token.expect("a decision names tokens that exist");
+        let (before, bytes_before) = (TokenPlace::of(head, token), token_bytes(token));
         change(token);
-        let after = TokenPlace::of(token);
+        let (after, bytes_after) = (TokenPlace::of(head, token), token_bytes(token));
         if let Some(indexes) = &mut self.indexes {
             indexes.runs.token_moved(run, id, before, after);
+            indexes.runs.resized(bytes_before, bytes_after);
         }
     }
 
@@ -94,22 +139,27 @@ impl Runs for State {
     }
 
     fn add_group(&mut self, run: RunId, group: Group) {
-        let after = GroupPlace::of(&group);
+        let bytes = group_bytes(&group);
         let stored = self.run_mut(run);
+        let after = GroupPlace::of(&stored.head, &group);
         stored.groups.push(Arc::new(StoredGroup { head: group, branches: Chunks::default() }));
         let id = GroupId(stored.groups.len() as u32);
         if let Some(indexes) = &mut self.indexes {
             indexes.runs.group_moved(run, id, GroupPlace::default(), after);
+            indexes.runs.resized(0, bytes);
         }
     }
 
     fn change_group(&mut self, run: RunId, id: GroupId, change: impl FnOnce(&mut Group)) {
-        let group = self.run_mut(run).group_mut(id).expect("a decision names groups that exist");
-        let before = GroupPlace::of(&group.head);
+        let StoredRun { head, groups, .. } = self.run_mut(run);
+        let group = (id.0 as usize).checked_sub(1).and_then(|at| groups.get_mut(at));
+        let group = Arc::make_mut(group.expect("a decision names groups that exist"));
+        let (before, bytes_before) = (GroupPlace::of(head, &group.head), group_bytes(&group.head));
         change(&mut group.head);
-        let after = GroupPlace::of(&group.head);
+        let (after, bytes_after) = (GroupPlace::of(head, &group.head), group_bytes(&group.head));
         if let Some(indexes) = &mut self.indexes {
             indexes.runs.group_moved(run, id, before, after);
+            indexes.runs.resized(bytes_before, bytes_after);
         }
     }
 
@@ -123,51 +173,93 @@ impl Runs for State {
     }
 
     fn add_branch(&mut self, run: RunId, group: GroupId, branch: Branch) {
-        let group = self.run_mut(run).group_mut(group).expect("a branch belongs to a group");
-        group.branches.push(branch);
+        let stored = self.run_mut(run);
+        let bytes = branch_bytes(&stored.head.workflow.definition, &branch);
+        let held = stored.group_mut(group).expect("a branch belongs to a group");
+        held.branches.push(branch);
+        if let Some(indexes) = &mut self.indexes {
+            indexes.runs.branches_resized(run, group, 0, bytes);
+        }
     }
 
     fn change_branch(&mut self, run: RunId, at: ScopeRef, change: impl FnOnce(&mut Branch)) {
-        let group = self.run_mut(run).group_mut(at.group).expect("a branch belongs to a group");
+        let stored = self.run_mut(run);
+        let definition = Arc::clone(&stored.head.workflow.definition);
+        let group = stored.group_mut(at.group).expect("a branch belongs to a group");
         let branch = group.branches.get_mut(at.index as usize);
-        change(branch.expect("a decision names branches that have begun"));
+        let branch = branch.expect("a decision names branches that have begun");
+        let before = branch_bytes(&definition, branch);
+        change(branch);
+        let after = branch_bytes(&definition, branch);
+        if let Some(indexes) = &mut self.indexes {
+            indexes.runs.branches_resized(run, at.group, before, after);
+        }
     }
 
-    fn drop_branches(&mut self, run: RunId, group: GroupId) {
-        let group = self.run_mut(run).group_mut(group).expect("a group that is dropped exists");
+    fn drop_branches(&mut self, run: RunId, id: GroupId) {
+        let stored = self.run_mut(run);
+        let definition = Arc::clone(&stored.head.workflow.definition);
+        let group = stored.group_mut(id).expect("a group that is dropped exists");
+        // What is ending in it still needs its branches.
+        if group.head.ending > 0 {
+            return;
+        }
         // Those that have not begun will need their places.
         if group.head.state != GroupState::Open && group.head.open() == 0 {
             let held = std::mem::take(&mut group.branches);
             if held.len() > 0 {
                 self.forgotten.push(held);
             }
+            if let Some(indexes) = &mut self.indexes {
+                indexes.runs.branches_dropped(run, id);
+            }
             return;
         }
+        let (mut before, mut after) = (0, 0);
         for index in 0..group.branches.len() {
             let settled =
                 group.branches.get(index).is_some_and(|it| it.outcome != BranchOutcome::Open);
             if let (true, Some(branch)) = (settled, group.branches.get_mut(index)) {
+                before += branch_bytes(&definition, branch);
                 (branch.scope, branch.result) = (None, None);
+                after += branch_bytes(&definition, branch);
             }
+        }
+        if let Some(indexes) = &mut self.indexes {
+            indexes.runs.branches_resized(run, id, before, after);
         }
     }
 
-    fn keep_output(&mut self, run: RunId, key: KeptKey, value: Value) {
-        Arc::make_mut(&mut self.run_mut(run).kept).insert(key, value);
+    fn has_endings(&self) -> bool {
+        self.indexes.as_ref().is_none_or(|indexes| !indexes.runs.endings.is_empty())
     }
 
-    fn note_signal(&mut self, run: RunId, signal_id: &str) {
-        Arc::make_mut(&mut self.run_mut(run).signal_ids).insert(Arc::from(signal_id));
+    fn keep_output(&mut self, run: RunId, key: KeptKey, value: Value) {
+        let after = kept_bytes(&value);
+        let before = Arc::make_mut(&mut self.run_mut(run).kept).insert(key, value);
+        if let Some(indexes) = &mut self.indexes {
+            indexes.runs.resized(before.as_ref().map_or(0, kept_bytes), after);
+        }
+    }
+
+    fn note_signal(&mut self, run: RunId, signal_id: &str, hash: Option<SubmitHash>) {
+        let ids = Arc::make_mut(&mut self.run_mut(run).signal_ids);
+        let is_new = ids.insert(Arc::from(signal_id), hash).is_none();
+        if let (true, Some(indexes)) = (is_new, &mut self.indexes) {
+            indexes.runs.resized(0, signal_id_bytes(signal_id));
+        }
     }
 
     fn purge_run(&mut self, id: RunId) {
         let stored = self.facts.runs.remove(id.0).expect("a purge names runs that exist");
         if let Some(indexes) = &mut self.indexes {
-            indexes.runs.gone(id, &stored);
+            indexes.runs.gone(id, &stored, Parent::of(&stored.head, &self.facts));
         }
         for (_, token) in stored.tokens() {
-            if let Work::Task(task_id) = token.work {
-                Ledger::purge(self, TaskId(task_id.0));
+            match token.work {
+                Work::Task(task_id) => Ledger::purge(self, TaskId(task_id.0)),
+                Work::Child(child) => self.release_child(child),
+                Work::Nothing | Work::Signal(_) | Work::Timer(_) => {}
             }
         }
     }

@@ -16,6 +16,8 @@ pub(crate) struct Paged<T, const N: usize> {
     /// By number, ascending. Each covers `DIR_PAGES * N` ids.
     dirs: Vec<(u64, Box<[Page<T>]>)>,
     len: u64,
+    /// Pages that take room.
+    pages: usize,
     /// The highest id so far. Its page stays even when it is empty: a queue that is drained as
     /// fast as it fills would otherwise make and drop a page with every task.
     newest: u64,
@@ -38,7 +40,7 @@ impl<T> Page<T> {
 
 impl<T, const N: usize> Default for Paged<T, N> {
     fn default() -> Self {
-        Self { dirs: Vec::new(), len: 0, newest: 0 }
+        Self { dirs: Vec::new(), len: 0, pages: 0, newest: 0 }
     }
 }
 
@@ -73,6 +75,7 @@ impl<T: Clone, const N: usize> Paged<T, N> {
             at
         });
         let page = &mut self.dirs[dir].1[Self::page_of(id)];
+        self.pages += usize::from(page.slots.is_none());
         let slots = page.slots.get_or_insert_with(|| (0..N).map(|_| None).collect());
         let slot = &mut Arc::make_mut(slots)[Self::slot_of(id)];
         assert!(slot.is_none(), "an id is given once");
@@ -133,11 +136,19 @@ impl<T: Clone, const N: usize> Paged<T, N> {
             .skip_while(move |(id, _)| *id > newest)
     }
 
-    /// Pages that take room.
+    /// Bytes of all pages and directories. O(1).
+    pub(crate) fn bytes(&self) -> u64 {
+        let pages = self.pages * N * size_of::<Option<T>>();
+        (pages + self.dirs.len() * DIR_PAGES * size_of::<Page<T>>()) as u64
+    }
+
+    /// Pages that take room, counted one by one.
     #[cfg(test)]
     pub(crate) fn pages(&self) -> usize {
         let pages = self.dirs.iter().flat_map(|(_, pages)| pages.iter());
-        pages.filter(|page| page.slots.is_some()).count()
+        let count = pages.filter(|page| page.slots.is_some()).count();
+        assert_eq!(count, self.pages, "the count of pages is kept up");
+        count
     }
 
     fn drop_page_if_empty(&mut self, id: u64) {
@@ -147,7 +158,7 @@ impl<T: Clone, const N: usize> Paged<T, N> {
         if page.used > 0 {
             return;
         }
-        page.slots = None;
+        self.pages -= usize::from(page.slots.take().is_some());
         if pages.iter().all(|page| page.slots.is_none()) {
             self.dirs.remove(dir);
         }

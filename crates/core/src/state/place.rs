@@ -1,7 +1,8 @@
 //! Where a task stands in the line of its queue.
 
+use tenure_record::id::TaskId;
+
 use super::State;
-use crate::id::TaskId;
 use crate::limits::PLACE_SCAN_MAX;
 
 /// Where a task stands.
@@ -35,13 +36,13 @@ mod tests {
 
     use super::*;
     use crate::command::{Command, LeaseTasks, NewTask, SubmitTasks};
-    use crate::event::Record;
     use crate::limits::BATCH_ITEMS_MAX;
-    use crate::name::{QueueName, WorkerName};
     use crate::state::Draft;
-    use crate::terms::Payload;
-    use crate::time::{Now, Timestamp};
     use crate::{Verdict, apply, decide};
+    use tenure_record::event::Record;
+    use tenure_record::name::{QueueName, WorkerName};
+    use tenure_record::terms::Payload;
+    use tenure_record::time::{Now, Timestamp};
 
     fn play(state: &mut State, command: &Command) {
         let now = Now::both(Timestamp(1_000_000));

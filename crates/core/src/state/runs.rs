@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use tenure_flow::Value;
+use tenure_record::event::{BranchOutcome, SubmitHash};
+use tenure_record::id::{GroupId, RunId, TokenId};
+use tenure_value::Value;
 
 use super::ledger::Ledger;
-use super::run::{Branch, Group, KeptKey, Run, Scope, ScopeRef, Token, Workflow};
-use crate::id::{GroupId, RunId, TokenId};
+use super::run::{Branch, Endings, Group, KeptKey, Parked, Run, Scope, ScopeRef, Token, Workflow};
 
 /// A place that takes changes of runs.
 pub(crate) trait Runs: Ledger {
@@ -24,6 +25,9 @@ pub(crate) trait Runs: Ledger {
 
     /// Changes a run's head.
     fn change_run(&mut self, id: RunId, change: impl FnOnce(&mut Run));
+
+    /// Lets a run stand still, or go on.
+    fn park(&mut self, id: RunId, parked: Option<Arc<Parked>>);
 
     /// A token.
     fn token(&self, run: RunId, id: TokenId) -> Option<&Token>;
@@ -61,8 +65,8 @@ pub(crate) trait Runs: Ledger {
     /// Keeps the output of a visit beside those of other branches.
     fn keep_output(&mut self, run: RunId, key: KeptKey, value: Value);
 
-    /// Remembers that a signal with this id came.
-    fn note_signal(&mut self, run: RunId, signal_id: &str);
+    /// Remembers that a signal with this id came, and what it looked like.
+    fn note_signal(&mut self, run: RunId, signal_id: &str, hash: Option<SubmitHash>);
 
     /// Forgets a run and its tasks.
     fn purge_run(&mut self, id: RunId);
@@ -73,6 +77,47 @@ pub(crate) trait Runs: Ledger {
             true => self.run(run).map(|run| &run.root),
             false => self.branch(run, at)?.scope.as_ref(),
         }
+    }
+
+    /// Whether anything is ending. While nothing is, no scope has to be looked at.
+    fn has_endings(&self) -> bool;
+
+    /// Whether a scope belongs to something that is ending: its outcome is decided, so nothing in
+    /// it is granted, dispatched, fired, signaled, accepted or retried. The scopes around it are
+    /// looked at, and those of the runs above.
+    fn is_ending(&self, run: RunId, at: ScopeRef) -> bool {
+        if !self.has_endings() {
+            return false;
+        }
+        let (mut run_id, mut at) = (run, at);
+        while let Some(run) = self.run(run_id) {
+            if let Some(endings) = &run.endings
+                && (endings.root.is_some() || self.ends_around(run_id, endings, at))
+            {
+                return true;
+            }
+            let Some((parent, token)) = run.parent else { return false };
+            let Some(token) = self.token(parent, token) else { return false };
+            (run_id, at) = (parent, token.scope);
+        }
+        false
+    }
+
+    /// Whether a branch of this run around a scope, or the scope itself, is ending.
+    fn ends_around(&self, run: RunId, endings: &Endings, mut at: ScopeRef) -> bool {
+        while !at.is_root() {
+            if endings.has_branch(at) {
+                return true;
+            }
+            // What runs on in a branch that has settled belongs to the run alone.
+            let is_open = self.branch(run, at).is_some_and(|it| it.outcome == BranchOutcome::Open);
+            let Some(group) = self.group(run, at.group).filter(|_| is_open) else { return false };
+            if endings.has_group(at.group) {
+                return true;
+            }
+            at = group.scope;
+        }
+        false
     }
 
     /// Changes a scope that lives.

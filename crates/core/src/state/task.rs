@@ -1,89 +1,21 @@
 //! A task as the state holds it: a slot of fixed size that is copied freely. What few tasks have
 //! (a key, tags, a deadline, failures) is in the cold part.
 
-use std::fmt;
 use std::sync::Arc;
+
+use tenure_record::event::SubmitHash;
+use tenure_record::id::{LeaseId, Lsn, RunId, TokenId};
+use tenure_record::snapshot::LeaseEnd;
+use tenure_record::state::TaskState;
+use tenure_record::terms::{Backoff, Priority};
+use tenure_record::time::{Clock, Timestamp};
 
 use super::blobs::BlobRef;
 use super::dense::{ColdRef, QueueRef, WorkerRef};
-use crate::event::SubmitHash;
-use crate::id::{LeaseId, Lsn, RunId, TokenId};
-use crate::terms::{Backoff, Priority};
-use crate::time::{Clock, Timestamp};
 
-/// A task's place in its life, by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum StateName {
-    /// Ready, delayed or backing off.
-    #[default]
-    Waiting = 1,
-    /// Owned by a worker until its lease ends.
-    Leased = 2,
-    /// Done; never changes again.
-    Completed = 3,
-    /// A worker said so, for good.
-    Failed = 4,
-    /// Its workers kept vanishing.
-    Dead = 5,
-    /// A client, a deadline or a workflow said so.
-    Canceled = 6,
-}
-
-impl StateName {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 6] =
-        [Self::Waiting, Self::Leased, Self::Completed, Self::Failed, Self::Dead, Self::Canceled];
-
-    /// As it is written outside.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            StateName::Waiting => "WAITING",
-            StateName::Leased => "LEASED",
-            StateName::Completed => "COMPLETED",
-            StateName::Failed => "FAILED",
-            StateName::Dead => "DEAD",
-            StateName::Canceled => "CANCELED",
-        }
-    }
-
-    /// Whether nothing but an operator's retry can follow.
-    #[must_use]
-    pub fn is_terminal(self) -> bool {
-        match self {
-            StateName::Waiting | StateName::Leased => false,
-            StateName::Completed | StateName::Failed | StateName::Dead | StateName::Canceled => {
-                true
-            }
-        }
-    }
-
-    /// Whether one record item may take a task from this state to that one. Staying is allowed.
-    #[must_use]
-    pub fn may_become(self, to: Self) -> bool {
-        use StateName::{Canceled, Completed, Dead, Failed, Leased, Waiting};
-        match (self, to) {
-            (Waiting, Leased | Canceled)
-            | (Leased, Waiting | Completed | Failed | Dead | Canceled)
-            | (Failed | Dead | Canceled, Waiting) => true,
-            _ => self == to,
-        }
-    }
-
-    pub(crate) fn from_number(number: u64) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| *state as u64 == number)
-    }
-}
-
-impl fmt::Display for StateName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A task's place in its life, with the facts that are true there.
+/// The phase of a task's life: its state, with the facts that are true there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TaskState {
+pub(crate) enum TaskPhase {
     /// Waits; not to be leased before that moment of that clock.
     Waiting {
         not_before: Timestamp,
@@ -108,52 +40,39 @@ pub(crate) enum TaskState {
     },
 }
 
-impl TaskState {
+impl TaskPhase {
     /// The terminal state of that name.
     ///
     /// # Panics
     /// If the state is no end: `decide` writes only ends where it ends a task.
-    pub(crate) fn ended(name: StateName, at: Timestamp) -> Self {
+    pub(crate) fn ended(name: TaskState, at: Timestamp) -> Self {
         match name {
-            StateName::Completed => TaskState::Completed { at },
-            StateName::Failed => TaskState::Failed { at },
-            StateName::Dead => TaskState::Dead { at },
-            StateName::Canceled => TaskState::Canceled { at },
-            StateName::Waiting | StateName::Leased => {
+            TaskState::Completed => TaskPhase::Completed { at },
+            TaskState::Failed => TaskPhase::Failed { at },
+            TaskState::Dead => TaskPhase::Dead { at },
+            TaskState::Canceled => TaskPhase::Canceled { at },
+            TaskState::Waiting | TaskState::Leased => {
                 unreachable!("{name} is no end")
             }
         }
     }
 
-    pub(crate) fn name(self) -> StateName {
+    pub(crate) fn name(self) -> TaskState {
         match self {
-            TaskState::Waiting { .. } => StateName::Waiting,
-            TaskState::Leased { .. } => StateName::Leased,
-            TaskState::Completed { .. } => StateName::Completed,
-            TaskState::Failed { .. } => StateName::Failed,
-            TaskState::Dead { .. } => StateName::Dead,
-            TaskState::Canceled { .. } => StateName::Canceled,
+            TaskPhase::Waiting { .. } => TaskState::Waiting,
+            TaskPhase::Leased { .. } => TaskState::Leased,
+            TaskPhase::Completed { .. } => TaskState::Completed,
+            TaskPhase::Failed { .. } => TaskState::Failed,
+            TaskPhase::Dead { .. } => TaskState::Dead,
+            TaskPhase::Canceled { .. } => TaskState::Canceled,
         }
     }
-}
-
-/// What ended a task's latest lease. The same word from the same worker gets the same answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum LeaseEnd {
-    /// It runs, or there was none.
-    #[default]
-    Open,
-    Completed,
-    Failed,
-    Released,
-    /// Time, a disconnect, a deadline or a revocation.
-    Taken,
 }
 
 /// A task's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Task {
-    pub state: TaskState,
+    pub state: TaskPhase,
     pub created_at: Timestamp,
     /// The latest grant.
     pub started_at: Timestamp,
@@ -184,7 +103,7 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    pub(crate) fn name(&self) -> StateName {
+    pub(crate) fn name(&self) -> TaskState {
         self.state.name()
     }
 
@@ -195,11 +114,11 @@ impl Task {
     /// When it ended, if it did.
     pub(crate) fn finished_at(&self) -> Option<Timestamp> {
         match self.state {
-            TaskState::Waiting { .. } | TaskState::Leased { .. } => None,
-            TaskState::Completed { at }
-            | TaskState::Failed { at }
-            | TaskState::Dead { at }
-            | TaskState::Canceled { at } => Some(at),
+            TaskPhase::Waiting { .. } | TaskPhase::Leased { .. } => None,
+            TaskPhase::Completed { at }
+            | TaskPhase::Failed { at }
+            | TaskPhase::Dead { at }
+            | TaskPhase::Canceled { at } => Some(at),
         }
     }
 }
@@ -225,6 +144,22 @@ pub(crate) struct Cold {
     pub run: Option<(RunId, TokenId)>,
 }
 
+impl Cold {
+    /// Bytes of its texts, about.
+    pub(crate) fn text_bytes(&self) -> u64 {
+        let text = |text: &Arc<str>| TEXT_BYTES + text.len();
+        let key = self.key.as_ref().map_or(0, |key| text(&key.text));
+        let tags = self.tags.iter().flat_map(|tags| tags.iter());
+        let errors = self.errors.iter().flat_map(|errors| errors.iter());
+        let tags: usize = tags.map(|(key, value)| text(key) + text(value)).sum();
+        let errors: usize = errors.map(|error| text(&error.code) + text(&error.message)).sum();
+        (key + tags + errors) as u64
+    }
+}
+
+/// What a shared text takes beside its bytes.
+const TEXT_BYTES: usize = 40;
+
 /// A tag's key and value.
 pub(crate) type TagPair = (Arc<str>, Arc<str>);
 
@@ -244,31 +179,3 @@ pub struct TaskError {
 }
 
 const _: () = assert!(size_of::<Option<Task>>() <= 96, "ten million of these are in memory");
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn illegal_jumps_are_known() {
-        use StateName::{Canceled, Completed, Dead, Failed, Leased, Waiting};
-        let legal = [
-            (Waiting, Leased),
-            (Waiting, Canceled),
-            (Leased, Waiting),
-            (Leased, Completed),
-            (Leased, Failed),
-            (Leased, Dead),
-            (Leased, Canceled),
-            (Failed, Waiting),
-            (Dead, Waiting),
-            (Canceled, Waiting),
-        ];
-        for from in StateName::ALL {
-            for to in StateName::ALL {
-                let expected = from == to || legal.contains(&(from, to));
-                assert_eq!(from.may_become(to), expected, "{from} -> {to}");
-            }
-        }
-    }
-}

@@ -3,15 +3,17 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use tenure_record::event::QueueSettings;
+use tenure_record::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
+use tenure_record::state::TaskState;
+use tenure_record::terms::{Backoff, Priority};
+use tenure_record::time::Timestamp;
+
 use super::blobs::SharedBytes;
 use super::facts::Facts;
 use super::index::StateCounts;
-use super::task::{Cold, StateName, Task, TaskError, TaskState};
+use super::task::{Cold, Task, TaskError, TaskPhase};
 use super::{QueueRef, State};
-use crate::event::QueueSettings;
-use crate::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
-use crate::terms::{Backoff, Priority};
-use crate::time::Timestamp;
 
 /// A task.
 #[derive(Clone, Debug)]
@@ -78,7 +80,7 @@ impl State {
 
     fn view_queue(&self, at: QueueRef) -> QueueView {
         let queue = self.facts.queues.get(at).expect("a queue that was found exists");
-        let waiting = self.live().list(at, StateName::Waiting);
+        let waiting = self.live().list(at, TaskState::Waiting);
         let oldest = waiting.and_then(|ids| self.task_slot(TaskId(ids.first()?)));
         QueueView {
             name: Arc::clone(&queue.name),
@@ -115,7 +117,7 @@ impl<'a> TaskView<'a> {
 
     /// Its state.
     #[must_use]
-    pub fn state(&self) -> StateName {
+    pub fn state(&self) -> TaskState {
         self.task.name()
     }
 
@@ -200,7 +202,7 @@ impl<'a> TaskView<'a> {
     /// The lease that holds, if one does.
     #[must_use]
     pub fn lease(&self) -> Option<LeaseView> {
-        let TaskState::Leased { worker, expires_at, .. } = self.task.state else { return None };
+        let TaskPhase::Leased { worker, expires_at, .. } = self.task.state else { return None };
         let worker = Arc::clone(self.facts.worker_name(worker));
         Some(LeaseView { lease_id: self.task.lease_id, worker, expires_at })
     }
@@ -215,12 +217,12 @@ impl<'a> TaskView<'a> {
     #[must_use]
     pub fn not_before(&self) -> Option<Timestamp> {
         match self.task.state {
-            TaskState::Waiting { not_before, .. } => Some(not_before),
-            TaskState::Leased { .. }
-            | TaskState::Completed { .. }
-            | TaskState::Failed { .. }
-            | TaskState::Dead { .. }
-            | TaskState::Canceled { .. } => None,
+            TaskPhase::Waiting { not_before, .. } => Some(not_before),
+            TaskPhase::Leased { .. }
+            | TaskPhase::Completed { .. }
+            | TaskPhase::Failed { .. }
+            | TaskPhase::Dead { .. }
+            | TaskPhase::Canceled { .. } => None,
         }
     }
 

@@ -7,16 +7,16 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use tenure_flow::definition::{CommitOn, OnArtifactConflict};
+use tenure_record::artifact::Artifact;
+use tenure_record::event::{
+    ArtifactItem, BranchOutcome, Committed, PromoteArtifacts, RunState, StageArtifact, Step,
+};
+use tenure_record::id::{GroupId, RunId};
+use tenure_record::name::Text;
 
 use super::cascade::{At, Cascade};
 use super::error::Fault;
-use crate::artifact::Artifact;
-use crate::event::{
-    ArtifactItem, BranchOutcome, Committed, PromoteArtifacts, RunState, StageArtifact, Step,
-};
-use crate::id::{GroupId, RunId};
 use crate::limits::ARTIFACTS_PER_RUN_MAX;
-use crate::name::Text;
 use crate::planted::{self, Bug};
 use crate::state::{Runs, ScopeRef, Staged};
 
@@ -227,8 +227,8 @@ fn staged_bytes(staged: &Staged) -> usize {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::artifact::Sha256;
-    use crate::id::TokenId;
+    use tenure_record::artifact::Sha256;
+    use tenure_record::id::TokenId;
 
     fn staged(list: &[(&str, u32, u8)]) -> Vec<Arc<Staged>> {
         let one = |&(name, token, hash): &(&str, u32, u8)| {

@@ -3,21 +3,21 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-use tenure_flow::{Definition, Value};
+use tenure_flow::Definition;
+use tenure_record::artifact::Artifact;
+use tenure_record::event::{
+    ArtifactItem, Decision, EndScope, FinishRun, MergeBranches, OpenGroup, RunState, SettleBranch,
+    Step, StoppedTasks, TokenState,
+};
+use tenure_record::id::{GroupId, Lsn, RunId, TaskId, TokenId};
+use tenure_record::time::Now;
+use tenure_value::Value;
 
 use super::error::Fault;
 use crate::apply::{self, Stamp};
-use crate::artifact::Artifact;
-use crate::event::{
-    ArtifactItem, Decision, FinishRun, MergeBranches, OpenGroup, RunState, SettleBranch, Step,
-    StoppedTasks, TokenState,
-};
-use crate::id::{GroupId, Lsn, RunId, TaskId, TokenId};
-use crate::limits::{CASCADE_BYTES_MAX, STOPPED_BYTES};
+use crate::limits::CASCADE_BYTES_MAX;
 use crate::planted::{self, Bug};
 use crate::state::{Draft, Ledger, Run, Runs, ScopeRef, Token, Work};
-use crate::time::Now;
 
 /// A token in its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,10 +62,12 @@ pub(crate) struct Cascade<'d, 's> {
     work: VecDeque<Task>,
     /// Tokens routed and children started.
     pub(super) steps: u32,
-    /// Branches begun.
-    pub(super) begun: u32,
+    /// Tokens, tasks and child runs that ended with a scope around them.
+    ended: usize,
+    items_max: usize,
     bytes: usize,
-    touched: SmallVec<[RunId; 2]>,
+    /// Runs in which nothing was live when they were changed last.
+    quiet: Vec<RunId>,
     /// Files that the completion handed in, until they are staged.
     pub(super) artifacts: Vec<Artifact>,
 }
@@ -100,17 +102,44 @@ pub(crate) fn task_ended(
 
 impl<'d, 's> Cascade<'d, 's> {
     pub(crate) fn new(draft: &'d mut Draft<'s>, now: Now) -> Self {
+        let items_max = match planted::has(Bug::EndInOneRecord) {
+            true => usize::MAX,
+            false => draft.base().end_items_max(),
+        };
         Self {
             draft,
             now,
             decisions: Vec::new(),
             work: VecDeque::new(),
             steps: 0,
-            begun: 0,
+            ended: 0,
+            items_max,
             bytes: 0,
-            touched: SmallVec::new(),
+            quiet: Vec::new(),
             artifacts: Vec::new(),
         }
+    }
+
+    /// A cascade that ends no more than so many items with their scopes.
+    pub(crate) fn with_items_max(draft: &'d mut Draft<'s>, now: Now, items_max: usize) -> Self {
+        Self { items_max, ..Self::new(draft, now) }
+    }
+
+    /// How many more items this record may end with their scopes.
+    pub(super) fn items_left(&self) -> usize {
+        self.items_max.saturating_sub(self.ended)
+    }
+
+    pub(super) fn items_max(&self) -> usize {
+        self.items_max
+    }
+
+    pub(super) fn spend(&mut self, items: usize) {
+        if planted::has(Bug::EndsUncounted) {
+            return;
+        }
+        self.ended += items;
+        self.draft.spent.ended += items;
     }
 
     fn take_end(&mut self, at: At, attempts: u32, end: TaskEnd<'_>) {
@@ -121,11 +150,9 @@ impl<'d, 's> Cascade<'d, 's> {
             TaskEnd::Completed([], _) => {
                 return self.push(Task::Accept(at, Value::Null, Source::Item));
             }
-            TaskEnd::Completed(text, _) => match Value::from_json(text) {
+            TaskEnd::Completed(text, _) => match Value::from_json_exact(text) {
                 Ok(value) => return self.push(Task::Accept(at, value, Source::Item)),
-                Err(fault) => {
-                    Fault::new("OUTPUT_INVALID", format!("the output is no JSON: {fault}"))
-                }
+                Err(fault) => Fault::new("OUTPUT_INVALID", fault.about("the output")),
             },
             TaskEnd::Failed { code, reason } => Fault::new(code, reason),
             TaskEnd::Dead => {
@@ -154,21 +181,16 @@ impl<'d, 's> Cascade<'d, 's> {
     }
 
     /// Works until nothing is left to do, and gives the decisions.
-    pub(crate) fn finish(self) -> Vec<Decision<'static>> {
-        self.finish_counted().1
-    }
-
-    /// The same, with the number of branches that began.
-    pub(crate) fn finish_counted(mut self) -> (usize, Vec<Decision<'static>>) {
+    pub(crate) fn finish(mut self) -> Vec<Decision<'static>> {
         loop {
             while let Some(task) = self.work.pop_front() {
                 self.do_next(task);
             }
             // A run is over only when the whole cascade is: its output sees all of it.
-            let Some(run) = self.touched.iter().copied().find(|id| self.is_over(*id)) else {
-                return (self.begun as usize, self.decisions);
-            };
-            self.complete_run(run);
+            let Some(run) = self.quiet.pop() else { return self.decisions };
+            if self.is_over(run) {
+                self.complete_run(run);
+            }
         }
     }
 
@@ -201,9 +223,12 @@ impl<'d, 's> Cascade<'d, 's> {
         let decision = Decision { run_id, previous, step };
         let stamp = Stamp { lsn, at: self.now.log };
         apply::run::decide(self.draft, stamp, &decision, apply::run::Cause::Nothing);
-        self.bytes += bytes_of(&decision.step);
-        if !self.touched.contains(&run_id) {
-            self.touched.push(run_id);
+        let bytes = bytes_of(&decision.step);
+        self.bytes += bytes;
+        self.draft.spent.bytes += bytes;
+        self.draft.count_work(1 + bytes / 1_024);
+        if self.is_over(run_id) {
+            self.quiet.push(run_id);
         }
         match self.decisions.last_mut() {
             Some(before) if before.run_id == run_id => {
@@ -217,16 +242,12 @@ impl<'d, 's> Cascade<'d, 's> {
 
     /// A run that begins in this record.
     pub(crate) fn begin_run(&mut self, run: RunId) {
-        self.touched.push(run);
         self.first_token(run);
     }
 
-    /// Whether so many more bytes would still fit a record. Room is left for the end of the run:
-    /// whatever happens next may take all its live tokens with it.
+    /// Whether so many more bytes would still fit a record.
     pub(super) fn has_room_for(&self, bytes: usize) -> bool {
-        let first = self.touched.first().and_then(|id| Runs::run(self.draft, *id));
-        let kept = first.map_or(0, |run| run.live as usize * STOPPED_BYTES);
-        self.bytes.saturating_add(bytes).saturating_add(kept) <= CASCADE_BYTES_MAX
+        self.bytes.saturating_add(bytes) <= CASCADE_BYTES_MAX
     }
 
     pub(super) fn run(&self, id: RunId) -> &Run {
@@ -241,11 +262,18 @@ impl<'d, 's> Cascade<'d, 's> {
         Runs::token(self.draft, at.run, at.token).expect("a cascade is about tokens that exist")
     }
 
-    /// A token, if it and its run have not ended.
+    /// A token, if it and its run have not ended and are not ending.
     pub(crate) fn live_token(&self, at: At) -> Option<&Token> {
-        let run = Runs::run(self.draft, at.run).filter(|run| !run.state.is_terminal());
-        let token = run.and_then(|_| Runs::token(self.draft, at.run, at.token));
-        token.filter(|token| !token.state.is_terminal())
+        let token = Runs::token(self.draft, at.run, at.token)?;
+        let is_live = !token.state.is_terminal() && self.goes_on(at.run, token.scope);
+        is_live.then_some(token)
+    }
+
+    /// Whether what is in a scope may still move: its run is not over, and nothing around the scope
+    /// is ending.
+    pub(crate) fn goes_on(&self, run: RunId, at: ScopeRef) -> bool {
+        let is_live = Runs::run(self.draft, run).is_some_and(|run| !run.state.is_terminal());
+        is_live && !self.draft.is_ending(run, at)
     }
 
     pub(super) fn node_name(&self, at: At) -> Arc<str> {
@@ -259,7 +287,9 @@ impl<'d, 's> Cascade<'d, 's> {
 
     fn is_over(&self, id: RunId) -> bool {
         let run = self.run(id);
-        run.state == RunState::Running && run.live == 0 && run.unstarted == 0
+        // Groups of a scope that is ending may be open when its last token has ended.
+        let is_quiet = run.live == 0 && run.unstarted == 0 && run.endings.is_none();
+        is_quiet && run.state == RunState::Running
     }
 }
 
@@ -286,14 +316,16 @@ fn join(before: &mut Step<'static>, after: Step<'static>) -> Option<Step<'static
 }
 
 /// What decisions take in a record, or a little more.
-pub(crate) fn bytes(decisions: &[Decision<'_>]) -> usize {
+#[must_use]
+pub fn bytes(decisions: &[Decision<'_>]) -> usize {
     decisions.iter().map(|decision| bytes_of(&decision.step)).sum()
 }
 
 /// What a decision takes in a record, or a little more.
 fn bytes_of(step: &Step<'_>) -> usize {
     const NUMBERS: usize = 48;
-    let json = |json: &Option<crate::event::Json>| json.as_ref().map_or(0, |json| json.0.bytes());
+    let json =
+        |json: &Option<tenure_record::event::Json>| json.as_ref().map_or(0, |json| json.0.bytes());
     let file =
         |it: &ArtifactItem<'_>| 2 * NUMBERS + it.name.as_str().len() + it.media_type.as_str().len();
     let texts = match step {
@@ -334,7 +366,9 @@ fn bytes_of(step: &Step<'_>) -> usize {
         | Step::ActivateFanInToken(_)
         | Step::DropBranches(_)
         | Step::SetTimer(_)
-        | Step::TakeSignal(_) => 0,
+        | Step::TakeSignal(_)
+        | Step::CloseScope(_) => 0,
+        Step::EndScope(EndScope { error, .. }) => json(error),
     };
     texts + NUMBERS
 }

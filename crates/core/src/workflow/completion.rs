@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use tenure_flow::Value;
 use tenure_flow::definition::{NodeKind, OnFailure};
 use tenure_flow::expression::Reads;
+use tenure_record::event::{Committed, FinishRun, Json, RunState, Step};
+use tenure_record::id::RunId;
+use tenure_value::Value;
 
 use super::cascade::{At, Cascade, Source, Task};
 use super::conditions::{self, Place};
 use super::context::sentence;
 use super::error::Fault;
-use crate::event::{Committed, FinishRun, Json, RunState, Step};
-use crate::id::RunId;
 use crate::state::ScopeRef;
 
 impl Cascade<'_, '_> {
     /// No token of a run is live: its output is worked out.
     pub(super) fn complete_run(&mut self, run: RunId) {
+        self.close_scopes(run);
         let finish = match self.outcome(run) {
             Ok((output, artifacts)) => FinishRun {
                 state: RunState::Completed,
@@ -44,7 +45,9 @@ impl Cascade<'_, '_> {
         let place = Place::new(self.draft, run, ScopeRef::ROOT);
         let output = match &definition.output_mapping {
             Some(mapping) => {
-                let output = mapping.object_of_present(&place, &mut Reads::unnoted());
+                let mut reads = Reads::unnoted();
+                let output = mapping.object_of_present(&place, &mut reads);
+                self.draft.count_steps(reads.steps());
                 output.map_err(|error| {
                     Fault::new("MAPPING_ERROR", format!("the run's output_mapping, {error}"))
                 })?
@@ -53,7 +56,7 @@ impl Cascade<'_, '_> {
         };
         conditions::check_depth(&output, "the run's output")?;
         if let Some(schema) = &definition.output_schema {
-            schema.check(&output).map_err(|complaints| {
+            self.draft.check(schema, &output).map_err(|complaints| {
                 Fault::new("OUTPUT_INVALID", sentence("the run's output", &complaints))
             })?;
         }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use tenure_flow::Expression;
 use tenure_flow::expression::{EvaluationError, Reads, Scope as Roots};
-use tenure_flow::{Expression, Value};
+use tenure_record::id::RunId;
+use tenure_record::name::Text;
+use tenure_value::Value;
 
 use super::error::Fault;
-use crate::id::RunId;
-use crate::name::Text;
 use crate::state::{Draft, Group, Run, Runs, Scope, ScopeRef};
 
 /// A place in a run from which expressions are evaluated.
@@ -126,7 +127,9 @@ pub(crate) fn holds(
     place: &Place<'_, '_>,
 ) -> Result<(bool, Text<'static>), Fault> {
     let mut reads = Reads::noted();
-    match condition.condition(place, &mut reads) {
+    let held = condition.condition(place, &mut reads);
+    place.draft.count_steps(reads.steps());
+    match held {
         Ok(holds) => Ok((holds, Text::Shared(reads.shown().to_json().into()))),
         Err(error) => {
             let message = format!("`{}`: {error}", condition.text());
@@ -140,7 +143,10 @@ pub(crate) fn value(
     expression: &Expression,
     place: &Place<'_, '_>,
 ) -> Result<Value, EvaluationError> {
-    expression.evaluate(place, &mut Reads::unnoted())
+    let mut reads = Reads::unnoted();
+    let value = expression.evaluate(place, &mut reads);
+    place.draft.count_steps(reads.steps());
+    value
 }
 
 /// A value that cannot be kept because it is too deep.

@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
-use tenure_flow::Value;
 use tenure_flow::definition::{Definition, Node};
 use tenure_flow::expression::Reads;
 use tenure_flow::schema::Complaint;
+use tenure_record::event::{ApplyNodeOutput, Json, SetContext, Step, TokenState, Unwritten, Write};
+use tenure_record::name::Text;
+use tenure_value::Value;
 
 use super::cascade::{At, Cascade, Source};
 use super::conditions::{self, Place};
 use super::error::Fault;
-use crate::event::{ApplyNodeOutput, Json, SetContext, Step, TokenState, Unwritten, Write};
-use crate::limits::CONTEXT_BYTES_MAX;
-use crate::name::Text;
+use crate::limits::{CASCADE_BYTES_MAX, CONTEXT_BYTES_MAX};
 use crate::state::Runs;
 
 impl Cascade<'_, '_> {
@@ -50,7 +50,7 @@ impl Cascade<'_, '_> {
         source: Source,
     ) -> Result<(), Fault> {
         if let Some(schema) = &node.output_schema {
-            schema.check(output).map_err(|complaints| {
+            self.draft.check(schema, output).map_err(|complaints| {
                 Fault::new("OUTPUT_INVALID", sentence("the output", &complaints))
             })?;
         }
@@ -84,7 +84,9 @@ impl Cascade<'_, '_> {
         let (scope, error) = (self.token(at).scope, self.token(at).error.clone());
         let mut place = Place::new(self.draft, at.run, scope);
         (place.result, place.error) = (Some(output), error.as_deref());
-        let written = node.output_mapping.evaluate(&place, &mut Reads::unnoted());
+        let mut reads = Reads::unnoted();
+        let written = node.output_mapping.evaluate(&place, &mut reads);
+        self.draft.count_steps(reads.steps());
         let written = written
             .map_err(|error| Fault::new("MAPPING_ERROR", format!("output_mapping, {error}")))?;
         let held = self.draft.scope(at.run, scope).expect("a live token has a scope");
@@ -103,7 +105,7 @@ impl Cascade<'_, '_> {
             }
         }
         if let Some(schema) = &definition.context_schema {
-            schema.check(&context).map_err(|complaints| {
+            self.draft.check(schema, &context).map_err(|complaints| {
                 Fault::new("MAPPING_ERROR", sentence("the context", &complaints))
             })?;
         }
@@ -125,7 +127,10 @@ impl Cascade<'_, '_> {
             true => Ok(()),
             false => Err(Fault::new(
                 "LIMIT_RECORD",
-                format!("{bytes} bytes more would be too much for one record"),
+                format!(
+                    "{bytes} bytes are more than is left of the {CASCADE_BYTES_MAX} of one record; \
+                     write less, or put a task, a signal or a timer before this step"
+                ),
             )),
         }
     }

@@ -3,30 +3,28 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use tenure_flow::Value;
 use tenure_flow::definition::{
     Backoff as BackoffRule, BackoffKind as KindRule, Node, NodeKind, SignalNode, TaskNode,
     TimerNode, WorkflowNode,
 };
 use tenure_flow::expression::{Reads, moment_ms};
+use tenure_record::event::{
+    Created, Dispatched, Json, MarkForDispatch, RunBegun, RunLink, SetTimer, StartChild, Step, Tag,
+    TakeSignal, TimerKind, TokenState,
+};
+use tenure_record::id::{GroupId, RunId};
+use tenure_record::limits::{LEASE_MS_DEFAULT, PAYLOAD_BYTES_MAX};
+use tenure_record::name::Text;
+use tenure_record::terms::{Backoff, BackoffKind, Priority};
+use tenure_record::time::{Clock, Timestamp};
+use tenure_value::Value;
 
 use super::cascade::{At, Cascade, Source, Task};
 use super::conditions::{self, Place};
 use super::context::sentence;
 use super::error::Fault;
-use crate::event::{
-    Created, Dispatched, Json, MarkForDispatch, RunBegun, RunLink, SetTimer, StartChild, Step, Tag,
-    TakeSignal, TimerKind, TokenState,
-};
-use crate::id::{GroupId, RunId};
-use crate::limits::{
-    CHILD_DEPTH_MAX, LEASE_MS_DEFAULT, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT,
-    PAYLOAD_BYTES_MAX, QUEUES_MAX,
-};
-use crate::name::Text;
-use crate::state::Workflow;
-use crate::terms::{Backoff, BackoffKind, Priority};
-use crate::time::Timestamp;
+use crate::limits::{CHILD_DEPTH_MAX, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT, QUEUES_MAX};
+use crate::state::{Runs, Workflow};
 
 impl Cascade<'_, '_> {
     /// A token begins.
@@ -84,7 +82,9 @@ impl Cascade<'_, '_> {
         let token = self.token(at);
         let mut place = Place::new(self.draft, at.run, token.scope);
         place.error = token.error.as_deref();
-        let value = mapping.object(&place, &mut Reads::unnoted());
+        let mut reads = Reads::unnoted();
+        let value = mapping.object(&place, &mut reads);
+        self.draft.count_steps(reads.steps());
         let value = value
             .map_err(|error| Fault::new("MAPPING_ERROR", format!("input_mapping, {error}")))?;
         conditions::check_depth(&value, "the mapped input")?;
@@ -143,8 +143,8 @@ impl Cascade<'_, '_> {
 
     /// Begins to wait for a moment, or goes on at once if it has passed. Says whether it waits.
     fn start_timer(&mut self, at: At, rule: &TimerNode) -> Result<bool, Fault> {
-        let moment = match rule {
-            TimerNode::Delay(delay_ms) => self.now.wall.plus_ms(*delay_ms),
+        let (moment, clock) = match rule {
+            TimerNode::Delay(delay_ms) => (self.now.log.plus_ms(*delay_ms), Clock::Log),
             TimerNode::Until(expression) => {
                 let token = self.token(at);
                 let mut place = Place::new(self.draft, at.run, token.scope);
@@ -154,10 +154,10 @@ impl Cascade<'_, '_> {
                     .map_err(|error| Fault::new("MAPPING_ERROR", format!("`{text}`: {error}")))?;
                 let moment = moment_ms(&value)
                     .map_err(|error| Fault::new("MAPPING_ERROR", format!("`{text}`: {error}")))?;
-                Timestamp(moment)
+                (Timestamp(moment), Clock::Wall)
             }
         };
-        if moment <= self.now.wall {
+        if moment <= self.now.on(clock) {
             self.push(Task::Accept(at, Value::empty_map(), Source::Decision));
             return Ok(false);
         }
@@ -179,7 +179,10 @@ impl Cascade<'_, '_> {
             let found = signals.find(|kept| {
                 kept.name == rule.signal
                     && *kept.correlation == *correlation
-                    && rule.schema.as_ref().is_none_or(|schema| schema.check(&kept.payload).is_ok())
+                    && rule
+                        .schema
+                        .as_ref()
+                        .is_none_or(|schema| self.draft.check(schema, &kept.payload).is_ok())
             });
             found.map(|kept| (kept.number, kept.payload.clone()))
         });
@@ -210,10 +213,26 @@ impl Cascade<'_, '_> {
         Ok(value.as_text().map_or_else(|| value.to_json(), str::to_owned))
     }
 
+    /// Refuses one more run in a tree that has as many as it may.
+    fn check_runs(&self, top: RunId) -> Result<(), Fault> {
+        let Some(top) = Runs::run(self.draft, top) else { return Ok(()) };
+        let most = top.workflow.definition.limits.max_runs;
+        match top.descendants + 1 < most {
+            true => Ok(()),
+            false => Err(Fault::new(
+                "LIMIT_RUNS",
+                format!(
+                    "the tree would have more than {most} runs; raise `limits.max_runs` of \
+                         the workflow at its top, or call fewer workflows"
+                ),
+            )),
+        }
+    }
+
     fn start_child(&mut self, at: At, node: &Node, rule: &WorkflowNode) -> Result<(), Fault> {
         self.take_step(at)?;
         let found = match rule.version {
-            Some(version) => crate::state::Runs::workflow(self.draft, &rule.workflow, version),
+            Some(version) => Runs::workflow(self.draft, &rule.workflow, version),
             None => self.draft.newest_workflow(&rule.workflow),
         };
         let workflow = Arc::clone(found.ok_or_else(|| {
@@ -229,9 +248,11 @@ impl Cascade<'_, '_> {
                 format!("runs would stand in each other more than {CHILD_DEPTH_MAX} deep");
             return Err(Fault::new("LIMIT_DEPTH", message));
         }
+        let top = self.run(at.run).top;
+        self.check_runs(top)?;
         let input = self.input(at, node)?;
         if let Some(schema) = &workflow.definition.input_schema {
-            schema.check(&input).map_err(|complaints| {
+            self.draft.check(schema, &input).map_err(|complaints| {
                 Fault::new("INPUT_INVALID", sentence("the child's input", &complaints))
             })?;
         }
@@ -240,6 +261,7 @@ impl Cascade<'_, '_> {
             parent: at.run,
             parent_token: at.token,
             depth,
+            root: top,
             ..begin(self.draft.next_run_id(), &workflow, input, self.now.log)
         };
         let child = run.run_id;

@@ -1,11 +1,14 @@
-//! Errors of a run, as values: `{code, message, node, attempts, details, causes}`.
+//! Errors of a run, as values: `{code, message, node, attempts, details, causes, causes_omitted}`.
 
 use std::sync::Arc;
 
-use tenure_flow::Value;
+use tenure_value::Value;
 
-/// Causes that an error carries; what is deeper is in the history.
-const CAUSES_MAX: usize = 32;
+use crate::limits::CAUSES_MAX;
+
+/// The field with the causes of an error, and the one that counts those left out.
+const CAUSES: &str = "causes";
+const CAUSES_OMITTED: &str = "causes_omitted";
 /// Bytes of a message that are kept.
 const MESSAGE_BYTES_MAX: usize = 1_024;
 
@@ -37,18 +40,54 @@ impl Fault {
             ("details".into(), self.details.clone()),
         ];
         if let Some(cause) = cause {
-            entries.push(("causes".into(), causes(cause)));
+            let (causes, omitted) = causes(cause);
+            entries.push((CAUSES.into(), causes));
+            if omitted > 0 {
+                entries.push((CAUSES_OMITTED.into(), Value::Int(omitted)));
+            }
         }
         Value::map(entries)
     }
 }
 
-/// The error and what caused it, from the nearest to the first.
-fn causes(cause: &Value) -> Value {
-    let Some(map) = cause.as_map() else { return Value::list(vec![cause.clone()]) };
-    let deeper = map.get("causes").and_then(Value::as_list);
-    let bare = map.entries().iter().filter(|(key, _)| &**key != "causes").cloned();
-    let bare = Value::map(bare.collect());
-    let deeper = deeper.map(|list| list.as_slice()).unwrap_or_default();
-    Value::list(std::iter::once(bare).chain(deeper.iter().cloned()).take(CAUSES_MAX).collect())
+/// The error and what caused it, from the nearest to the first, and how many are left out between the
+/// last two: a long chain keeps its outermost causes and the first one.
+fn causes(cause: &Value) -> (Value, i64) {
+    let Some(map) = cause.as_map() else { return (Value::list(vec![cause.clone()]), 0) };
+    let deeper = map.get(CAUSES).and_then(Value::as_list);
+    let is_own = |key: &str| key != CAUSES && key != CAUSES_OMITTED;
+    let bare = map.entries().iter().filter(|(key, _)| is_own(key)).cloned();
+    let mut causes = vec![Value::map(bare.collect())];
+    causes.extend_from_slice(deeper.map(|list| list.as_slice()).unwrap_or_default());
+    let mut omitted = map.get(CAUSES_OMITTED).and_then(Value::as_int).unwrap_or_default();
+    while causes.len() > CAUSES_MAX {
+        causes.remove(CAUSES_MAX - 1);
+        omitted += 1;
+    }
+    (Value::list(causes), omitted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_chain_of_errors_keeps_its_outermost_causes_and_the_first() {
+        let mut error = Fault::new("E0", "").at(None, 0, None);
+        for depth in 1..=20 {
+            error = Fault::new(&format!("E{depth}"), "").at(None, 0, Some(&error));
+            let map = error.as_map().unwrap();
+            let causes = map.get(CAUSES).unwrap().as_list().unwrap().as_slice();
+            let code = |cause: &Value| cause.as_map().unwrap().get("code").unwrap().clone();
+            let codes: Vec<_> = causes.iter().map(code).collect();
+            let all = (0..depth).rev().map(|nth| Value::text(&format!("E{nth}")));
+            let mut expected: Vec<_> = all.collect();
+            let omitted = expected.len().saturating_sub(CAUSES_MAX);
+            expected.drain(CAUSES_MAX.min(depth) - 1..CAUSES_MAX.min(depth) - 1 + omitted);
+            assert_eq!(codes, expected);
+            let counted = map.get(CAUSES_OMITTED).and_then(Value::as_int).unwrap_or_default();
+            assert_eq!(counted as usize, omitted);
+            assert!(causes.iter().all(|cause| cause.as_map().unwrap().get(CAUSES).is_none()));
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! What a failure takes with it: the branch around it, or the run.
 
-use tenure_flow::Value;
+use tenure_record::event::{BranchOutcome, GroupState, RunState, TokenState};
+use tenure_record::id::RunId;
+use tenure_value::Value;
 
 use super::cascade::{At, Cascade, Task};
-use crate::event::{BranchOutcome, GroupState, RunState, TokenState};
-use crate::id::RunId;
 use crate::state::{Runs, ScopeRef};
 
 impl Cascade<'_, '_> {
@@ -18,7 +18,7 @@ impl Cascade<'_, '_> {
     /// A scope fails: what else is live in it ends. The root takes the run with it, a branch only
     /// itself, and its group sees to the rest.
     pub(super) fn break_scope(&mut self, run: RunId, at: ScopeRef, error: Value) {
-        if self.run(run).state.is_terminal() {
+        if !self.goes_on(run, at) {
             return;
         }
         if at.is_root() {

@@ -25,6 +25,7 @@
 //! | `context` | what does a node's result change? |
 //! | `artifacts` | which files does a run leave behind, and under which names? |
 //! | `failing`, `canceling` | what does a failure take with it? |
+//! | `ending` | what of it ends in this record, if it is too much for one? |
 //! | `completion` | is the run over, and what came out? |
 
 mod artifacts;
@@ -34,6 +35,7 @@ mod completion;
 mod conditions;
 mod context;
 mod dispatch;
+mod ending;
 mod error;
 mod failing;
 pub(crate) mod merging;
@@ -41,7 +43,8 @@ mod routing;
 mod spawning;
 mod synchronization;
 
-pub(crate) use self::cascade::{At, Cascade, TaskEnd, bytes, task_ended};
+pub use self::cascade::bytes;
+pub(crate) use self::cascade::{At, Cascade, TaskEnd, task_ended};
 pub(crate) use self::context::sentence;
 pub(crate) use self::dispatch::begin;
 pub(crate) use self::error::Fault;

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use tenure_flow::Value;
 use tenure_flow::definition::{Definition, OnNoMatch, Transition, TransitionIndex};
+use tenure_record::event::{Json, Step, TokenState, TokenUpdate, UpdateTokenStates};
+use tenure_record::id::GroupId;
+use tenure_record::name::Text;
+use tenure_value::Value;
 
 use super::cascade::{At, Cascade, Task};
 use super::conditions::{self, Place};
 use super::error::Fault;
 use super::spawning::Plan;
-use crate::event::{Json, Step, TokenState, TokenUpdate, UpdateTokenStates};
-use crate::id::GroupId;
-use crate::name::Text;
+use crate::limits::CASCADE_WORK_MAX;
 use crate::state::{Runs, Token};
 
 /// A transition that matched, and what its condition read.
@@ -108,6 +109,13 @@ impl Cascade<'_, '_> {
 
     /// Counts a step, of which a cascade may have so many.
     pub(super) fn take_step(&mut self, at: At) -> Result<(), Fault> {
+        if self.draft.work() > CASCADE_WORK_MAX {
+            return Err(Fault::new(
+                "CASCADE_LIMIT",
+                "one thing that happened led to more work than one record may take; let tasks do it, or \
+                 split it",
+            ));
+        }
         let most = self.run(at.run).workflow.definition.limits.max_cascade;
         self.steps += 1;
         match self.steps <= most {

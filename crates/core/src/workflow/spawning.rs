@@ -4,23 +4,24 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tenure_flow::Value;
 use tenure_flow::definition::{
     Definition, Foreach, GroupIndex, OnEmpty, OnMissing, Spawn as SpawnRule, TimeoutFrom,
     TransitionIndex, WaitFor,
 };
+use tenure_record::event::{
+    CreateTokens, Json, LoopCount, NewToken, OpenGroup, SetTimer, Spawned, Step, TimerKind,
+};
+use tenure_record::id::{GroupId, RunId, TokenId};
+use tenure_record::limits::PAYLOAD_BYTES_MAX;
+use tenure_record::name::Text;
+use tenure_value::Value;
 
 use super::cascade::{At, Cascade, Task};
 use super::conditions::{self, Place};
 use super::error::Fault;
 use super::routing::{Match, sibling_of, taken};
 use super::synchronization;
-use crate::event::{
-    CreateTokens, Json, LoopCount, NewToken, OpenGroup, SetTimer, Spawned, Step, TimerKind,
-};
-use crate::id::{GroupId, RunId, TokenId};
-use crate::limits::{BRANCHES_BEGUN_MAX, BRANCHES_LIVE_MAX, PAYLOAD_BYTES_MAX};
-use crate::name::Text;
+use crate::limits::{BRANCHES_BEGUN_MAX, CASCADE_BYTES_MAX, RECORD_WORK, SCOPE_TOKENS_MAX};
 use crate::state::{Runs, Token};
 
 /// Branches that begin before it is looked whether more fit into the record.
@@ -150,6 +151,15 @@ impl Cascade<'_, '_> {
                 return Err(Fault::new("LIMIT_DEPTH", message));
             }
         }
+        let beside = plan.spawns.iter().filter(|it| matches!(it, Planned::Token(_))).count();
+        let scope = self.draft.scope(at.run, self.token(at).scope);
+        if beside > 1 && scope.map_or(0, |scope| scope.tokens.len()) + beside > SCOPE_TOKENS_MAX {
+            let message = format!(
+                "more than {SCOPE_TOKENS_MAX} tokens would be live beside each other in one scope; \
+                 open branches with a fan-out instead"
+            );
+            return Err(Fault::new("LIMIT_TOKENS", message));
+        }
         if tokens > limits.max_tokens {
             let most = limits.max_tokens;
             return Err(Fault::new(
@@ -157,13 +167,21 @@ impl Cascade<'_, '_> {
                 format!("the run would make more than {most} tokens"),
             ));
         }
-        if !self.has_room_for(bytes) {
-            let message = format!(
-                "the list to branch over takes {bytes} bytes, which is too much for one record"
-            );
-            return Err(Fault::new("LIMIT_RECORD", message));
+        if self.has_room_for(bytes) {
+            return Ok(());
         }
-        Ok(())
+        let message = match self.has_room_for(0) {
+            true => format!(
+                "the list to branch over takes {bytes} bytes, which is more than is left of the \
+                 {CASCADE_BYTES_MAX} of one record; branch over keys, and let each branch fetch its \
+                 value"
+            ),
+            false => format!(
+                "the steps that follow from one event take more than the {CASCADE_BYTES_MAX} bytes \
+                 of one record; put a task, a signal or a timer between them"
+            ),
+        };
+        Err(Fault::new("LIMIT_RECORD", message))
     }
 
     fn depth(&self, at: At) -> u32 {
@@ -224,7 +242,7 @@ impl Cascade<'_, '_> {
             origin: at.token,
             total: planned.total,
             need: join.map_or(0, |join| synchronization::need(join, planned.total, 0)),
-            concurrency: self.concurrency(at, &planned),
+            concurrency: planned.concurrency,
             promotes,
             spawns: planned.spawns,
         };
@@ -240,27 +258,11 @@ impl Cascade<'_, '_> {
         self.push(Task::Fill(at.run, id));
     }
 
-    /// How many branches run at a time: as many as asked for, but no more than the end of the run
-    /// could take with it in one record.
-    fn concurrency(&self, at: At, planned: &PlannedGroup) -> u32 {
-        let (mut around, mut scope) = (1_u32, self.token(at).scope);
-        while let Some(group) = Runs::group(self.draft, at.run, scope.group) {
-            around = around.saturating_mul(group.width());
-            scope = group.scope;
-        }
-        let most = (BRANCHES_LIVE_MAX / around.max(1)).max(1);
-        match planned.concurrency {
-            0 if planned.total <= most => 0,
-            0 => most,
-            asked => asked.min(most),
-        }
-    }
-
     pub(super) fn set_join_timer(
         &mut self,
         run: RunId,
         group: GroupId,
-        at: crate::time::Timestamp,
+        at: tenure_record::time::Timestamp,
     ) {
         let timer = SetTimer { kind: TimerKind::Join, token: TokenId::NONE, group, at };
         self.emit(run, Step::SetTimer(timer));
@@ -272,7 +274,7 @@ impl Cascade<'_, '_> {
         // A few at a time: only when these have started is it known what they take in the record.
         for _ in 0..BRANCHES_AT_ONCE {
             let group = Runs::group(self.draft, run, id).expect("a group that is filled exists");
-            if group.room() == 0 || self.run(run).state.is_terminal() || self.is_full() {
+            if group.room() == 0 || !self.goes_on(run, group.scope) || self.is_full() {
                 return;
             }
             let index = group.started;
@@ -290,7 +292,7 @@ impl Cascade<'_, '_> {
                 error: None,
                 why: Text::default(),
             };
-            self.begun += 1;
+            self.draft.spent.begun += 1;
             self.create(run, new);
         }
         self.push(Task::Fill(run, id));
@@ -304,7 +306,9 @@ impl Cascade<'_, '_> {
     /// Whether this record begins no more branches.
     pub(crate) fn is_full(&self) -> bool {
         let bytes = BRANCHES_AT_ONCE * (PAYLOAD_BYTES_MAX + BRANCH_BYTES);
-        self.begun >= BRANCHES_BEGUN_MAX || !self.has_room_for(bytes)
+        self.draft.spent.begun >= BRANCHES_BEGUN_MAX
+            || !self.has_room_for(bytes)
+            || self.draft.work() >= RECORD_WORK
     }
 }
 
@@ -366,7 +370,7 @@ fn spawn_count(expression: &tenure_flow::Expression, place: &Place<'_, '_>) -> R
     let text = expression.text();
     let value = conditions::value(expression, place)
         .map_err(|error| Fault::new("SPAWN_INVALID", format!("`{text}`: {error}")))?;
-    let count = value.as_int().filter(|count| *count >= 0);
+    let count = value.as_whole().filter(|count| *count >= 0);
     let count = count.ok_or_else(|| {
         let message =
             format!("`{text}` is {}; it must be a whole number, at least 0", value.to_json());
@@ -415,7 +419,9 @@ fn list(
                 let message = format!("the key of item {index}, `{}`: {error}", key.text());
                 Fault::new("MAPPING_ERROR", message)
             })?;
-            let name: Arc<str> = value.as_text().map_or_else(|| value.to_json().into(), Arc::from);
+            // Equal values are one key: 1 and 1.0 both are "1".
+            let name = value.as_text().map(Arc::from);
+            let name: Arc<str> = name.unwrap_or_else(|| value.to_canonical_json().into());
             if !seen.insert(Arc::clone(&name)) {
                 let message = format!("item {index} has the key {name:?}, as one before it has");
                 return Err(Fault::new("DUPLICATE_KEY", message));

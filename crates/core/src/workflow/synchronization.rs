@@ -3,12 +3,19 @@
 
 use std::sync::Arc;
 
-use tenure_flow::Value;
 use tenure_flow::definition::{
     Definition, Join, Merge, MergeMode as ModeRule, Missing, OnJoinTimeout, OnLate,
     OnMergeConflict, OnUnreachable, Strategy, Synchronization, TimeoutFrom, WaitFor,
 };
 use tenure_flow::expression::EvaluationError;
+use tenure_record::event::{
+    ActivateFanInToken, BranchOutcome, BranchValue, CreateFanInToken, DropBranches, GroupState,
+    Json, MergeBranches, MergeConflict, MergeInto, MergeMissing, MergeMode, MergeStrategy,
+    NewToken, SettleBranch, Step, TokenState, Unwritten,
+};
+use tenure_record::id::{GroupId, RunId};
+use tenure_record::name::Text;
+use tenure_value::Value;
 
 use super::artifacts::Promoted;
 use super::cascade::{At, Cascade, Task};
@@ -17,13 +24,6 @@ use super::context::{fits, sentence};
 use super::error::Fault;
 use super::merging::v1;
 use crate::apply;
-use crate::event::{
-    ActivateFanInToken, BranchOutcome, BranchValue, CreateFanInToken, DropBranches, GroupState,
-    Json, MergeBranches, MergeConflict, MergeInto, MergeMissing, MergeMode, MergeStrategy,
-    NewToken, SettleBranch, Step, TokenState, Unwritten,
-};
-use crate::id::{GroupId, RunId};
-use crate::name::Text;
 use crate::planted::{self, Bug};
 use crate::state::{Group, Runs, ScopeRef};
 
@@ -80,7 +80,7 @@ impl Cascade<'_, '_> {
 
     /// Settles a branch if nothing in it, or deeper, is live.
     pub(super) fn settle(&mut self, run: RunId, at: ScopeRef) {
-        if at.is_root() || self.run(run).state.is_terminal() {
+        if at.is_root() || !self.goes_on(run, at) {
             return;
         }
         let branch = Runs::branch(self.draft, run, at);
@@ -158,7 +158,7 @@ impl Cascade<'_, '_> {
             true => self.group(run, id).state != GroupState::Failed,
             false => self.group(run, id).state == GroupState::Open,
         };
-        if self.run(run).state.is_terminal() || !is_open {
+        if !is_open || !self.goes_on(run, self.group(run, id).scope) {
             return;
         }
         let definition = self.definition(run);
@@ -272,13 +272,16 @@ impl Cascade<'_, '_> {
         if step.merges.is_empty() {
             return Ok(step.promote.is_some().then_some(step));
         }
+        // Every branch is looked at for every merge.
+        let branches = self.group(run, step.group).started as usize * step.merges.len();
+        self.draft.count_work(branches / 8);
         let context = apply::group::merged(self.draft, run, &step)
             .map_err(|broken| Fault::new(broken.code, broken.message))?;
         if context.is_too_deep() {
             return Err(Fault::new("MERGE_INVALID", "the context would be nested too deep"));
         }
         if let Some(schema) = &definition.context_schema {
-            schema.check(&context).map_err(|complaints| {
+            self.draft.check(schema, &context).map_err(|complaints| {
                 Fault::new("MERGE_INVALID", sentence("the merged context", &complaints))
             })?;
         }
@@ -337,7 +340,7 @@ impl Cascade<'_, '_> {
         };
         let loops = self.token(At { run, token: origin }).loops.clone();
         let loops = loops.as_deref().unwrap_or_default().iter().map(|(transition, count)| {
-            crate::event::LoopCount { transition: *transition, count: *count }
+            tenure_record::event::LoopCount { transition: *transition, count: *count }
         });
         let new = NewToken {
             token: self.next_token(run),

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use tenure_core::State;
-use tenure_core::state::{Filter, StateCounts, StateName, TaskView};
-use tenure_core::time::{Clock, Timestamp};
+use tenure_core::state::{Filter, StateCounts, TaskView};
+use tenure_record::state::TaskState;
+use tenure_record::time::{Clock, Timestamp};
 
 use crate::model::{Model, Task};
 use crate::world::{Look, QUEUES};
@@ -36,7 +37,7 @@ pub(crate) fn everything(state: &State, model: &Model) -> Result<(), String> {
     same!("the last LSN", state.last_lsn().0, model.lsn);
     let states = |queue: Option<&str>| {
         let of_queue = move |task: &&Task| queue.is_none_or(|q| task.terms.queue.as_str() == q);
-        StateName::ALL.map(|name| {
+        TaskState::ALL.map(|name| {
             model.tasks.values().filter(of_queue).filter(|task| task.state == name).count() as u64
         })
     };
@@ -70,7 +71,7 @@ fn same_task(task: &Task, view: &TaskView<'_>) -> Result<(), String> {
     let expected = task.lease.as_ref().map(|l| (task.last_lease, l.worker.as_str(), l.expires_at));
     same!("the lease", lease, expected);
     same!("the last lease", view.last_lease_id().0, task.last_lease);
-    let waits = task.state == StateName::Waiting;
+    let waits = task.state == TaskState::Waiting;
     same!("not_before", view.not_before(), waits.then_some(Timestamp(task.not_before)));
     same!("created_at", view.created_at().0, task.created_at);
     same!("run_at", view.run_at(), task.run_at.map(Timestamp));
@@ -82,7 +83,7 @@ fn same_task(task: &Task, view: &TaskView<'_>) -> Result<(), String> {
     let backoff = view.backoff();
     let backoff_kind = backoff.kind.unwrap_or_default();
     same!("the backoff's kind", Some(backoff_kind), task.backoff().kind);
-    let spans = |b: &tenure_core::terms::Backoff| (b.initial_ms, b.max_ms, b.jitter_permille);
+    let spans = |b: &tenure_record::terms::Backoff| (b.initial_ms, b.max_ms, b.jitter_permille);
     same!("the backoff", spans(&backoff), spans(&task.backoff()));
     same!("the key", view.key(), terms.key.as_ref().map(|key| key.as_str()));
     let tags = terms.tags.as_slice().iter().map(|(k, v)| (k.as_str(), v.as_str()));
@@ -115,7 +116,7 @@ fn same_queues(
         let mut waiting = model
             .tasks
             .values()
-            .filter(|task| task.terms.queue.as_str() == name && task.state == StateName::Waiting);
+            .filter(|task| task.terms.queue.as_str() == name && task.state == TaskState::Waiting);
         let oldest = waiting.next().map(|task| Timestamp(task.created_at));
         same!(format!("the oldest of {name}"), queue.oldest_waiting_at, oldest);
     }
@@ -146,7 +147,7 @@ pub(crate) fn moments(state: &State, model: &Model) -> Result<(), String> {
 }
 
 fn by_state(counts: &StateCounts) -> [u64; 6] {
-    StateName::ALL.map(|state| counts.of(state))
+    TaskState::ALL.map(|state| counts.of(state))
 }
 
 /// Turns the pages of a list to its end and compares it with a plain filter.

@@ -7,14 +7,14 @@ use tenure_core::command::{
     CancelTask, Command, LeaseRef, LeaseTasks, NewTask, ReportTasks, Rest, Retention, Start,
     SubmitTasks,
 };
-use tenure_core::event::Record;
-use tenure_core::id::{LeaseId, TaskId};
 use tenure_core::limits::{ADVANCE_TASKS_MAX, BATCH_ITEMS_MAX, DUE_ITEMS_MAX, LEASE_TASKS_MAX};
-use tenure_core::name::WorkerName;
-use tenure_core::state::StateName;
-use tenure_core::terms::{LeaseMs, SpanMs};
-use tenure_core::time::{Clock, Now, Timestamp};
 use tenure_core::{Draft, State, Verdict, apply, decide, invariant};
+use tenure_record::event::Record;
+use tenure_record::id::{LeaseId, TaskId};
+use tenure_record::name::WorkerName;
+use tenure_record::state::TaskState;
+use tenure_record::terms::{LeaseMs, SpanMs};
+use tenure_record::time::{Clock, Now, Timestamp};
 
 use crate::compare;
 use crate::run::Run;
@@ -32,7 +32,7 @@ fn a_lease_that_ran_out_before_its_revocation_counts_however_late_the_sweep() {
         story.pass_ms(30 + late_ms);
         story.play(&Command::ExpireLeases);
         let task = story.run.state.task(TaskId(1)).unwrap();
-        assert_eq!((task.state(), task.expiries()), (StateName::Canceled, 1), "{late_ms} ms late");
+        assert_eq!((task.state(), task.expiries()), (TaskState::Canceled, 1), "{late_ms} ms late");
     }
 }
 
@@ -64,21 +64,21 @@ fn a_sweep_deals_with_ten_thousand_and_says_that_there_is_more() {
     for _ in 0..11 {
         story.lease(LEASE_TASKS_MAX);
     }
-    assert_eq!(story.count(StateName::Leased), 10_500);
+    assert_eq!(story.count(TaskState::Leased), 10_500);
     story.pass_ms(50);
     story.play(&Command::ExpireLeases);
-    assert_eq!(story.count(StateName::Leased), 500);
+    assert_eq!(story.count(TaskState::Leased), 500);
     story.play(&Command::ExpireLeases);
-    assert_eq!(story.count(StateName::Waiting), 10_500);
+    assert_eq!(story.count(TaskState::Waiting), 10_500);
     story.pass_ms(5_000);
     story.play(&Command::FireDeadlines);
-    assert_eq!(story.count(StateName::Waiting), 500);
+    assert_eq!(story.count(TaskState::Waiting), 500);
     story.play(&Command::FireDeadlines);
-    assert_eq!(story.count(StateName::Canceled), 10_500);
+    assert_eq!(story.count(TaskState::Canceled), 10_500);
     let purge =
         Command::PurgeTasks(Retention { age_ms: 0, tasks_max: u64::MAX, ..Retention::default() });
     story.play(&purge);
-    assert_eq!(story.count(StateName::Canceled), 500);
+    assert_eq!(story.count(TaskState::Canceled), 500);
     story.play(&purge);
     assert!(story.run.state.queues().is_empty());
 }
@@ -159,7 +159,7 @@ impl Story {
         }));
     }
 
-    fn count(&self, state: StateName) -> u64 {
+    fn count(&self, state: TaskState) -> u64 {
         self.run.state.counts().of(state)
     }
 }

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use tenure_core::event::Record;
-use tenure_core::state::StateName;
-use tenure_core::transition::{Transition, transitions};
+use tenure_record::event::Record;
+use tenure_record::state::TaskState;
+use tenure_record::transition::{Transition, transitions};
 
 use crate::model::Step;
 
@@ -20,7 +20,7 @@ pub(crate) struct History {
 struct Life {
     /// LSN of each step, and of the one before it.
     chain: Vec<(u64, u64)>,
-    state: StateName,
+    state: TaskState,
     grants: u32,
     ends: u32,
     completions: u32,
@@ -71,11 +71,11 @@ impl History {
             }
             self.last_lease = lease;
         }
-        life.ends += u32::from(from == StateName::Leased && told.to != StateName::Leased);
+        life.ends += u32::from(from == TaskState::Leased && told.to != TaskState::Leased);
         life.completions += u32::from(told.event == "TaskCompleted");
         life.state = told.to;
         let open = life.grants.checked_sub(life.ends);
-        if open != Some(u32::from(life.state == StateName::Leased)) {
+        if open != Some(u32::from(life.state == TaskState::Leased)) {
             let (grants, ends) = (life.grants, life.ends);
             return Err(format!("task {id} is {}: {grants} grants, {ends} ends", life.state));
         }
@@ -103,7 +103,7 @@ impl History {
     }
 
     /// The state that the last step led to.
-    pub(crate) fn state(&self, id: u64) -> Option<StateName> {
+    pub(crate) fn state(&self, id: u64) -> Option<TaskState> {
         self.tasks.get(&id).map(|life| life.state)
     }
 }

@@ -7,16 +7,16 @@ use std::mem::take;
 
 use tenure_core::Rejection;
 use tenure_core::command::{
-    Command, ConfigureQueue, LeaseTasks, Leased, NewTask, Reply, Setting, Start, SubmitOutcome,
-    Submitted,
+    Command, ConfigureQueue, IdJump, LeaseTasks, Leased, NewTask, Reply, Setting, Start,
+    SubmitOutcome, Submitted,
 };
-use tenure_core::event::{IdsSkipped, QueueSettings};
-use tenure_core::id::{LeaseId, RunId, TaskId};
-use tenure_core::limits::{BATCH_ITEMS_MAX, ID_JUMP, LEASE_TASKS_MAX};
-use tenure_core::name::TaskKey;
-use tenure_core::state::StateName;
-use tenure_core::terms::{Backoff, BackoffKind};
-use tenure_core::time::{Clock, Now, Timestamp};
+use tenure_core::limits::{BATCH_ITEMS_MAX, LEASE_TASKS_MAX};
+use tenure_record::event::{IdsSkipped, QueueSettings};
+use tenure_record::id::{LeaseId, RunId, TaskId};
+use tenure_record::name::TaskKey;
+use tenure_record::state::TaskState;
+use tenure_record::terms::{Backoff, BackoffKind};
+use tenure_record::time::{Clock, Now, Timestamp};
 
 use crate::reports::Verb;
 
@@ -46,7 +46,7 @@ pub(crate) struct Model {
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
     pub terms: NewTask,
-    pub state: StateName,
+    pub state: TaskState,
     pub output: Vec<u8>,
     pub attempt: u32,
     pub failures: u16,
@@ -87,8 +87,8 @@ pub(crate) struct Step {
     pub event: &'static str,
     pub task: u64,
     pub queue: String,
-    pub from: Option<StateName>,
-    pub to: StateName,
+    pub from: Option<TaskState>,
+    pub to: TaskState,
     pub worker: Option<String>,
     pub lease: Option<u64>,
     pub attempt: u32,
@@ -175,12 +175,15 @@ impl Model {
             Command::ConfigureQueue(command) => Ok(self.configure(command)),
             Command::PurgeTasks(retention) => Ok(self.purge(*retention, now)),
             Command::PurgeArchived(archived) => Ok(self.purge_archived(archived)),
-            Command::SkipIds => Ok(self.skip_ids()),
+            Command::SkipIds(jump) => Ok(self.skip_ids(*jump)),
             Command::RegisterWorkflow(_)
             | Command::StartRun(_)
             | Command::CancelRun(_)
             | Command::SignalRun(_)
-            | Command::ContinueDispatch => unreachable!("this model knows plain tasks only"),
+            | Command::ContinueDispatch
+            | Command::ContinueEnding { .. }
+            | Command::ParkRun(_)
+            | Command::UnparkRun(_) => unreachable!("this model knows plain tasks only"),
         }
     }
 
@@ -216,7 +219,7 @@ impl Model {
             Start::At(at) => (Clock::Wall, Some(at.0)),
         };
         let task = Task {
-            state: StateName::Waiting,
+            state: TaskState::Waiting,
             output: Vec::new(),
             attempt: 0,
             failures: 0,
@@ -264,14 +267,14 @@ impl Model {
             let lease_ms = u64::from(command.lease_ms.unwrap_or(task.terms.lease_ms).get());
             let expires_at = (now.log.0 + lease_ms).min(task.deadline_at.unwrap_or(u64::MAX));
             let worker = command.worker.as_str().to_owned();
-            task.state = StateName::Leased;
+            task.state = TaskState::Leased;
             task.attempt += 1;
             task.last_lease = lease;
             task.ended_by = None;
             task.not_before = 0;
             task.started_at = Some(now.log.0);
             task.lease = Some(Lease { worker: worker.clone(), lease_ms, expires_at });
-            let from = Some(StateName::Waiting);
+            let from = Some(TaskState::Waiting);
             let step = self.step("LeaseGranted", id);
             self.tell(id, Step { from, worker: Some(worker), lease: Some(lease), ..step });
             answer.push(Leased {
@@ -285,7 +288,7 @@ impl Model {
 
     /// Whether it waits for nothing but a worker.
     pub(crate) fn is_ready(&self, task: &Task) -> bool {
-        task.state == StateName::Waiting
+        task.state == TaskState::Waiting
             && task.not_before <= self.clocks.on(task.clock).0
             && !self.settings(task.terms.queue.as_str()).paused
     }
@@ -299,11 +302,11 @@ impl Model {
     }
 
     /// Far ahead, both counters alike; no task notices.
-    fn skip_ids(&mut self) -> Reply {
-        self.next_task += ID_JUMP;
-        self.next_lease += ID_JUMP;
+    fn skip_ids(&mut self, jump: IdJump) -> Reply {
+        self.next_task += jump.ids();
+        self.next_lease += jump.ids();
         self.writes = true;
-        self.next_run += ID_JUMP;
+        self.next_run += jump.ids();
         Reply::Skipped(IdsSkipped {
             next_task_id: TaskId(self.next_task),
             next_lease_id: LeaseId(self.next_lease),
@@ -377,7 +380,7 @@ impl Model {
 
 impl Task {
     /// The lease is over; the task is now in that state.
-    pub(crate) fn end_lease(&mut self, to: StateName, now: Now) {
+    pub(crate) fn end_lease(&mut self, to: TaskState, now: Now) {
         self.lease = None;
         self.revoke_at = None;
         self.state = to;

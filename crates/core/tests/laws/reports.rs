@@ -2,12 +2,13 @@
 
 use tenure_core::Rejection;
 use tenure_core::command::{
-    Accepted, CompleteTask, Extended, FailTask, LeaseRef, Reply, ReportTasks, Reported, Retry,
+    Accepted, CompleteTask, Extended, FailTask, LeaseRef, Reply, ReportTasks, Reported, Rest, Retry,
 };
-use tenure_core::id::TaskId;
-use tenure_core::state::StateName;
-use tenure_core::terms::BackoffKind;
-use tenure_core::time::{Now, Timestamp};
+use tenure_record::id::TaskId;
+use tenure_record::name::WorkerName;
+use tenure_record::state::TaskState;
+use tenure_record::terms::BackoffKind;
+use tenure_record::time::{Now, Timestamp};
 
 use crate::model::{Drawn, Model, Step, check_size};
 
@@ -24,7 +25,7 @@ enum Standing {
     /// Its lease holds.
     Holds,
     /// It said so before, and was heard.
-    SaidBefore(StateName),
+    SaidBefore(TaskState),
 }
 
 impl Model {
@@ -33,7 +34,7 @@ impl Model {
         &mut self,
         lease: LeaseRef,
         verb: Verb,
-        report: impl FnOnce(&mut Self) -> Result<StateName, Rejection>,
+        report: impl FnOnce(&mut Self) -> Result<TaskState, Rejection>,
     ) -> Result<Reply, Rejection> {
         match report(self) {
             Ok(state) => Ok(Reply::Task(lease.task_id, state)),
@@ -46,7 +47,7 @@ impl Model {
     }
 
     pub(crate) fn reports(&mut self, reports: &ReportTasks, now: Now) -> Result<Reply, Rejection> {
-        let ReportTasks { heartbeats, completes, fails, releases } = reports;
+        let ReportTasks { heartbeats, completes, fails, releases, .. } = reports;
         check_size(heartbeats.len() + completes.len() + fails.len() + releases.len())?;
         let mut answer = Vec::new();
         let mut note = |task_id: TaskId, result| answer.push(Reported { task_id, result });
@@ -55,7 +56,7 @@ impl Model {
             note(
                 lease.task_id,
                 extended.map(|extended| Accepted {
-                    state: StateName::Leased,
+                    state: TaskState::Leased,
                     extended: Some(extended),
                 }),
             );
@@ -69,7 +70,7 @@ impl Model {
         for lease in releases {
             note(lease.task_id, self.release(*lease, now).map(Accepted::now));
         }
-        Ok(Reply::Reported(answer))
+        Ok(Reply::Reported { reports: answer, rest: Rest::Nothing })
     }
 
     pub(crate) fn heartbeat(&mut self, lease: LeaseRef, now: Now) -> Result<Extended, Rejection> {
@@ -92,19 +93,23 @@ impl Model {
         &mut self,
         report: &CompleteTask,
         now: Now,
-    ) -> Result<StateName, Rejection> {
-        if let Standing::SaidBefore(state) = self.standing(report.lease, Verb::Complete, now)? {
+    ) -> Result<TaskState, Rejection> {
+        if let Standing::SaidBefore(state) =
+            self.standing(report.lease, Verb::Complete, report.worker.as_ref(), now)?
+        {
             return Ok(state);
         }
         let id = report.lease.task_id.0;
         let task = self.task(id);
         task.output = report.output.as_bytes().to_vec();
         task.errors.clear();
-        Ok(self.end(id, Verb::Complete, StateName::Completed, now, None))
+        Ok(self.end(id, Verb::Complete, TaskState::Completed, now, None))
     }
 
-    pub(crate) fn fail(&mut self, report: &FailTask, now: Now) -> Result<StateName, Rejection> {
-        if let Standing::SaidBefore(state) = self.standing(report.lease, Verb::Fail, now)? {
+    pub(crate) fn fail(&mut self, report: &FailTask, now: Now) -> Result<TaskState, Rejection> {
+        if let Standing::SaidBefore(state) =
+            self.standing(report.lease, Verb::Fail, report.worker.as_ref(), now)?
+        {
             return Ok(state);
         }
         let id = report.lease.task_id.0;
@@ -115,18 +120,18 @@ impl Model {
         task.keep_error(&error.0, &error.1);
         let spent = task.failures >= task.terms.max_attempts.get();
         let to = if task.cancel_requested {
-            StateName::Canceled
+            TaskState::Canceled
         } else if spent || report.retry == Retry::Never {
-            StateName::Failed
+            TaskState::Failed
         } else {
-            StateName::Waiting
+            TaskState::Waiting
         };
         let (least, most) = match report.retry {
             Retry::After(ms) => (ms.get(), ms.get()),
             Retry::WithBackoff | Retry::Never => self.wait_band(id),
         };
         self.end(id, Verb::Fail, to, now, Some(error));
-        if to == StateName::Waiting {
+        if to == TaskState::Waiting {
             let (from, to) = (now.log.0 + least, now.log.0 + most);
             self.task(id).not_before = from;
             self.drawn.push(Drawn { task: id, from, to });
@@ -134,13 +139,13 @@ impl Model {
         Ok(to)
     }
 
-    pub(crate) fn release(&mut self, lease: LeaseRef, now: Now) -> Result<StateName, Rejection> {
-        if let Standing::SaidBefore(state) = self.standing(lease, Verb::Release, now)? {
+    pub(crate) fn release(&mut self, lease: LeaseRef, now: Now) -> Result<TaskState, Rejection> {
+        if let Standing::SaidBefore(state) = self.standing(lease, Verb::Release, None, now)? {
             return Ok(state);
         }
         let id = lease.task_id.0;
         let asked_to_stop = self.task(id).cancel_requested;
-        let to = if asked_to_stop { StateName::Canceled } else { StateName::Waiting };
+        let to = if asked_to_stop { TaskState::Canceled } else { TaskState::Waiting };
         Ok(self.end(id, Verb::Release, to, now, None))
     }
 
@@ -148,10 +153,10 @@ impl Model {
         &mut self,
         id: u64,
         verb: Verb,
-        to: StateName,
+        to: TaskState,
         now: Now,
         error: Option<(String, String)>,
-    ) -> StateName {
+    ) -> TaskState {
         let task = self.task(id);
         let worker = task.lease.as_ref().map(|lease| lease.worker.clone());
         let lease = Some(task.last_lease);
@@ -163,14 +168,20 @@ impl Model {
             Verb::Release => "LeaseReleased",
         };
         let (code, reason) = error.unzip();
-        let from = Some(StateName::Leased);
+        let from = Some(TaskState::Leased);
         let step = self.step(event, id);
         self.tell(id, Step { from, worker, lease, code, reason, ..step });
         to
     }
 
     /// Judges a word that ends a lease. A result that comes too late is put on record, once.
-    fn standing(&mut self, lease: LeaseRef, verb: Verb, now: Now) -> Result<Standing, Rejection> {
+    fn standing(
+        &mut self,
+        lease: LeaseRef,
+        verb: Verb,
+        worker: Option<&WorkerName>,
+        now: Now,
+    ) -> Result<Standing, Rejection> {
         let lost = match self.holds(lease, now) {
             Ok(_) => return Ok(Standing::Holds),
             Err(lost @ Rejection::LeaseLost { .. }) => lost,
@@ -186,8 +197,9 @@ impl Model {
             task.stale_lease = lease;
             let from = Some(task.state);
             let code = Some("lease_lost".to_owned());
-            let step = self.step("TaskCancelled", id);
-            self.tell(id, Step { from, lease: Some(lease), code, ..step });
+            let step = self.step("StaleReportRejected", id);
+            let worker = worker.map(|name| name.as_str().to_owned());
+            self.tell(id, Step { from, worker, lease: Some(lease), code, ..step });
         }
         Err(lost)
     }

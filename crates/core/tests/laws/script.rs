@@ -7,7 +7,7 @@ use tenure_core::command::{
     CancelTask, Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, NewTask, Reply, ReportTasks,
     Start,
 };
-use tenure_core::time::Now;
+use tenure_record::time::Now;
 
 /// Something that was done at a time.
 pub(crate) enum Line {
@@ -48,13 +48,15 @@ fn said(command: &Command) -> String {
         Command::CompleteTask(report) => format!("complete {}", completed(report)),
         Command::FailTask(report) => format!("fail {}", failed(report)),
         Command::ReleaseTask(lease) => format!("release {}", held(lease)),
-        Command::ReportTasks(ReportTasks { heartbeats, completes, fails, releases }) => format!(
-            "report heartbeats {}, completes {}, fails {}, releases {}",
-            all(heartbeats, held),
-            all(completes, completed),
-            all(fails, failed),
-            all(releases, held),
-        ),
+        Command::ReportTasks(ReportTasks { heartbeats, completes, fails, releases, .. }) => {
+            format!(
+                "report heartbeats {}, completes {}, fails {}, releases {}",
+                all(heartbeats, held),
+                all(completes, completed),
+                all(fails, failed),
+                all(releases, held),
+            )
+        }
         Command::CancelTask(CancelTask { task_id, grace_ms }) => {
             format!("cancel task {task_id}, grace_ms {grace_ms:?}")
         }
@@ -67,12 +69,15 @@ fn said(command: &Command) -> String {
         | Command::ConfigureQueue(_)
         | Command::PurgeTasks(_)
         | Command::PurgeArchived(_)
-        | Command::SkipIds
+        | Command::SkipIds(_)
         | Command::RegisterWorkflow(_)
         | Command::StartRun(_)
         | Command::CancelRun(_)
         | Command::SignalRun(_)
-        | Command::ContinueDispatch) => format!("{other:?}"),
+        | Command::ContinueDispatch
+        | Command::ContinueEnding { .. }
+        | Command::ParkRun(_)
+        | Command::UnparkRun(_)) => format!("{other:?}"),
     }
 }
 
@@ -89,7 +94,7 @@ fn completed(report: &CompleteTask) -> String {
 }
 
 fn failed(report: &FailTask) -> String {
-    let FailTask { lease, reason, code, retry } = report;
+    let FailTask { lease, reason, code, retry, worker: _ } = report;
     format!("{} with {:?} {code:?}, retry {retry:?}", held(lease), reason.as_str())
 }
 

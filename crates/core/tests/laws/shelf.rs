@@ -8,8 +8,9 @@ use tenure_core::command::{Command, Rest};
 use tenure_core::limits::LARGE_BYTES;
 use tenure_core::shelf::{Shelf, Shelved};
 use tenure_core::state::snapshot::{Decoder, Encoder};
-use tenure_core::terms::Payload;
-use tenure_core::{State, apply, codec, invariant};
+use tenure_core::{State, apply, invariant};
+use tenure_record::codec;
+use tenure_record::terms::Payload;
 
 use crate::snapshots;
 use crate::world::{Act, Plan, Report, Wish};

@@ -2,10 +2,10 @@
 
 use tenure_core::Rejection;
 use tenure_core::command::{Archived, CancelTask, LeaseRef, Reply, Rest, Retention, Swept};
-use tenure_core::id::TaskId;
 use tenure_core::limits::DUE_ITEMS_MAX;
-use tenure_core::state::StateName;
-use tenure_core::time::{Clock, Now};
+use tenure_record::id::TaskId;
+use tenure_record::state::TaskState;
+use tenure_record::time::{Clock, Now};
 
 use crate::model::{Model, Step, Task, check_size};
 
@@ -59,14 +59,14 @@ impl Model {
         // A revocation is not the worker's fault.
         task.expiries += u16::from(cause != "revoked");
         let to = if task.cancel_requested {
-            StateName::Canceled
+            TaskState::Canceled
         } else if task.expiries >= task.terms.max_expiries.get() {
-            StateName::Dead
+            TaskState::Dead
         } else {
-            StateName::Waiting
+            TaskState::Waiting
         };
         task.end_lease(to, now);
-        let from = Some(StateName::Leased);
+        let from = Some(TaskState::Leased);
         let code = Some(cause.to_owned());
         let step = self.step("LeaseExpired", id);
         self.tell(id, Step { from, worker, lease: Some(lease), code, ..step });
@@ -87,7 +87,7 @@ impl Model {
             let from = Some(task.state);
             let worker = task.lease.as_ref().map(|lease| lease.worker.clone());
             let lease = task.lease.as_ref().map(|_| task.last_lease);
-            task.end_lease(StateName::Canceled, now);
+            task.end_lease(TaskState::Canceled, now);
             task.keep_error("TIMEOUT", "the task did not end before its deadline");
             let code = Some("TIMEOUT".to_owned());
             let step = self.step("TimerFired", *id);
@@ -103,11 +103,11 @@ impl Model {
         let from = Some(task.state);
         let (mut worker, mut lease) = (None, None);
         match task.state {
-            StateName::Waiting => {
+            TaskState::Waiting => {
                 task.cancel_requested = true;
-                task.end_lease(StateName::Canceled, now);
+                task.end_lease(TaskState::Canceled, now);
             }
-            StateName::Leased => {
+            TaskState::Leased => {
                 let held = task.lease.as_mut().expect("it is LEASED");
                 worker = Some(held.worker.clone());
                 lease = Some(task.last_lease);
@@ -116,7 +116,7 @@ impl Model {
                 if revoke_at == Some(now.log.0) {
                     // No grace at all.
                     task.cancel_requested = true;
-                    task.end_lease(StateName::Canceled, now);
+                    task.end_lease(TaskState::Canceled, now);
                 } else if task.cancel_requested && nearer == task.revoke_at {
                     return Ok(Reply::Task(task_id, task.state));
                 } else {
@@ -126,8 +126,8 @@ impl Model {
                 }
             }
             // The same wish again.
-            StateName::Canceled => return Ok(Reply::Task(task_id, task.state)),
-            StateName::Completed | StateName::Failed | StateName::Dead => {
+            TaskState::Canceled => return Ok(Reply::Task(task_id, task.state)),
+            TaskState::Completed | TaskState::Failed | TaskState::Dead => {
                 return Err(Rejection::TaskTerminal { task_id, state: task.state });
             }
         }
@@ -142,12 +142,12 @@ impl Model {
         let task = self.tasks.get_mut(&id).ok_or(Rejection::TaskNotFound { task_id })?;
         let state = task.state;
         match state {
-            StateName::Failed | StateName::Dead | StateName::Canceled => {}
-            StateName::Waiting | StateName::Leased | StateName::Completed => {
+            TaskState::Failed | TaskState::Dead | TaskState::Canceled => {}
+            TaskState::Waiting | TaskState::Leased | TaskState::Completed => {
                 return Err(Rejection::NotRetryable { task_id, state });
             }
         }
-        task.state = StateName::Waiting;
+        task.state = TaskState::Waiting;
         (task.not_before, task.clock) = (now.log.0, Clock::Log);
         task.finished_at = None;
         task.cancel_requested = false;
@@ -157,7 +157,7 @@ impl Model {
         let from = Some(state);
         let step = self.step("TaskRetried", id);
         self.tell(id, Step { from, ..step });
-        Ok(Reply::Task(task_id, StateName::Waiting))
+        Ok(Reply::Task(task_id, TaskState::Waiting))
     }
 
     /// Forgets what is too old, then what is too much, the nearest to its end first.
@@ -231,7 +231,7 @@ impl Model {
 
     /// When a task that has to wait may run, if that is on this clock.
     pub(crate) fn start(&self, task: &Task, clock: Clock) -> Option<u64> {
-        let waits = task.state == StateName::Waiting && task.clock == clock;
+        let waits = task.state == TaskState::Waiting && task.clock == clock;
         let is_due = task.not_before <= self.clocks.on(clock).0;
         (waits && !is_due).then_some(task.not_before)
     }

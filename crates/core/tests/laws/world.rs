@@ -12,14 +12,16 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use tenure_core::command::{
-    Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks,
-    NewTask, ReportTasks, Retention, Retry, Setting, Start, SubmitTasks,
+    Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, IdJump, LeaseRef,
+    LeaseTasks, NewTask, ReportTasks, Retention, Retry, Setting, Start, SubmitTasks,
 };
-use tenure_core::id::{LeaseId, Lsn, TaskId};
-use tenure_core::name::{FailureCode, QueueName, Reason, TagKey, TagValue, TaskKey, WorkerName};
-use tenure_core::state::StateName;
-use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
-use tenure_core::time::{Now, Timestamp};
+use tenure_record::id::{LeaseId, Lsn, TaskId};
+use tenure_record::name::{FailureCode, QueueName, Reason, TagKey, TagValue, TaskKey, WorkerName};
+use tenure_record::state::TaskState;
+use tenure_record::terms::{
+    Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags,
+};
+use tenure_record::time::{Now, Timestamp};
 
 use crate::model::{Model, Task};
 
@@ -75,7 +77,7 @@ pub(crate) enum Drift {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub queue: Option<&'static str>,
-    pub state: Option<StateName>,
+    pub state: Option<TaskState>,
     pub tag: Option<(&'static str, &'static str)>,
     pub worker: Option<&'static str>,
     pub limit: usize,
@@ -168,7 +170,7 @@ fn look() -> impl Strategy<Value = Look> {
     let tag = select(&[("team", "red"), ("team", "blue"), ("team", "none"), ("size", "")][..]);
     (
         option::of(select(&QUEUES[..])),
-        option::of(select(&StateName::ALL[..])),
+        option::of(select(&TaskState::ALL[..])),
         option::weighted(0.3, tag),
         option::weighted(0.3, select(&WORKERS[..])),
         1..5_usize,
@@ -218,7 +220,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => queue_command().prop_map(Act::Plain),
         1 => purge.prop_map(Act::Plain),
         1 => purge_archived.prop_map(Act::Plain),
-        1 => Just(Act::Plain(Command::SkipIds)),
+        1 => Just(Act::Plain(Command::SkipIds(IdJump::UncleanStart))),
     ]
 }
 
@@ -432,6 +434,7 @@ impl Report {
                 lease,
                 output: output.clone(),
                 artifacts: Vec::new(),
+                worker: reporter(lease),
             }),
             Report::Fail(..) => Command::FailTask(self.failure(lease)),
             Report::Release => Command::ReleaseTask(lease),
@@ -446,6 +449,7 @@ impl Report {
                     lease,
                     output: output.clone(),
                     artifacts: Vec::new(),
+                    worker: reporter(lease),
                 });
             }
             Report::Fail(..) => many.fails.push(self.failure(lease)),
@@ -455,8 +459,15 @@ impl Report {
 
     fn failure(&self, lease: LeaseRef) -> FailTask {
         let Report::Fail(reason, code, retry) = self else { unreachable!("it is a failure") };
-        FailTask { lease, reason: reason.clone(), code: code.clone(), retry: *retry }
+        let (reason, code) = (reason.clone(), code.clone());
+        FailTask { lease, reason, code, retry: *retry, worker: reporter(lease) }
     }
+}
+
+/// Some reports name a worker; it need not be the one that held the lease.
+fn reporter(lease: LeaseRef) -> Option<WorkerName> {
+    let name = lease.lease_id.0.is_multiple_of(3).then(|| WorkerName::parse("zombie"));
+    name.map(|name| name.expect("it is a name"))
 }
 
 impl Pick {

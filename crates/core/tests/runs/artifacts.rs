@@ -1,13 +1,15 @@
 //! Artifacts: which files a run leaves behind, and under which names.
 
-use tenure_core::artifact::{Artifact, ArtifactName, MediaType, Sha256};
+use tenure_code::Code;
+use tenure_core::Rejection;
 use tenure_core::command::{Command, CompleteTask, LeaseRef, NewTask, SubmitTasks};
-use tenure_core::id::RunId;
 use tenure_core::limits::ARTIFACTS_PER_RUN_MAX;
-use tenure_core::name::QueueName;
 use tenure_core::state::ArtifactState;
-use tenure_core::terms::Payload;
-use tenure_core::{Rejection, codec};
+use tenure_record::artifact::{Artifact, ArtifactName, MediaType, Sha256};
+use tenure_record::codec;
+use tenure_record::id::RunId;
+use tenure_record::name::QueueName;
+use tenure_record::terms::Payload;
 
 use super::world::{Checks, World, complete, fail};
 
@@ -246,7 +248,7 @@ fn a_task_without_a_run_keeps_no_artifacts_and_is_told_so() {
     let command = CompleteTask { artifacts: vec![artifact("a", 1)], ..complete(lease, "1") };
     let refused = world.play(&Command::CompleteTask(command)).unwrap_err();
     assert!(matches!(refused, Rejection::NoRunForArtifacts { .. }), "{refused:?}");
-    assert_eq!(refused.code(), "invalid_request");
+    assert_eq!(refused.code(), Code::InvalidRequest);
     world.complete(lease, "1").unwrap();
 }
 

@@ -5,21 +5,24 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
+use tenure_code::Code;
 use tenure_core::command::{
-    Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, NewTask, RegisterWorkflow, Reply,
-    SubmitTasks,
+    CancelTask, Command, FailTask, LeaseRef, LeaseTasks, NewTask, RegisterWorkflow, Reply, Rest,
+    SubmitTasks, Swept,
 };
-use tenure_core::event::{Event, Record, RunState};
-use tenure_core::id::RunId;
 use tenure_core::limits::{
-    BATCH_ITEMS_MAX, BRANCHES_LIVE_MAX, PAYLOAD_BYTES_MAX, QUEUES_MAX, RECORD_BYTES_MAX,
+    BATCH_ITEMS_MAX, CASCADE_BYTES_MAX, END_ITEMS_MAX, QUEUES_MAX, SIGNALS_KEPT_BYTES_MAX,
     SIGNALS_KEPT_MAX,
 };
-use tenure_core::name::{QueueName, WorkerName};
-use tenure_core::terms::Payload;
-use tenure_core::time::{Now, Timestamp};
-use tenure_core::transition::transitions;
-use tenure_core::{Draft, Rejection, State, Verdict, apply, codec, decide, invariant};
+use tenure_core::{Draft, Rejection, State, Verdict, apply, decide, invariant};
+use tenure_record::codec;
+use tenure_record::event::{Event, Record, RunState};
+use tenure_record::id::RunId;
+use tenure_record::limits::{PAYLOAD_BYTES_MAX, RECORD_BYTES_MAX};
+use tenure_record::name::{QueueName, WorkerName};
+use tenure_record::terms::Payload;
+use tenure_record::time::{Now, Timestamp};
+use tenure_record::transition::transitions;
 
 use super::world::{Checks, World, complete, fail, json};
 
@@ -53,6 +56,41 @@ transitions:
     let items: Vec<_> = (0..18).map(|n| format!("\"{n}{}\"", long(1))).collect();
     let input = format!("{{\"list\":[{}]}}", items.join(","));
     assert_eq!(code_of(wide, &input), "LIMIT_RECORD");
+}
+
+#[test]
+fn a_cascade_that_fills_its_record_says_so() {
+    // Nothing is branched over: five writes and the steps between them fill the record.
+    let endless = "workflow: w
+initial_node: a
+limits: {max_cascade: 1000000, max_tokens: 1000000}
+nodes: [{ref: a, kind: pass, output_mapping: {context.x: input.x}}, {ref: b, kind: pass}]
+transitions:
+  - {from: a, to: b}
+  - {from: b, to: a, loop: {max_iterations: 1000000}}
+";
+    // The tokens that were made, and why there are no more.
+    let ended = |short: usize| {
+        let mut world = World::with(Checks::Touched);
+        world.register(endless);
+        let x = "x".repeat(CASCADE_BYTES_MAX / 5 - short);
+        let run = world.start("w", &format!("{{\"x\":\"{x}\"}}"));
+        assert_eq!(world.codes(run), ["LIMIT_RECORD"]);
+        (world.state.run(run).unwrap().token_count(), world.error(run))
+    };
+    let (fewest, message) = ended(0);
+    assert!(message.contains("are more than is left of the 6291456 of one record"), "{message}");
+    // The longest text that leaves room for one token more: one byte longer, and the fifth write fits
+    // while the step after it does not.
+    let (mut long, mut short) = (0_usize, 4_096);
+    while long + 1 < short {
+        let middle = long.midpoint(short);
+        if ended(middle).0 > fewest { short = middle } else { long = middle }
+    }
+    let (_, message) = ended(long);
+    let wanted =
+        "more than the 6291456 bytes of one record; put a task, a signal or a timer between";
+    assert!(message.contains(wanted), "{message}");
 }
 
 #[test]
@@ -111,6 +149,46 @@ transitions: [{from: a, to: b}, {from: b, to: c}]
 }
 
 #[test]
+fn a_run_keeps_a_bounded_number_of_signal_bytes() {
+    let mut world = World::with(Checks::Touched);
+    world.register(
+        "workflow: w
+initial_node: a
+nodes:
+  - {ref: a, kind: signal, signal: {name: go}}
+  - {ref: b, kind: signal, signal: {name: s}}
+  - {ref: c, kind: signal, signal: {name: go}}
+transitions: [{from: a, to: b}, {from: b, to: c}]
+",
+    );
+    let run = world.start("w", "{}");
+    let before = world.state.bytes().runs;
+    let large = format!("\"{}\"", "x".repeat(PAYLOAD_BYTES_MAX - 2));
+    for _ in 0..SIGNALS_KEPT_BYTES_MAX / PAYLOAD_BYTES_MAX {
+        world.signal(run, "s", &large).unwrap();
+    }
+    let records = world.records;
+    let refused = world.signal(run, "s", "1").unwrap_err();
+    let bytes = SIGNALS_KEPT_BYTES_MAX + 8;
+    assert_eq!(refused, Rejection::SignalBytesFull { run_id: run, bytes });
+    assert_eq!((refused.code(), world.records), (Code::Overloaded, records));
+    let kept = (world.state.bytes().runs - before) as usize;
+    assert!(
+        (SIGNALS_KEPT_BYTES_MAX..SIGNALS_KEPT_BYTES_MAX + (64 << 10)).contains(&kept),
+        "{kept}"
+    );
+    // One is taken, so there is room for one; what a token waits for needs none.
+    world.signal(run, "go", "1").unwrap();
+    world.signal(run, "s", &large).unwrap();
+    assert!(world.signal(run, "s", &large).is_err());
+    world.signal(run, "go", &large).unwrap();
+    assert_eq!(world.run_state(run), "COMPLETED");
+    let left = (world.state.bytes().runs - before) as usize;
+    assert!(left < SIGNALS_KEPT_BYTES_MAX / 4, "a run that is over keeps no signals: {left}");
+    world.verify();
+}
+
+#[test]
 fn a_signal_may_be_as_large_as_a_payload_and_not_a_byte_larger() {
     let mut world = World::new();
     world.register(
@@ -122,7 +200,8 @@ nodes: [{ref: a, kind: signal, signal: {name: go}}]
     let run = world.start("w", "{}");
     let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
     let refused = world.signal(run, "go", &text(PAYLOAD_BYTES_MAX + 1)).unwrap_err();
-    assert_eq!(refused, Rejection::RecordTooLarge { bytes: PAYLOAD_BYTES_MAX + 1 });
+    let (bytes, bytes_max) = (PAYLOAD_BYTES_MAX + 1, PAYLOAD_BYTES_MAX);
+    assert_eq!(refused, Rejection::ValueTooLarge { what: "the payload", bytes, bytes_max });
     world.signal(run, "go", &text(PAYLOAD_BYTES_MAX)).unwrap();
     assert_eq!(world.run_state(run), "COMPLETED");
     world.verify();
@@ -291,8 +370,7 @@ transitions:
     for (nth, lease) in held.into_iter().enumerate() {
         match nth % 7 == 0 {
             true => {
-                let CompleteTask { lease, output, artifacts } = complete(lease, "1");
-                lean.play(&Command::CompleteTask(CompleteTask { lease, output, artifacts }));
+                lean.play(&Command::CompleteTask(complete(lease, "1")));
             }
             false => left.push(lease),
         }
@@ -301,33 +379,72 @@ transitions:
 }
 
 #[test]
-fn a_run_of_hundreds_of_thousands_of_live_tasks_ends_in_one_record() {
-    let (lean, run, held) = wide(300_000);
+fn a_run_of_a_hundred_thousand_live_tasks_ends_in_bounded_records() {
+    let (lean, run, held) = wide(100_000);
     let open = |lean: &Lean| {
         let tasks = lean.state.facts().tasks();
         tasks.filter(|task| !task.state().is_terminal()).count()
     };
-    // The rest of the branches waits until there is room.
     let live = open(&lean);
-    assert!(live > BRANCHES_LIVE_MAX as usize - 10 && live <= BRANCHES_LIVE_MAX as usize);
     let mut late = lean.clone();
     late.now = late.now.plus_ms(1_000_000);
     let failure = Command::FailTask(FailTask { ..fail(held[0], "BROKEN") });
+    // The task that fails ends by itself.
     let ends = [
-        (lean.clone(), Command::CancelRun(run), RunState::Canceled),
-        (lean, failure, RunState::Failed),
-        (late, Command::FireDeadlines, RunState::TimedOut),
+        (lean.clone(), Command::CancelRun(run), RunState::Canceled, live),
+        (lean, failure, RunState::Failed, live - 1),
+        (late, Command::FireDeadlines, RunState::TimedOut, live),
     ];
-    for (mut lean, command, state) in ends {
+    for (mut lean, command, state, ending) in ends {
         lean.play(&command);
-        let found = lean.state.run(run).unwrap();
-        assert_eq!((found.state(), open(&lean)), (state.as_str(), 0));
-        assert!(lean.bytes < RECORD_BYTES_MAX / 8, "{state}: the record has {} bytes", lean.bytes);
-        assert_eq!(lean.shown, live, "every task that ended is shown");
-        invariant::check(&lean.state).unwrap();
-        assert_eq!(lean.replayed.facts().hash(), lean.state.facts().hash());
-        // Who held one hears that it is over.
+        assert!(lean.bytes < 4_096, "{state}: the decision has {} bytes", lean.bytes);
+        assert_eq!(lean.state.run(run).unwrap().state(), "RUNNING", "it is not over yet");
+        // What is ending is held by nobody, and given to nobody.
         let reply = lean.play(&Command::CompleteTask(complete(held[1], "1")));
         assert!(matches!(reply, Reply::LeaseLost(_)), "{reply:?}");
+        let (mut shown, mut records) = (0, 0);
+        while lean.state.has_endings() {
+            lean.play(&Command::ContinueEnding { items_max: END_ITEMS_MAX });
+            assert!(lean.bytes < RECORD_BYTES_MAX / 64, "a part has {} bytes", lean.bytes);
+            assert!(lean.shown <= END_ITEMS_MAX / 2 + 1, "{} end in one record", lean.shown);
+            (shown, records) = (shown + lean.shown, records + 1);
+        }
+        let found = lean.state.run(run).unwrap();
+        assert_eq!((found.state(), open(&lean)), (state.as_str(), 0));
+        // A token and its task are two items, and the run's own end is shown too.
+        assert_eq!(shown, ending, "every task that ended is shown, once");
+        assert!(records >= ending * 2 / END_ITEMS_MAX, "{records} records");
+        invariant::check(&lean.state).unwrap();
+        assert_eq!(lean.replayed.facts().hash(), lean.state.facts().hash());
     }
+}
+
+#[test]
+fn leases_whose_ends_are_too_much_for_one_record_are_dropped_in_several() {
+    let mut lean = Lean::new();
+    lean.register(
+        "workflow: w
+initial_node: a
+nodes: [{ref: a, kind: task, task: {queue: q}}]
+",
+    );
+    for _ in 0..5_000 {
+        lean.start("{}");
+    }
+    let held: Vec<_> = (0..5).flat_map(|_| lean.lease("anna", 1_000)).collect();
+    for lease in &held {
+        lean.play(&Command::CancelTask(CancelTask { task_id: lease.task_id, grace_ms: None }));
+    }
+    // Each lease that is dropped ends its task and its run.
+    let (mut dropped, mut records) = (0, 0);
+    loop {
+        let reply = lean.play(&Command::DropLeases(held.clone()));
+        let Reply::Swept(Swept { items, rest }) = reply else { panic!("{reply:?}") };
+        (dropped, records) = (dropped + items, records + 1);
+        if rest == Rest::Nothing {
+            break;
+        }
+    }
+    assert_eq!((dropped, records), (5_000, 2), "in two records");
+    assert_eq!(lean.replayed.facts().hash(), lean.state.facts().hash());
 }

@@ -1,7 +1,10 @@
 //! Every error code that a run can end with, each brought about by the smallest workflow for it.
 
+use tenure_code::Code;
 use tenure_core::Rejection;
 use tenure_core::command::{CancelTask, Command};
+use tenure_core::limits::{CAUSES_MAX, CHILD_DEPTH_MAX};
+use tenure_record::id::TokenId;
 
 use super::world::World;
 
@@ -43,9 +46,15 @@ fn routing_and_spawning_say_why() {
         ("FOREACH_MISSING", two(PASS, PASS, &foreach("")), r#"{"list":null}"#),
         ("FOREACH_MISSING", two(PASS, PASS, &foreach("")), "{}"),
         ("DUPLICATE_KEY", two(PASS, PASS, &foreach(", key: x")), r#"{"list":[1,2,1]}"#),
+        ("DUPLICATE_KEY", two(PASS, PASS, &foreach(", key: x")), r#"{"list":[1,2,1.0]}"#),
+        ("DUPLICATE_KEY", two(PASS, PASS, &foreach(", key: x")), r#"{"list":[0,-0.0]}"#),
+        ("DUPLICATE_KEY", two(PASS, PASS, &foreach(", key: x")), r#"{"list":[[1.0],[1]]}"#),
         ("EMPTY_FOREACH", two(PASS, PASS, &foreach(", on_empty: fail")), r#"{"list":[]}"#),
         ("SPAWN_INVALID", two(PASS, PASS, ", spawn_count: {from: input.n}"), r#"{"n":-1}"#),
         ("SPAWN_INVALID", two(PASS, PASS, ", spawn_count: {from: input.n}"), r#"{"n":"x"}"#),
+        ("SPAWN_INVALID", two(PASS, PASS, ", spawn_count: {from: input.n}"), r#"{"n":2.5}"#),
+        ("SPAWN_INVALID", two(PASS, PASS, ", spawn_count: {from: input.n}"), r#"{"n":1e300}"#),
+        ("LIMIT_SPAWN", two(PASS, PASS, ", spawn_count: {from: input.n}"), r#"{"n":1e10}"#),
         (
             "MAPPING_ERROR",
             two("kind: pass, output_mapping: {context.x: result.absent}", PASS, ""),
@@ -166,6 +175,102 @@ transitions:
 }
 
 #[test]
+fn a_whole_double_is_a_number_of_branches_and_a_key_as_its_integer() {
+    let count = two(PASS, PASS, ", spawn_count: {from: input.n}");
+    let keys = two(PASS, PASS, ", foreach: {collection: input.n, item_var: x, key: x}");
+    for (yaml, input) in [(count, r#"{"n":3.0}"#), (keys, r#"{"n":[1.0,1.5,"2"]}"#)] {
+        let mut world = World::new();
+        world.register(&yaml);
+        let run = world.start("w", input);
+        assert_eq!(world.run_state(run), "COMPLETED", "{yaml}");
+        let tokens: Vec<_> = world.state.run(run).unwrap().tokens(TokenId(1)).collect();
+        assert_eq!(tokens.len(), 1 + 3, "{yaml}");
+        world.verify();
+    }
+}
+
+#[test]
+fn only_an_inner_join_hands_what_inner_branches_gave_to_the_outer_branch() {
+    let nested = |joins: &str| {
+        format!(
+            "workflow: w
+initial_node: begin
+nodes:
+  - {{ref: begin, kind: pass}}
+  - {{ref: split, kind: pass}}
+  - {{ref: work, kind: pass, output_mapping: {{branch.output: part}}}}
+  - {{ref: sum, kind: pass, output_mapping: {{branch.output: \"has(context.parts) ? context.parts : 'none'\"}}}}
+  - {{ref: end, kind: pass}}
+transitions:
+  - {{ref: outer, from: begin, to: split, foreach: {{collection: input.orders, item_var: order}}}}
+  - {{ref: inner, from: split, to: work, foreach: {{collection: order, item_var: part}}}}
+{joins}
+output_mapping: {{all: context.all}}
+"
+        )
+    };
+    let to_outer = "synchronization: {joins_transition: outer, merge: [{target: context.all, strategy: collect}]}";
+    let through = format!(
+        "  - {{from: work, to: sum, synchronization: {{joins_transition: inner, merge: [{{target: context.parts, strategy: collect}}]}}}}
+  - {{from: sum, to: end, {to_outer}}}"
+    );
+    let past = format!(
+        "  - {{from: work, to: end, {to_outer}}}
+  - {{from: begin, to: sum, condition: \"false\"}}"
+    );
+    for (joins, output) in [(through, r#"{"all":[[1,2],[3]]}"#), (past, r#"{"all":[{},{}]}"#)] {
+        let mut world = World::new();
+        world.register(&nested(&joins));
+        let run = world.start("w", r#"{"orders":[[1,2],[3]]}"#);
+        assert_eq!((world.run_state(run), world.output(run)), ("COMPLETED", output.to_owned()));
+        world.verify();
+    }
+}
+
+#[test]
+fn an_output_that_a_run_would_change_fails_its_node_with_the_place() {
+    let yaml = two("kind: task, task: {queue: q}, retry: {max_attempts: 1}", PASS, "");
+    for (output, says) in [
+        (r#"{"a":[1,123456789012345678901234567890]}"#, "the output at /a/1: the integer"),
+        (r#"{"a":1,"b":{"c":1,"c":2}}"#, "the output at /b/c: the key is there twice"),
+        (r#"[1e400]"#, "the output at /0: the number 1e400 is too large"),
+        (r#"{"a":0.1e-400}"#, "the output at /a: the number 0.1e-400 is too close to 0"),
+        (r#"{"a":nul}"#, "the output is not JSON at /a: "),
+    ] {
+        let mut world = World::new();
+        world.register(&yaml);
+        let run = world.start("w", "{}");
+        let lease = world.lease(1)[0];
+        world.complete(lease, output).unwrap();
+        assert_eq!(world.codes(run), ["OUTPUT_INVALID"], "{output}");
+        let view = world.state.run(run).unwrap();
+        let message = view.error().unwrap().as_map().unwrap().get("message").unwrap().clone();
+        assert!(message.as_text().unwrap().starts_with(says), "{message:?}");
+        world.verify();
+    }
+}
+
+#[test]
+fn a_workflow_that_starts_itself_ends_with_a_bounded_chain_of_causes() {
+    let mut world = World::new();
+    let nests = "workflow: w
+initial_node: a
+nodes: [{ref: a, kind: workflow, workflow: {name: w}}]
+";
+    world.register(nests);
+    let run = world.start("w", "{}");
+    assert_eq!(world.run_state(run), "FAILED");
+    let error = world.state.run(run).unwrap().error().unwrap().clone();
+    let error = error.as_map().unwrap();
+    let causes = error.get("causes").unwrap().as_list().unwrap().as_slice();
+    assert_eq!(causes.len(), CAUSES_MAX);
+    let omitted = error.get("causes_omitted").unwrap().as_int().unwrap();
+    assert_eq!(omitted as usize + CAUSES_MAX, CHILD_DEPTH_MAX as usize);
+    assert!(causes.iter().all(|cause| cause.as_map().unwrap().get("causes_omitted").is_none()));
+    world.verify();
+}
+
+#[test]
 fn a_task_that_ends_badly_says_how() {
     let yaml = two(
         "kind: task, task: {queue: q}, output_schema: {type: integer}, retry: {max_attempts: 1}",
@@ -257,6 +362,6 @@ fn what_cannot_begin_leaves_no_record() {
     };
     let refused = world.play(&start("{}")).unwrap_err();
     assert!(matches!(refused, Rejection::InputInvalid { .. }), "{refused}");
-    assert_eq!((refused.code(), world.records), ("invalid_request", records));
+    assert_eq!((refused.code(), world.records), (Code::InvalidRequest, records));
     assert!(world.play(&start(r#"{"n":1}"#)).is_ok());
 }

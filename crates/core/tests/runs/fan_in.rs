@@ -3,7 +3,7 @@
 
 use tenure_core::Rejection;
 use tenure_core::command::{Command, LeaseRef, Reply, ReportTasks};
-use tenure_core::id::RunId;
+use tenure_record::id::RunId;
 
 use super::world::{World, complete, fail};
 
@@ -239,7 +239,7 @@ fn siblings_that_report_in_one_request_are_decided_one_after_the_other() {
             let decided: Vec<_> = completes.into_iter().chain(fails).collect();
             let expected = model(case, &decided);
             let reply = world.play(&Command::ReportTasks(reports)).unwrap();
-            let Reply::Reported(results) = reply else { panic!("{reply:?}") };
+            let Reply::Reported { reports: results, .. } = reply else { panic!("{reply:?}") };
             let accepted = results.iter().filter(|report| report.result.is_ok()).count();
             let about = format!("{case:?} {order:?}");
             assert_eq!(accepted, expected.reports, "{about}");

@@ -1,9 +1,12 @@
 //! The laws of runs that a log shows by itself: each is broken by one change, and named.
 
-use tenure_core::audit::{Audit, Law};
-use tenure_core::codec;
-use tenure_core::event::{Decision, DropBranches, Event, GroupState, Record, RunState, Step};
-use tenure_core::id::{GroupId, Lsn, RunId, TokenId};
+use tenure_audit::{Audit, Law};
+use tenure_core::command::Command;
+use tenure_record::codec;
+use tenure_record::event::{
+    CloseScope, Decision, DropBranches, Event, GroupState, Record, Report, RunState, Step,
+};
+use tenure_record::id::{GroupId, Lsn, RunId, TokenId};
 
 use super::world::World;
 
@@ -44,8 +47,11 @@ fn started<'r, 'a>(log: &'r mut [Record<'a>]) -> &'r mut Vec<Decision<'a>> {
 }
 
 fn completed<'r, 'a>(log: &'r mut [Record<'a>], nth: usize) -> &'r mut Vec<Decision<'a>> {
-    let Event::TaskCompleted(event) = &mut log[nth].event else { panic!("a task completes here") };
-    &mut event.cascade
+    let Event::ReportsApplied(event) = &mut log[nth].event else { panic!("a task completes here") };
+    let Report::TaskCompleted(item) = &mut event.reports[0] else {
+        panic!("a task completes here")
+    };
+    &mut item.cascade
 }
 
 fn nth_update(cascade: &mut [Decision<'_>], change: impl FnOnce(&mut TokenId)) {
@@ -126,4 +132,51 @@ fn a_group_that_closes_twice_or_counts_too_many_is_found() {
 fn a_record_that_is_missing_in_a_runs_history_is_found() {
     let found = broken(|log| completed(log, 4)[0].previous = Lsn(2));
     assert_eq!(found, Some((Law::HistoryIsAChain, 5)));
+}
+
+/// A run of six tasks whose cancel takes several records.
+fn ending() -> World {
+    let mut world = World::new().ending_at_most(4);
+    world.register(
+        "workflow: w
+initial_node: a
+nodes: [{ref: a, kind: pass}, {ref: b, kind: task, task: {queue: q}}]
+transitions: [{from: a, to: b, spawn_count: 6}]
+",
+    );
+    let run = world.start("w", "{}");
+    world.play(&Command::CancelRun(run)).unwrap();
+    world.end_all();
+    world
+}
+
+#[test]
+fn what_is_ending_and_does_more_than_end_is_found() {
+    let law_of = |change: fn(&mut Vec<Record<'_>>)| {
+        let world = ending();
+        let mut records: Vec<_> =
+            world.log.iter().map(|bytes| codec::decode(bytes).unwrap()).collect();
+        change(&mut records);
+        let mut audit = Audit::new();
+        records.iter().find_map(|record| audit.record(record).err()).map(|found| found.law)
+    };
+    assert_eq!(law_of(|_| {}), None);
+    let begins_again = |log: &mut Vec<Record<'_>>| {
+        let Event::RunCancelRequested(event) = &mut log[2].event else { panic!() };
+        let decision = event.cascade[0].clone();
+        event.cascade.push(decision);
+    };
+    assert_eq!(law_of(begins_again), Some(Law::WhatEndsOnlyEnds));
+    let goes_on = |log: &mut Vec<Record<'_>>| {
+        let Event::EndContinued(event) = &mut log[3].event else { panic!() };
+        let step = Step::UpdateTokenStates(Default::default());
+        event.cascade.push(Decision { run_id: RunId(1), previous: Lsn::NONE, step });
+    };
+    assert_eq!(law_of(goes_on), Some(Law::WhatEndsOnlyEnds));
+    let closes_what_was_open = |log: &mut Vec<Record<'_>>| {
+        let Event::EndContinued(event) = &mut log[3].event else { panic!() };
+        let step = Step::CloseScope(CloseScope { group: GroupId(1), index: None });
+        event.cascade.push(Decision { run_id: RunId(1), previous: Lsn::NONE, step });
+    };
+    assert_eq!(law_of(closes_what_was_open), Some(Law::WhatEndsOnlyEnds));
 }

@@ -2,7 +2,7 @@
 //! every record, and reading the log gives the same state.
 
 use tenure_core::command::{CancelTask, Command, CompleteTask, LeaseRef};
-use tenure_core::id::RunId;
+use tenure_record::id::RunId;
 
 use super::artifacts::artifact;
 use super::workflows::{CHILD, Dice, workflow};
@@ -35,7 +35,7 @@ impl Dice for SplitMix {
 }
 
 fn act(world: &mut World, dice: &mut SplitMix, run: RunId, held: &mut Vec<LeaseRef>) {
-    match dice.below(14) {
+    match dice.below(16) {
         0..=2 => held.extend(world.lease(1 + dice.below(4) as u32)),
         3..=7 if !held.is_empty() => {
             let at = dice.below(held.len() as u64) as usize;
@@ -70,6 +70,10 @@ fn act(world: &mut World, dice: &mut SplitMix, run: RunId, held: &mut Vec<LeaseR
         13 => {
             let _ = world.play(&Command::ContinueDispatch).unwrap();
         }
+        14..=15 => {
+            let items_max = world.state.end_items_max();
+            let _ = world.play(&Command::ContinueEnding { items_max }).unwrap();
+        }
         _ => {}
     }
 }
@@ -83,7 +87,11 @@ fn play(seed: u64) -> (usize, &'static str) {
 pub(crate) fn played(seed: u64) -> (World, &'static str) {
     let mut dice = SplitMix(seed);
     let text = workflow(&mut dice, "q");
-    let mut world = World::new();
+    // Half of them end little at a time, so that what is ending is met by everything else.
+    let mut world = match seed % 2 {
+        0 => World::new(),
+        _ => World::new().ending_at_most(2 + (seed as usize / 2) % 5),
+    };
     world.register(&CHILD.replace("QUEUE", "q"));
     world.register(&text);
     let run = world.start("w", r#"{"list":["a","b","c","d"],"none":[]}"#);
@@ -99,8 +107,13 @@ pub(crate) fn played(seed: u64) -> (World, &'static str) {
         }
     }
     if matches!(world.run_state(run), "RUNNING" | "WAITING") {
-        world.play(&Command::CancelRun(run)).unwrap();
+        let canceled = world.play(&Command::CancelRun(run));
+        assert!(canceled.is_ok() || world.state.has_endings(), "{canceled:?}");
     }
+    if dice.below(2) == 0 {
+        world.crash();
+    }
+    world.end_all();
     let state = world.run_state(run);
     // Who still holds a lease hears that it is over.
     for lease in held {

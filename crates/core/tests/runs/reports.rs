@@ -1,19 +1,15 @@
-//! What reports of a run's tasks take in a record.
+//! Many reports at once, and how many records they take.
 
 use std::num::NonZeroU32;
 
-use tenure_core::Rejection;
 use tenure_core::command::{
-    CancelTask, Command, LeaseRef, LeaseTasks, NewTask, Reply, ReportTasks, SubmitTasks,
+    Command, LeaseRef, LeaseTasks, NewTask, Reply, ReportTasks, Rest, SubmitTasks,
 };
-use tenure_core::limits::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, RECORD_BYTES_MAX};
-use tenure_core::name::{QueueName, Reason, WorkerName};
-use tenure_core::terms::Payload;
+use tenure_record::limits::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, RECORD_BYTES_MAX};
+use tenure_record::name::{QueueName, WorkerName};
+use tenure_record::terms::Payload;
 
-use super::world::{World, complete, fail};
-
-/// Numbers and keys that are counted as if they were as long as they can be.
-const A_LITTLE_BYTES: usize = 256;
+use super::world::{Checks, World, complete};
 
 fn long() -> String {
     "x".repeat(NAME_BYTES_MAX)
@@ -41,49 +37,74 @@ nodes: [{{ref: a, kind: task, task: {{queue: {queue}}}}}]
     leased.iter().map(|it| LeaseRef { task_id: it.task_id, lease_id: it.lease_id }).collect()
 }
 
-#[test]
-fn a_report_counts_for_what_it_and_all_that_follows_take_in_a_record_or_a_little_more() {
-    let mut world = World::new();
-    let [extended, completed, failed, released, late] =
-        leases_of_runs(&mut world, 5).try_into().unwrap();
-    for lease in [released, late] {
-        let cancel = CancelTask { task_id: lease.task_id, grace_ms: None };
-        world.play(&Command::CancelTask(cancel)).unwrap();
+/// Plays reports to their end. Says how many bytes each record has.
+fn report_all(world: &mut World, mut report: ReportTasks) -> Vec<usize> {
+    let items = report.heartbeats.len()
+        + report.completes.len()
+        + report.fails.len()
+        + report.releases.len();
+    let first = world.log.len();
+    while report.decided < items {
+        let reply = world.play(&Command::ReportTasks(report.clone())).unwrap();
+        let Reply::Reported { reports, rest } = reply else { panic!("{reply:?}") };
+        assert!(reports.iter().all(|it| it.result.is_ok()), "{reports:?}");
+        report.decided += reports.len();
+        assert_eq!(rest == Rest::More, report.decided < items);
     }
-    world.play(&Command::ReleaseTask(late)).unwrap();
-    // Reports that are too much for a record by themselves, so that the refusal tells the count.
+    world.log[first..].iter().map(Vec::len).collect()
+}
+
+#[test]
+fn reports_that_are_too_much_for_one_record_are_several() {
+    let mut world = World::with(Checks::Touched);
     let plain = NewTask::new(QueueName::parse("q").unwrap(), Payload::default());
-    let count = RECORD_BYTES_MAX / PAYLOAD_BYTES_MAX;
+    let count = RECORD_BYTES_MAX / PAYLOAD_BYTES_MAX + 1;
     world.play(&Command::SubmitTasks(SubmitTasks { tasks: vec![plain; count] })).unwrap();
     let leases = world.lease(count as u32);
-    world.now = world.now.plus_ms(1);
     let output = "1".repeat(PAYLOAD_BYTES_MAX);
-    let large: Vec<_> = leases.iter().map(|lease| complete(*lease, &output)).collect();
-    let counted = |mut reports: ReportTasks| {
-        reports.completes.extend(large.iter().cloned());
-        match world.clone().play(&Command::ReportTasks(reports)) {
-            Err(Rejection::RecordTooLarge { bytes }) => bytes,
-            other => panic!("{other:?}"),
-        }
-    };
-    let none = ReportTasks::default;
-    let without = counted(none());
-    let mut failure = fail(failed, "BROKEN");
-    failure.reason = Reason::keep_end(&"why ".repeat(500));
-    let kinds = [
-        ReportTasks { heartbeats: vec![extended], ..none() },
-        ReportTasks { completes: vec![complete(completed, &"1".repeat(2_000))], ..none() },
-        ReportTasks { fails: vec![failure], ..none() },
-        ReportTasks { releases: vec![released], ..none() },
-        ReportTasks { completes: vec![complete(late, "1")], ..none() },
-    ];
-    for reports in kinds {
-        let counts = counted(reports.clone()) - without;
-        let mut alone = world.clone();
-        alone.play(&Command::ReportTasks(reports.clone())).unwrap();
-        assert_eq!(alone.records, world.records + 1, "{reports:?}");
-        let takes = alone.log.last().unwrap().len();
-        let bound = takes..=takes + A_LITTLE_BYTES;
-        assert!(bound.contains(&counts), "{counts} for {takes} bytes: {reports:?}");
-    }
+    let completes = leases.iter().map(|lease| complete(*lease, &output)).collect();
+    let bytes = report_all(&mut world, ReportTasks { completes, ..ReportTasks::default() });
+    assert!(bytes.len() > 1, "{bytes:?}");
+    assert!(bytes.iter().all(|bytes| *bytes < 2 * PAYLOAD_BYTES_MAX), "{bytes:?}");
+    world.verify();
+}
+
+#[test]
+fn reports_while_a_wide_fan_out_is_dispatched_are_taken() {
+    let mut world = World::with(Checks::Touched);
+    world.register(
+        "workflow: w
+initial_node: a
+nodes:
+  - {ref: a, kind: pass}
+  - {ref: b, kind: task, task: {queue: q}, input_mapping: {x: x}}
+  - {ref: c, kind: pass}
+transitions:
+  - {ref: t, from: a, to: b, foreach: {collection: input.list, item_var: x}}
+  - {from: b, to: c, synchronization: {joins_transition: t}}
+",
+    );
+    // Payloads of twenty thousand bytes: what a thousand of them begin would fill many records.
+    let item = format!("\"{}\"", "x".repeat(300));
+    let list = vec![item; 3_000].join(",");
+    let run = world.start("w", &format!("{{\"list\":[{list}]}}"));
+    let begun = world.state.run(run).unwrap().token_count();
+    assert!(begun < 1_100, "one record begins a part of them: {begun}");
+    let completes: Vec<_> = world.lease(1_000).iter().map(|it| complete(*it, "1")).collect();
+    assert_eq!(completes.len(), 1_000);
+    let bytes = report_all(&mut world, ReportTasks { completes, ..ReportTasks::default() });
+    let begun = world.state.run(run).unwrap().token_count() - begun;
+    // And one token on which they meet.
+    assert!(begun <= 1_000 * bytes.len() + 1, "{begun} branches in {} records", bytes.len());
+    assert!(bytes.iter().all(|bytes| *bytes < RECORD_BYTES_MAX / 2), "{bytes:?}");
+    world.verify();
+}
+
+#[test]
+fn one_report_after_the_other_is_decided_where_all_are_too_much() {
+    let mut world = World::new();
+    let leases = leases_of_runs(&mut world, 3);
+    let completes: Vec<_> = leases.iter().map(|lease| complete(*lease, "1")).collect();
+    let report = ReportTasks { completes, is_single: true, ..ReportTasks::default() };
+    assert_eq!(report_all(&mut world, report).len(), 3);
 }

@@ -3,11 +3,11 @@
 use tenure_core::command::{
     Archived, Command, NewTask, Reply, Rest, Retention, SubmitTasks, Swept,
 };
-use tenure_core::id::{Lsn, RunId, TaskId};
 use tenure_core::limits::DUE_ITEMS_MAX;
-use tenure_core::name::QueueName;
-use tenure_core::terms::{Payload, SpanMs};
-use tenure_core::time::Timestamp;
+use tenure_record::id::{Lsn, RunId, TaskId};
+use tenure_record::name::QueueName;
+use tenure_record::terms::{Payload, SpanMs};
+use tenure_record::time::Timestamp;
 
 use super::world::{Checks, World};
 
@@ -74,6 +74,114 @@ fn a_run_goes_with_its_tasks_once_it_is_archived_and_they_never_go_alone() {
     let end = world.state.last_lsn();
     world.play(&archived(&[1], &[run, run], end)).unwrap();
     assert!(world.state.run(run).is_none() && world.state.task(TaskId(1)).is_none());
+    world.verify();
+    world.verify_snapshots();
+}
+
+const PARENT: &str = "workflow: parent
+initial_node: c
+nodes:
+  - {ref: c, kind: workflow, workflow: {name: middle}}
+  - {ref: s, kind: signal, signal: {name: ok}}
+transitions: [{from: c, to: s}]
+";
+const MIDDLE: &str = "workflow: middle
+initial_node: c
+nodes: [{ref: c, kind: workflow, workflow: {name: w}}]
+";
+
+/// A run whose child and grandchild are over, and one of no relation that ended with them.
+fn family() -> (World, [RunId; 4]) {
+    let mut world = World::new();
+    world.register(WORKFLOW);
+    world.register(MIDDLE);
+    world.register(PARENT);
+    let parent = world.start("parent", "{}");
+    let other = world.start("w", "{}");
+    for lease in world.lease(2) {
+        world.complete(lease, "1").unwrap();
+    }
+    let runs = [parent, RunId(2), RunId(3), other];
+    let states = runs.map(|run| world.run_state(run));
+    assert_eq!(states, ["WAITING", "COMPLETED", "COMPLETED", "COMPLETED"]);
+    (world, runs)
+}
+
+fn are_there(world: &World, runs: [RunId; 4]) -> [bool; 4] {
+    runs.map(|run| world.state.run(run).is_some())
+}
+
+#[test]
+fn a_child_run_is_kept_as_long_as_its_parent_and_goes_right_after_it() {
+    for crashes in [false, true] {
+        let (mut world, runs) = family();
+        let retention = Retention { age_ms: 1_000, ..Retention::default() };
+        let sweep = |world: &mut World| {
+            if crashes {
+                world.crash();
+            }
+            match world.play(&Command::PurgeTasks(retention)).unwrap() {
+                Reply::Swept(Swept { items, rest }) => (items, rest),
+                other => panic!("{other:?}"),
+            }
+        };
+        world.now = world.now.plus_ms(10_000);
+        assert_eq!(sweep(&mut world), (1, Rest::Nothing));
+        assert_eq!(are_there(&world, runs), [true, true, true, false]);
+        assert_eq!(world.state.next_purge(&retention), None, "the parent keeps them");
+        world.signal(runs[0], "ok", "null").unwrap();
+        assert_eq!(world.state.next_purge(&retention), Some(world.now.plus_ms(1_000)));
+        world.now = world.now.plus_ms(1_000);
+        // Parents go first: no run that can be looked at has a child that cannot.
+        assert_eq!(sweep(&mut world), (1, Rest::More));
+        assert_eq!(are_there(&world, runs), [false, true, true, false]);
+        assert_eq!(world.state.next_purge(&retention), Some(Timestamp::ZERO));
+        assert_eq!(sweep(&mut world), (1, Rest::More));
+        assert_eq!(sweep(&mut world), (1, Rest::Nothing));
+        assert_eq!(are_there(&world, runs), [false; 4]);
+        assert_eq!(world.state.next_purge(&retention), None);
+        world.verify();
+        world.verify_snapshots();
+    }
+}
+
+#[test]
+fn child_runs_do_not_count_among_those_that_are_too_many() {
+    let (mut world, runs) = family();
+    world.now = world.now.plus_ms(1_000);
+    world.signal(runs[0], "ok", "null").unwrap();
+    let two = Retention { tasks_max: 2, ..Retention::default() };
+    assert!(world.state.next_purge(&two).unwrap() > world.now, "parent and other may stay");
+    let one = Retention { tasks_max: 1, ..Retention::default() };
+    world.play(&Command::PurgeTasks(one)).unwrap();
+    assert_eq!(are_there(&world, runs), [true, true, true, false]);
+    let none = Retention { tasks_max: 0, ..Retention::default() };
+    world.play(&Command::PurgeTasks(none)).unwrap();
+    assert_eq!(are_there(&world, runs), [false, true, true, false]);
+    // Nothing is too many or too old now, and still no child outlives its parent.
+    for _ in 0..2 {
+        world.play(&Command::PurgeTasks(two)).unwrap();
+    }
+    assert_eq!(are_there(&world, runs), [false; 4]);
+    world.verify();
+}
+
+#[test]
+fn an_archived_child_run_is_kept_as_long_as_its_parent() {
+    let (mut world, runs) = family();
+    let purge = |world: &mut World, runs: &[RunId]| {
+        let as_of = world.state.last_lsn();
+        let archived = Archived { tasks: Vec::new(), runs: runs.to_vec(), as_of };
+        world.play(&Command::PurgeArchived(archived)).unwrap();
+    };
+    purge(&mut world, &runs);
+    assert_eq!(are_there(&world, runs), [true, true, true, false]);
+    world.signal(runs[0], "ok", "null").unwrap();
+    purge(&mut world, &runs);
+    assert_eq!(are_there(&world, runs), [false, true, true, false], "one level at a time");
+    purge(&mut world, &runs);
+    purge(&mut world, &runs);
+    assert_eq!(are_there(&world, runs), [false; 4]);
     world.verify();
     world.verify_snapshots();
 }

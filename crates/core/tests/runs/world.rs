@@ -4,19 +4,21 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use tenure_core::audit::Audit;
+use tenure_audit::Audit;
 use tenure_core::command::{
     Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, RegisterWorkflow, Reply, Retry,
     SignalRun, StartRun,
 };
-use tenure_core::event::Record;
-use tenure_core::id::{RunId, TaskId};
-use tenure_core::name::{FailureCode, QueueName, Reason, SignalText, WorkerName};
-use tenure_core::state::StateName;
-use tenure_core::terms::{Payload, Tags};
-use tenure_core::time::{Now, Timestamp};
-use tenure_core::{Draft, Rejection, State, Verdict, apply, codec, decide, invariant, redecide};
-use tenure_flow::{Definition, Value};
+use tenure_core::{Draft, Rejection, State, Verdict, apply, decide, invariant, redecide};
+use tenure_flow::Definition;
+use tenure_record::codec;
+use tenure_record::event::Record;
+use tenure_record::id::{RunId, TaskId};
+use tenure_record::name::{FailureCode, QueueName, Reason, SignalText, WorkerName};
+use tenure_record::state::TaskState;
+use tenure_record::terms::{Payload, Tags};
+use tenure_record::time::{Now, Timestamp};
+use tenure_value::Value;
 
 use crate::snapshots;
 
@@ -26,6 +28,8 @@ pub(crate) struct World {
     replayed: State,
     audit: Audit,
     pub(crate) now: Timestamp,
+    /// How far the wall clock is ahead of log time; behind if negative.
+    pub(crate) wall_ahead_ms: i64,
     pub(crate) records: usize,
     /// All records as they were written.
     pub(crate) log: Vec<Vec<u8>>,
@@ -52,15 +56,33 @@ impl World {
             replayed: State::replaying(1),
             audit: Audit::new(),
             now: Timestamp(1_700_000_000_000),
+            wall_ahead_ms: 0,
             records: 0,
             log: Vec::new(),
             checks,
         }
     }
 
+    /// No more than so many items end in one record because their scope does.
+    pub(crate) fn ending_at_most(mut self, items: usize) -> Self {
+        self.state = self.state.ending_at_most(items);
+        self.replayed = self.replayed.ending_at_most(items);
+        self
+    }
+
+    /// Ends what is ending, record by record. Says how many records it took.
+    pub(crate) fn end_all(&mut self) -> usize {
+        let before = self.records;
+        while self.state.has_endings() {
+            let items_max = self.state.end_items_max();
+            self.play(&Command::ContinueEnding { items_max }).unwrap();
+        }
+        self.records - before
+    }
+
     /// Decides, writes, reads, applies and compares.
     pub(crate) fn play(&mut self, command: &Command) -> Result<Reply, Rejection> {
-        let now = Now::both(self.now);
+        let now = Now { log: self.now, wall: self.wall() };
         self.state.advance(now);
         let before = self.state.clone();
         let mut draft = Draft::new(&before);
@@ -87,6 +109,11 @@ impl World {
         Ok(reply)
     }
 
+    /// What the wall clock says.
+    pub(crate) fn wall(&self) -> Timestamp {
+        Timestamp(self.now.0.saturating_add_signed(self.wall_ahead_ms))
+    }
+
     /// Only the log is left, and serving goes on from there.
     pub(crate) fn crash(&mut self) {
         self.state = self.replayed.clone();
@@ -97,7 +124,7 @@ impl World {
     pub(crate) fn verify(&self) {
         invariant::check(&self.state).unwrap();
         assert_eq!(self.replayed.facts().hash(), self.state.facts().hash());
-        self.audit.compare(self.state.facts()).unwrap();
+        self.audit.compare(&snapshots::seeded(self.state.facts())).unwrap();
         self.audit.finish().unwrap();
     }
 
@@ -186,6 +213,11 @@ impl World {
         self.state.run(run).unwrap().context().to_json()
     }
 
+    /// A run's error as JSON.
+    pub(crate) fn error(&self, run: RunId) -> String {
+        self.state.run(run).unwrap().error().map_or("none".to_owned(), Value::to_json)
+    }
+
     /// The codes of a run's error: the outermost first, then the causes.
     pub(crate) fn codes(&self, run: RunId) -> Vec<String> {
         let view = self.state.run(run).unwrap();
@@ -198,7 +230,7 @@ impl World {
         std::iter::once(code(view.error().unwrap())).chain(causes.iter().map(code)).collect()
     }
 
-    pub(crate) fn task_state(&self, task: TaskId) -> StateName {
+    pub(crate) fn task_state(&self, task: TaskId) -> TaskState {
         self.state.task(task).unwrap().state()
     }
 }
@@ -219,6 +251,7 @@ pub(crate) fn complete(lease: LeaseRef, output: &str) -> CompleteTask {
         lease,
         output: Payload::parse("output", output.as_bytes().to_vec()).unwrap(),
         artifacts: Vec::new(),
+        worker: None,
     }
 }
 
@@ -228,6 +261,7 @@ pub(crate) fn fail(lease: LeaseRef, code: &str) -> FailTask {
         reason: Reason::keep_end("it was told to"),
         code: Some(FailureCode::parse(code).unwrap()),
         retry: Retry::Never,
+        worker: None,
     }
 }
 

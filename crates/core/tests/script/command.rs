@@ -5,14 +5,14 @@
 //!               tag=k:v backoff=fixed|linear|exponential:INITIAL:MAX:JITTER_PERMILLE]
 //! batch QUEUE [count= and as above]; QUEUE …
 //! lease WORKER QUEUE[,QUEUE…] [max= lease=]
-//! heartbeat TASK/LEASE            complete TASK/LEASE [output=]      release TASK/LEASE
-//! fail TASK/LEASE [reason= code= retry=never|SPAN]
+//! heartbeat TASK/LEASE            complete TASK/LEASE [output= worker=]
+//! release TASK/LEASE              fail TASK/LEASE [reason= code= retry=never|SPAN worker=]
 //! report heartbeat …; complete …; fail …; release …
 //! cancel TASK [grace=]            retry TASK
 //! expire        deadlines         drop TASK/LEASE …                  purge [age= max=]
 //! purge_archived TASK … [as_of=LSN]
 //! pause QUEUE   resume QUEUE      configure QUEUE [retention=SPAN|clear]
-//! skip_ids
+//! skip_ids restore|unclean
 //! workflow                        the definition in YAML on the lines after it, each after a `|`
 //! start WORKFLOW [input= key= version=]                     cancel_run RUN
 //! signal RUN NAME [payload= correlation= id=]               dispatch
@@ -22,19 +22,21 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use tenure_core::command::{
-    Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks,
-    NewTask, RegisterWorkflow, ReportTasks, Retention, Retry, Setting, SignalRun, Start, StartRun,
-    SubmitTasks,
+    Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, IdJump, LeaseRef,
+    LeaseTasks, NewTask, RegisterWorkflow, ReportTasks, Retention, Retry, Setting, SignalRun,
+    Start, StartRun, SubmitTasks,
 };
-use tenure_core::id::{LeaseId, Lsn, RunId, TaskId};
-use tenure_core::limits::{RETENTION_MS_DEFAULT, RETENTION_TASKS_DEFAULT};
-use tenure_core::name::{
+use tenure_core::limits::{END_ITEMS_MAX, RETENTION_MS_DEFAULT, RETENTION_TASKS_DEFAULT};
+use tenure_flow::Definition;
+use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
+use tenure_record::name::{
     FailureCode, QueueName, Reason, SignalText, TagKey, TagValue, TaskKey, WorkerName,
 };
-use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
-use tenure_core::time::Timestamp;
-
-use tenure_flow::{Definition, Value};
+use tenure_record::terms::{
+    Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags,
+};
+use tenure_record::time::Timestamp;
+use tenure_value::Value;
 
 use super::story::EPOCH_MS;
 use super::words::{Words, at_the_door, number, span};
@@ -76,11 +78,16 @@ pub(crate) fn parse(verb: &str, mut parts: Vec<Words>) -> Result<Option<Command>
         }
         "retry" => Command::RetryTask(task_id(&words.next("the task")?)?),
         "expire" => Command::ExpireLeases,
-        "skip_ids" => Command::SkipIds,
+        "skip_ids" => match words.next("`restore` or `unclean`")?.as_str() {
+            "restore" => Command::SkipIds(IdJump::Restore),
+            "unclean" => Command::SkipIds(IdJump::UncleanStart),
+            other => return Err(format!("{other:?} is no reason to skip ids")),
+        },
         "start" => Command::StartRun(start_run(&mut words)?),
         "cancel_run" => Command::CancelRun(run_id(&words.next("the run")?)?),
         "signal" => Command::SignalRun(signal_run(&mut words)?),
         "dispatch" => Command::ContinueDispatch,
+        "end" => Command::ContinueEnding { items_max: END_ITEMS_MAX },
         "deadlines" => Command::FireDeadlines,
         "drop" => {
             let leases = std::iter::from_fn(|| words.next_if_any());
@@ -187,7 +194,7 @@ fn complete(words: &mut Words) -> Result<CompleteTask, String> {
     let lease = lease_ref(&words.next("TASK/LEASE")?)?;
     let output = words.named("output").unwrap_or_else(|| "null".to_owned());
     let output = at_the_door(Payload::parse("output", output.into_bytes()))?;
-    Ok(CompleteTask { lease, output, artifacts: Vec::new() })
+    Ok(CompleteTask { lease, output, artifacts: Vec::new(), worker: reporter(words)? })
 }
 
 fn fail(words: &mut Words) -> Result<FailTask, String> {
@@ -199,7 +206,12 @@ fn fail(words: &mut Words) -> Result<FailTask, String> {
         Some(text) => Retry::After(at_the_door(SpanMs::parse("retry_after_ms", span(text)?))?),
     };
     let reason = Reason::keep_end(&words.named("reason").unwrap_or_default());
-    Ok(FailTask { lease, reason, code: at_the_door(code)?, retry })
+    Ok(FailTask { lease, reason, code: at_the_door(code)?, retry, worker: reporter(words)? })
+}
+
+/// The worker that a report names.
+fn reporter(words: &mut Words) -> Result<Option<WorkerName>, String> {
+    at_the_door(words.named("worker").map(|name| WorkerName::parse(&name)).transpose())
 }
 
 fn report(parts: Vec<Words>) -> Result<ReportTasks, String> {
@@ -267,7 +279,7 @@ fn signal_run(words: &mut Words) -> Result<SignalRun, String> {
 }
 
 fn json(text: &str) -> Result<Value, String> {
-    Value::from_json(text.as_bytes()).map_err(|fault| format!("`{text}` is no JSON: {fault}"))
+    Value::from_json_exact(text.as_bytes()).map_err(|fault| fault.about(&format!("`{text}`")))
 }
 
 /// A run's number.

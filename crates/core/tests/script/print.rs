@@ -3,11 +3,12 @@
 use std::fmt::{Display, Write as _};
 
 use tenure_core::command::{Extended, Leased, Reply, Reported, Rest, SubmitOutcome, Submitted};
-use tenure_core::event::{Event, LeaseExtended, QueueSettings, Record, Report};
-use tenure_core::state::{QueueView, StateName, TaskView};
-use tenure_core::time::{Clock, Timestamp};
-use tenure_core::transition::{Transition, transitions};
+use tenure_core::state::{QueueView, TaskView};
 use tenure_core::{Rejection, State};
+use tenure_record::event::{Event, LeaseExtended, QueueSettings, Record, Report};
+use tenure_record::state::TaskState;
+use tenure_record::time::{Clock, Timestamp};
+use tenure_record::transition::{Transition, transitions};
 
 use super::run;
 use super::story::EPOCH_MS;
@@ -29,9 +30,9 @@ pub(crate) fn clocks(log: Timestamp, wall: Timestamp, out: &mut String) {
 
 /// A record's number and event, and what it did.
 pub(crate) fn record(record: &Record<'_>, out: &mut String) {
-    let _ = writeln!(out, "{} {}", record.lsn, record.event.name());
+    let name = name(&record.event);
+    let _ = writeln!(out, "{} {name}", record.lsn);
     match &record.event {
-        Event::LeaseExtended(item) => extended(item, out),
         Event::ReportsApplied(event) => {
             for report in &event.reports {
                 if let Report::LeaseExtended(item) = report {
@@ -53,10 +54,6 @@ pub(crate) fn record(record: &Record<'_>, out: &mut String) {
         Event::TaskCreated(_)
         | Event::LeaseGranted(_)
         | Event::LeaseExpired(_)
-        | Event::LeaseReleased(_)
-        | Event::TaskCompleted(_)
-        | Event::TaskFailed(_)
-        | Event::TaskCancelled(_)
         | Event::CancelRequested(_)
         | Event::TaskRetried(_)
         | Event::TimerFired(_)
@@ -64,6 +61,9 @@ pub(crate) fn record(record: &Record<'_>, out: &mut String) {
         | Event::SignalReceived(_)
         | Event::RunCancelRequested(_)
         | Event::DispatchContinued(_)
+        | Event::EndContinued(_)
+        | Event::RunParked(_)
+        | Event::RunUnparked(_)
         | Event::WorkflowRegistered(_) => {}
     }
     run::decisions(record, out);
@@ -77,12 +77,22 @@ pub(crate) fn record(record: &Record<'_>, out: &mut String) {
         }
         for step in many {
             out.push_str("  ");
-            if record.event.name() != step.event {
+            if name != step.event {
                 let _ = write!(out, "{} ", step.event);
             }
             transition(step, out);
         }
     }
+}
+
+/// The name of an event. A report that is alone goes by its own.
+fn name(event: &Event<'_>) -> &'static str {
+    if let Event::ReportsApplied(event) = event
+        && let [report] = event.reports.as_slice()
+    {
+        return report.name();
+    }
+    event.name()
 }
 
 fn extended(item: &LeaseExtended, out: &mut String) {
@@ -91,7 +101,7 @@ fn extended(item: &LeaseExtended, out: &mut String) {
 }
 
 fn from(step: &Transition<'_>) -> &'static str {
-    step.from.map_or("-", StateName::as_str)
+    step.from.map_or("-", TaskState::as_str)
 }
 
 /// One step of a task: where from, where to, and whose doing it was.
@@ -163,7 +173,7 @@ pub(crate) fn reply(reply: &Reply, out: &mut String) {
             let _ = writeln!(out, "ok: task {id} is {state}");
         }
         Reply::LeaseLost(lost) => refusal(lost, out),
-        Reply::Reported(reports) => reports.iter().for_each(|report| reported(report, out)),
+        Reply::Reported { reports, .. } => reports.iter().for_each(|report| reported(report, out)),
         Reply::Swept(swept) => {
             let rest = match swept.rest {
                 Rest::Nothing => "",
@@ -277,7 +287,7 @@ pub(crate) fn task(task: &TaskView<'_>, out: &mut String) {
 pub(crate) fn queue(queue: &QueueView, out: &mut String) {
     let _ = write!(out, "queue {}: {}", queue.name, settings(&queue.settings));
     let mut fact = Facts::new(out, "; ", ", ");
-    for state in StateName::ALL {
+    for state in TaskState::ALL {
         let count = queue.counts.of(state);
         fact.add_if(count > 0, format_args!("{count} {state}"));
     }
@@ -290,7 +300,8 @@ pub(crate) fn next(state: &State, out: &mut String) {
     let moments = [
         ("a lease ends at", state.next_lease_end()),
         ("a deadline passes at", state.next_deadline()),
-        ("a timer is due at", state.next_timer()),
+        ("a timer is due at", state.next_timer(Clock::Log)),
+        ("a timer is due, by the wall clock, at", state.next_timer(Clock::Wall)),
         ("a delay ends at", state.next_start(Clock::Log)),
         ("an appointment is due at", state.next_start(Clock::Wall)),
     ];

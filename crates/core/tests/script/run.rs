@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use tenure_core::State;
 use tenure_core::command::{Registered, Signaled, Started, SubmitOutcome};
-use tenure_core::event::{
+use tenure_record::event::{
     Decision, Event, Json, NewToken, OpenGroup, Record, Report, SetTimer, SettleBranch, Step,
     TimerKind, TokenUpdate,
 };
-use tenure_core::id::{GroupId, RunId, TokenId};
+use tenure_record::id::{GroupId, RunId, TokenId};
 
 use super::print::time;
 
@@ -30,9 +30,6 @@ pub(crate) fn decisions(record: &Record<'_>, out: &mut String) {
 pub(crate) fn cascades<'r, 'a>(event: &'r Event<'a>) -> Vec<&'r [Decision<'a>]> {
     match event {
         Event::LeaseExpired(event) => event.leases.iter().map(|it| &*it.cascade).collect(),
-        Event::LeaseReleased(item) => vec![&item.cascade],
-        Event::TaskCompleted(item) => vec![&item.cascade],
-        Event::TaskFailed(item) => vec![&item.cascade],
         Event::ReportsApplied(event) => event.reports.iter().map(of_report).collect(),
         Event::CancelRequested(item) => vec![&item.cascade],
         Event::TimerFired(event) => {
@@ -46,15 +43,16 @@ pub(crate) fn cascades<'r, 'a>(event: &'r Event<'a>) -> Vec<&'r [Decision<'a>]> 
         Event::SignalReceived(event) => vec![&event.cascade],
         Event::RunCancelRequested(event) => vec![&event.cascade],
         Event::DispatchContinued(event) => vec![&event.cascade],
+        Event::EndContinued(event) => vec![&event.cascade],
         Event::TaskCreated(_)
         | Event::LeaseGranted(_)
-        | Event::LeaseExtended(_)
-        | Event::TaskCancelled(_)
         | Event::TaskRetried(_)
         | Event::QueueConfigured(_)
         | Event::TasksPurged(_)
         | Event::IdsSkipped(_)
-        | Event::WorkflowRegistered(_) => Vec::new(),
+        | Event::WorkflowRegistered(_)
+        | Event::RunParked(_)
+        | Event::RunUnparked(_) => Vec::new(),
     }
 }
 
@@ -63,7 +61,7 @@ fn of_report<'r, 'a>(report: &'r Report<'a>) -> &'r [Decision<'a>] {
         Report::TaskCompleted(item) => &item.cascade,
         Report::TaskFailed(item) => &item.cascade,
         Report::LeaseReleased(item) => &item.cascade,
-        Report::LeaseExtended(_) | Report::TaskCancelled(_) => &[],
+        Report::LeaseExtended(_) | Report::StaleReportRejected(_) => &[],
     }
 }
 
@@ -85,6 +83,14 @@ fn scope(group: GroupId, index: u32) -> String {
     match group.is_some() {
         true => format!("(g{group},{index})"),
         false => "(root)".to_owned(),
+    }
+}
+
+fn ending(group: GroupId, index: Option<u32>) -> String {
+    match index {
+        Some(index) => scope(group, index),
+        None if group.is_some() => format!("(g{group})"),
+        None => scope(group, 0),
     }
 }
 
@@ -142,6 +148,13 @@ fn step(step: &Step<'_>) -> String {
                 }
             }
         }
+        Step::EndScope(step) => {
+            let at = ending(step.group, step.index);
+            let is_root = !step.group.is_some();
+            let state = if is_root { format!(" {}", step.state) } else { String::new() };
+            format!("EndScope {at}{state}{}", code(&step.error))
+        }
+        Step::CloseScope(step) => format!("CloseScope {}", ending(step.group, step.index)),
         Step::SetTimer(step) => timer(step),
         Step::StartChild(step) => {
             let run = &step.run;

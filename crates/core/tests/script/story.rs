@@ -12,12 +12,14 @@
 
 use std::fmt::Write as _;
 
-use tenure_core::event::Record;
-use tenure_core::id::TaskId;
-use tenure_core::state::{Filter, StateName};
-use tenure_core::time::{Now, Timestamp};
-use tenure_core::transition::{Transition, transitions};
-use tenure_core::{Draft, State, Verdict, apply, codec, decide, invariant};
+use tenure_core::state::Filter;
+use tenure_core::{Draft, State, Verdict, apply, decide, invariant};
+use tenure_record::codec;
+use tenure_record::event::Record;
+use tenure_record::id::TaskId;
+use tenure_record::state::TaskState;
+use tenure_record::time::{Now, Timestamp};
+use tenure_record::transition::{Transition, transitions};
 
 use super::command::{self, pair, run_id, task_id};
 use super::words::{self, Words, number, span};
@@ -113,8 +115,7 @@ impl Story {
     }
 
     fn now(&self) -> Now {
-        let wall = self.wall_clock.max(self.log_clock);
-        Now { log: self.log_clock, wall }
+        Now { log: self.log_clock, wall: self.wall_clock }
     }
 
     /// The path of every request: decide, append, apply, answer.
@@ -204,7 +205,7 @@ impl Story {
 
     fn list(&mut self, words: &mut Words, out: &mut String) -> Result<(), String> {
         let state = words.named("state").map(|name| {
-            let found = StateName::ALL.into_iter().find(|state| state.as_str() == name);
+            let found = TaskState::ALL.into_iter().find(|state| state.as_str() == name);
             found.ok_or(format!("`{name}` is no state"))
         });
         let (queue, worker) = (words.named("queue"), words.named("worker"));

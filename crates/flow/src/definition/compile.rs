@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tenure_value::Value;
+
 use super::fields::{Fields, Findings, Targets};
 use super::graph::Graph;
 use super::group::{self, Groups, Linked};
@@ -16,12 +18,12 @@ use super::{
 };
 use crate::fault::{Fault, FaultCode};
 use crate::limits::{
-    MAX_CASCADE_DEFAULT, MAX_CASCADE_MAX, MAX_DEPTH_DEFAULT, MAX_DEPTH_MAX, MAX_SPAWN_DEFAULT,
-    MAX_SPAWN_MAX, MAX_TOKENS_DEFAULT, MAX_TOKENS_MAX, NODES_MAX, SPAN_MS_MAX, TRANSITIONS_MAX,
+    MAX_CASCADE_DEFAULT, MAX_CASCADE_MAX, MAX_DEPTH_DEFAULT, MAX_DEPTH_MAX, MAX_RUNS_DEFAULT,
+    MAX_RUNS_MAX, MAX_SPAWN_DEFAULT, MAX_SPAWN_MAX, MAX_TOKENS_DEFAULT, MAX_TOKENS_MAX, NODES_MAX,
+    SPAN_MS_MAX, TRANSITIONS_MAX,
 };
 use crate::mapping::Mapping;
 use crate::schema::Schema;
-use crate::value::Value;
 
 pub(super) fn compile(source: &Value) -> Result<Definition, Vec<Fault>> {
     let mut found = Findings::default();
@@ -98,6 +100,7 @@ fn limits(fields: &mut Fields<'_>, found: &mut Findings) -> Limits {
         max_tokens: MAX_TOKENS_DEFAULT,
         max_spawn: MAX_SPAWN_DEFAULT,
         max_depth: MAX_DEPTH_DEFAULT,
+        max_runs: MAX_RUNS_DEFAULT,
         max_cascade: MAX_CASCADE_DEFAULT,
     };
     let Some(mut said) = fields.object("limits", found) else { return limits };
@@ -109,6 +112,9 @@ fn limits(fields: &mut Fields<'_>, found: &mut Findings) -> Limits {
     }
     if let Some(max) = said.count("max_depth", (1, MAX_DEPTH_MAX), found) {
         limits.max_depth = max;
+    }
+    if let Some(max) = said.count("max_runs", (1, MAX_RUNS_MAX), found) {
+        limits.max_runs = max;
     }
     if let Some(max) = said.count("max_cascade", (1, MAX_CASCADE_MAX), found) {
         limits.max_cascade = max;

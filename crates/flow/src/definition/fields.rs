@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::escaped;
+use tenure_code::Echo;
+use tenure_value::pointer::escaped;
+use tenure_value::{Map, Path, Value};
+
 use super::name::{check_len, suggestion};
 use super::roots::{Site, Use};
 use crate::expression::Expression;
@@ -10,7 +13,6 @@ use crate::fault::{Fault, FaultCode};
 use crate::limits::{FAULTS_MAX, MAPPING_ENTRIES_MAX};
 use crate::mapping::{Entry, Mapping};
 use crate::schema::Schema;
-use crate::value::{Map, Path, Value};
 
 /// What was found so far: faults, and the expressions whose names are looked at in the end.
 #[derive(Default)]
@@ -96,7 +98,7 @@ impl<'a> Fields<'a> {
         for (field, _) in self.map.entries() {
             if !self.known.contains(&&**field) {
                 let near = suggestion(field, self.known.iter().copied());
-                let message = format!("nobody knows the field `{field}`{near}");
+                let message = format!("the field {} is unknown{near}", Echo(field));
                 found.add(&self.at(field), FaultCode::UnknownField, message);
             }
         }
@@ -146,15 +148,24 @@ impl<'a> Fields<'a> {
         found: &mut Findings,
     ) -> Option<i64> {
         let value = self.get(field)?;
-        let Value::Int(number) = value else {
-            self.wrong_type(field, value, "an integer", found);
-            return None;
+        let number = match value {
+            Value::Int(number) => i128::from(*number),
+            Value::Uint(number) => i128::from(*number),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::List(_)
+            | Value::Map(_) => {
+                self.wrong_type(field, value, "an integer", found);
+                return None;
+            }
         };
-        if !(min..=max).contains(number) {
+        let fits = i64::try_from(number).ok().filter(|number| (min..=max).contains(number));
+        if fits.is_none() {
             self.bad(field, format!("this is {number}; it must be from {min} to {max}"), found);
-            return None;
         }
-        Some(*number)
+        fits
     }
 
     /// An integer without a sign that fits the range.
@@ -187,7 +198,7 @@ impl<'a> Fields<'a> {
         if chosen.is_none() {
             let names = choices.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>();
             let near = suggestion(&text, choices.iter().map(|(name, _)| *name));
-            let message = format!("{text:?} is none of {}{near}", names.join(", "));
+            let message = format!("{} is none of {}{near}", Echo(&text), names.join(", "));
             self.bad(field, message, found);
         }
         chosen.map(|(_, choice)| *choice)
@@ -354,7 +365,8 @@ fn target_of(text: &str, targets: Targets, pointer: &str, found: &mut Findings) 
     };
     if !fits {
         let message = format!(
-            "`{text}` cannot be written to; targets are `context.<name>` and `branch.output`"
+            "{} cannot be written to; targets are `context.<name>` and `branch.output`",
+            Echo(text)
         );
         found.add(pointer, FaultCode::BadTarget, message);
         return None;

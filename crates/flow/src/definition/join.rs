@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use tenure_code::Echo;
+use tenure_value::{Path, Value};
+
 use super::fields::{Fields, Findings};
 use super::roots::{Place, Site};
 use super::{
@@ -11,7 +14,6 @@ use super::{
 use crate::expression::Expression;
 use crate::fault::FaultCode;
 use crate::limits::{MAX_SPAWN_MAX, MERGES_MAX, SPAN_MS_MAX};
-use crate::value::{Path, Value};
 
 /// The value of a branch when a merge does not say.
 const SOURCE_DEFAULT: &str = "branch.output";
@@ -84,7 +86,7 @@ fn wait_for(fields: &mut Fields<'_>, found: &mut Findings) -> Option<WaitFor> {
             let percent = text.strip_suffix('%').and_then(|number| number.parse().ok());
             let percent = percent.filter(|percent| (1..=100).contains(percent));
             if percent.is_none() {
-                let message = format!("{text:?} is no share; write \"1%\" to \"100%\"");
+                let message = format!("{} is no share; write \"1%\" to \"100%\"", Echo(text));
                 wait.bad("m_of_n", message, found);
             }
             percent.map(WaitFor::Percent)
@@ -173,7 +175,7 @@ fn target(fields: &mut Fields<'_>, found: &mut Findings) -> Option<Path> {
     let path = Path::parse(&text).ok();
     let path = path.filter(|path| path.segments().len() > 1 && &*path.segments()[0] == "context");
     if path.is_none() {
-        let message = format!("`{text}` is no target of a merge; write `context.<name>`");
+        let message = format!("{} is no target of a merge; write `context.<name>`", Echo(&text));
         found.add(&fields.at("target"), FaultCode::BadTarget, message);
     }
     path

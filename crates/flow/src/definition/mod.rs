@@ -20,12 +20,13 @@ use std::sync::Arc;
 pub use kinds::*;
 pub use synchronization::*;
 
+use tenure_value::Value;
+
 use crate::expression::Expression;
 use crate::fault::{Fault, FaultCode, Place};
 use crate::limits::DEFINITION_BYTES_MAX;
 use crate::mapping::Mapping;
 use crate::schema::Schema;
-use crate::value::{Duplicates, Value};
 use crate::yaml;
 
 macro_rules! index {
@@ -135,6 +136,8 @@ pub struct Limits {
     pub max_spawn: u32,
     /// Groups inside groups.
     pub max_depth: u32,
+    /// Runs ever started in the tree of child runs below a run, itself included.
+    pub max_runs: u32,
     /// Steps of one cascade.
     pub max_cascade: u32,
 }
@@ -307,7 +310,8 @@ impl Definition {
         })
     }
 
-    /// Reads a definition from JSON text. An object with a key twice is a fault.
+    /// Reads a definition from JSON text. A key that comes twice and a number that cannot be held
+    /// exactly are faults.
     pub fn from_json(text: &[u8]) -> Result<Self, Vec<Fault>> {
         if text.len() > DEFINITION_BYTES_MAX {
             let len = text.len();
@@ -315,10 +319,11 @@ impl Definition {
                 format!("the text has {len} bytes; at most {DEFINITION_BYTES_MAX} are allowed");
             return Err(vec![Fault::new("", FaultCode::Syntax, message)]);
         }
-        let source = Value::from_json_with(text, Duplicates::Refused).map_err(|fault| {
+        let source = Value::from_json_exact(text).map_err(|fault| {
             let place = Place { line: fault.line, column: fault.column };
-            let message = format!("this is no JSON: {}", fault.message);
-            vec![Fault { place: Some(place), ..Fault::new("", FaultCode::Syntax, message) }]
+            let message = format!("the definition cannot be read: {}", fault.message);
+            let fault = Fault::new(&fault.pointer, FaultCode::Syntax, message);
+            vec![Fault { place: Some(place), ..fault }]
         })?;
         Self::compile(&source)
     }
@@ -346,11 +351,6 @@ impl Definition {
     pub fn find_node(&self, name: &str) -> Option<NodeIndex> {
         self.nodes.iter().position(|node| &*node.name == name).map(NodeIndex::of)
     }
-}
-
-/// A name as a JSON pointer has it.
-pub(crate) fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

@@ -1,18 +1,27 @@
 //! What things of a definition may be called.
 
+use tenure_code::Echo;
+
 use crate::limits::NAME_BYTES_MAX;
 
 /// Names that mean something in every expression.
 pub(super) const ROOTS: [&str; 7] =
     ["input", "context", "outputs", "result", "error", "branch", "run"];
 
-/// A workflow, a queue, a signal: it stands in addresses, so nothing in it may confuse.
+/// A workflow, a queue or a signal. The name is part of URLs, so it follows the grammar of queue
+/// names.
 pub(super) fn check_name(text: &str) -> Result<(), String> {
     check_len(text, NAME_BYTES_MAX)?;
-    match text.chars().find(|&c| c.is_control() || is_invisible(c) || c == '/') {
-        Some(c) => Err(format!("the name has the character U+{:04X}; leave it out", u32::from(c))),
-        None => Ok(()),
+    if let Some(c) = text.chars().find(|&c| c.is_control() || is_invisible(c) || c == '/') {
+        return Err(format!("the name has the character U+{:04X}; leave it out", u32::from(c)));
     }
+    if text.trim() != text {
+        return Err("the name begins or ends with a space; leave it out".to_owned());
+    }
+    if text == "." || text == ".." {
+        return Err(format!("the name is {text:?}, which clients drop from a path; use another"));
+    }
+    Ok(())
 }
 
 /// A node, a transition, a group: it stands in expressions and in the paths of branches.
@@ -21,7 +30,7 @@ pub(super) fn check_ref(text: &str) -> Result<(), String> {
     if text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-') {
         return Ok(());
     }
-    Err(format!("{text:?} is no name here; use letters, digits, `_` and `-`"))
+    Err(format!("{} is no name here; use letters, digits, `_` and `-`", Echo(text)))
 }
 
 /// A variable: what CEL takes for one, and nothing that it or we have taken already.
@@ -32,7 +41,8 @@ pub(super) fn check_variable(text: &str) -> Result<(), String> {
     }
     if !crate::expression::is_name(text) {
         return Err(format!(
-            "{text:?} is no variable; use letters, digits and `_`, and no word of CEL"
+            "{} is no variable; use letters, digits and `_`, and no word of CEL",
+            Echo(text)
         ));
     }
     Ok(())

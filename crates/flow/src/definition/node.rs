@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use tenure_value::Value;
+
 use super::fields::{Fields, Findings, Targets};
 use super::name::{check_len, check_name, check_ref};
 use super::roots::{Place, Site};
@@ -16,7 +18,6 @@ use crate::limits::{
     TAG_BYTES_MAX, TAGS_MAX, TASK_PRIORITY_MAX, TASK_PRIORITY_MIN,
 };
 use crate::mapping::Mapping;
-use crate::value::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {

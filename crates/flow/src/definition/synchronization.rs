@@ -1,8 +1,9 @@
 //! How branches meet, and how what they bring is put together.
 
+use tenure_value::Path;
+
 use super::NodeIndex;
 use crate::expression::Expression;
-use crate::value::Path;
 
 /// How branches meet.
 #[derive(Clone, Debug)]

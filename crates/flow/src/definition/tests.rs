@@ -454,3 +454,33 @@ fn the_schema_of_the_format_agrees_with_the_code() {
         assert!(is_beyond_a_schema(*code) || checked.is_err(), "{text}: {code:?}");
     }
 }
+
+#[test]
+fn an_integer_beyond_its_range_is_told_the_range_however_large_it_is() {
+    for number in ["9223372036854775807", "9223372036854775808", "18446744073709551615"] {
+        let timer = format!("  - {{ref: d, kind: timer, timer: {{delay_ms: {number}}}}}");
+        let faults = faults(&with("nodes", &timer));
+        let fault = faults.iter().find(|it| it.pointer == "/nodes/3/timer/delay_ms").unwrap();
+        let wanted = format!("this is {number}; it must be from 0 to 31622400000");
+        assert_eq!((fault.code, fault.message.as_str()), (FaultCode::BadValue, wanted.as_str()));
+    }
+}
+
+#[test]
+fn faults_quote_the_definition_briefly() {
+    let long = "x".repeat(100_000);
+    let nested = format!("limits: {{{long}: 1, max_spawn: {{{long}: 1}}}}\n{long}: {{{long}: 1}}");
+    for (slot, text) in [
+        ("top", nested.as_str()),
+        ("top", &format!("on_timeout: {long}")),
+        ("join", &format!(", wait_for: {{m_of_n: {long}%}}")),
+        ("top", &format!("output_schema: {{$ref: {long}}}")),
+        ("top", &format!("{long}: 1\n{long}: 2")),
+    ] {
+        let faults = faults(&with(slot, text));
+        assert!(!faults.is_empty(), "{}", &text[..40]);
+        for fault in faults {
+            assert!(fault.to_string().len() < 1_000, "{}", fault.to_string().len());
+        }
+    }
+}

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tenure_value::Value;
+
 use super::fields::{Fields, Findings};
 use super::join::{self, ReadJoin};
 use super::name::{check_ref, check_variable};
@@ -10,7 +12,6 @@ use super::{Foreach, OnEmpty, OnMissing, Outcome, Spawn};
 use crate::expression::Expression;
 use crate::fault::FaultCode;
 use crate::limits::{MAX_SPAWN_MAX, TIER_MAX};
-use crate::value::Value;
 
 /// What an item is called when the definition does not say.
 const ITEM_VAR_DEFAULT: &str = "item";

@@ -3,21 +3,30 @@
 
 use std::sync::Arc;
 
+use tenure_value::limits::VALUE_DEPTH_MAX;
+use tenure_value::{Map, Value};
+
 use super::functions::{is_match, too_large};
 use super::tree::{Macro, MacroTree, StaticPath, Tree};
 use super::{EvaluationError, Reads, Scope, operators};
-use crate::limits::{EXPRESSION_OUTPUT_BYTES_MAX, EXPRESSION_STEPS_MAX, VALUE_DEPTH_MAX};
-use crate::value::{Map, Value};
+use crate::limits::{EXPRESSION_OUTPUT_BYTES_MAX, EXPRESSION_STEPS_MAX};
 
 type Result<T> = std::result::Result<T, EvaluationError>;
 
 pub(super) fn evaluate(tree: &Tree, scope: &dyn Scope, reads: &mut Reads) -> Result<Value> {
     // Most expressions are a path; they need none of the rest.
     let value = match tree {
-        Tree::Path(path) => read(path, scope, reads)?,
+        Tree::Path(path) => {
+            reads.spent(1);
+            read(path, scope, reads)?
+        }
         tree => {
             let meter = Meter { left: EXPRESSION_STEPS_MAX };
-            Walk { scope, reads, meter, locals: Vec::new() }.value(tree)?
+            let mut walk = Walk { scope, reads, meter, locals: Vec::new() };
+            let value = walk.value(tree);
+            let steps = EXPRESSION_STEPS_MAX - walk.meter.left;
+            walk.reads.spent(steps);
+            value?
         }
     };
     if value.is_too_deep() { Err(too_deep()) } else { Ok(value) }

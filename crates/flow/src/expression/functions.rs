@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
+use tenure_value::{Value, exact};
+
+use tenure_code::Echo;
 
 use super::evaluate::{Meter, text_cost};
 use super::{EvaluationError, ExpressionFault, operators};
 use crate::limits::{EXPRESSION_OUTPUT_BYTES_MAX, PATTERN_BYTES_MAX, PATTERN_MEMORY_BYTES_MAX};
-use crate::value::Value;
 
 type Result<T> = std::result::Result<T, EvaluationError>;
 
@@ -115,7 +117,7 @@ pub(super) fn compile_pattern(pattern: &str) -> std::result::Result<Regex, Strin
     compiled.map_err(|error| {
         let reason = error.to_string();
         let reason = reason.lines().last().unwrap_or_default().trim().to_owned();
-        format!("the pattern {pattern:?} cannot be used: {reason}")
+        format!("the pattern {} cannot be used: {reason}", Echo(pattern))
     })
 }
 
@@ -193,7 +195,11 @@ fn double(of: &Value) -> Result<Value> {
         Value::Int(number) => Some(*number as f64),
         Value::Uint(number) => Some(*number as f64),
         Value::Float(number) => Some(*number),
-        Value::Text(text) => text.parse().ok(),
+        // A text that is not zero does not become zero.
+        Value::Text(text) => {
+            let number: Option<f64> = text.parse().ok();
+            number.filter(|number| *number != 0.0 || exact::refusal(text).is_none())
+        }
         Value::Null | Value::Bool(_) | Value::List(_) | Value::Map(_) => None,
     };
     converted.and_then(Value::float).ok_or_else(|| unconverted(Function::Double, of))

@@ -5,13 +5,14 @@
 use std::sync::Arc;
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use tenure_value::Value;
+use tenure_value::limits::PATH_SEGMENTS_MAX;
 
 use super::ExpressionFault;
 use super::functions::{Function, compile_pattern};
 use super::tree::{Binary, Macro, MacroTree, StaticPath, Tree};
 use crate::fault::FaultCode;
-use crate::limits::{EXPRESSION_BYTES_MAX, PATH_SEGMENTS_MAX};
-use crate::value::Value;
+use crate::limits::EXPRESSION_BYTES_MAX;
 
 /// Names that CEL keeps for itself.
 const RESERVED: [&str; 21] = [

@@ -29,7 +29,7 @@ pub use moment::moment_ms;
 pub use reads::Reads;
 
 use crate::fault::FaultCode;
-use crate::value::Value;
+use tenure_value::Value;
 pub(crate) use tree::Name;
 use tree::Tree;
 
@@ -47,7 +47,7 @@ impl Scope for () {
 }
 
 /// An object's entries as roots.
-impl Scope for crate::value::Map {
+impl Scope for tenure_value::Map {
     fn root(&self, name: &str) -> Option<Value> {
         self.get(name).cloned()
     }

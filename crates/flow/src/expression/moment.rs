@@ -1,7 +1,10 @@
 //! A moment, as a timer's `until` gives it.
 
+use tenure_code::Echo;
+use tenure_value::Value;
+
 use super::EvaluationError;
-use crate::value::Value;
+use crate::limits::MOMENT_MS_MAX;
 
 /// Milliseconds since 1970 in UTC: of an RFC 3339 text with its offset, or of an integer that says
 /// just that. Moments before 1970 are long over and count as 0.
@@ -16,10 +19,21 @@ pub fn moment_ms(value: &Value) -> Result<u64, EvaluationError> {
         return Err(EvaluationError::other(format!(
             "{} is no moment; give an RFC 3339 text such as \"2030-01-31T12:00:00Z\", or an \
              integer of milliseconds since 1970",
-            if let Value::Text(text) = value { format!("{text:?}") } else { value.kind().into() }
+            if let Value::Text(text) = value {
+                Echo(text).to_string()
+            } else {
+                value.kind().into()
+            }
         )));
     };
-    Ok(u64::try_from(moment).unwrap_or(0))
+    let moment = u64::try_from(moment).unwrap_or(0);
+    match moment <= MOMENT_MS_MAX {
+        true => Ok(moment),
+        false => Err(EvaluationError::other(format!(
+            "the moment is {moment} ms after 1970; the latest is {MOMENT_MS_MAX}, which is \
+             9999-12-31T23:59:59.999Z"
+        ))),
+    }
 }
 
 fn parse(text: &str) -> Option<i64> {
@@ -141,5 +155,14 @@ mod tests {
         assert_eq!(ms("2024-02-29t07:30:45-05:00"), Some(1_709_209_845_000));
         assert_eq!(ms("2100-03-01T00:00:00z"), Some(4_107_542_400_000));
         assert_eq!(moment_ms(&Value::Int(17)).ok(), Some(17));
+    }
+
+    #[test]
+    fn a_moment_that_cannot_be_written_is_refused_with_the_latest_one() {
+        assert_eq!(ms("9999-12-31T23:59:59.999Z"), Some(MOMENT_MS_MAX));
+        for late in [Value::text("9999-12-31T23:59:59-00:01"), Value::Int(1 << 53)] {
+            let refused = moment_ms(&late).unwrap_err().to_string();
+            assert!(refused.contains("9999-12-31T23:59:59.999Z"), "{refused}");
+        }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::cmp::Ordering;
 
+use tenure_value::{Value, compare_numbers, integer};
+
 use super::EvaluationError;
 use super::evaluate::{Meter, made, text_cost};
 use super::functions::joined;
 use super::tree::Binary;
-use crate::value::{Value, compare_numbers, integer};
 
 type Result<T> = std::result::Result<T, EvaluationError>;
 

@@ -3,14 +3,17 @@
 
 use std::sync::Arc;
 
+use tenure_value::Value;
+
 use crate::limits::{READS_MAX, READS_SHOWN_BYTES_MAX};
-use crate::value::Value;
 
 /// The paths that an evaluation read, and what was there.
 #[derive(Clone, Debug, Default)]
 pub struct Reads {
     /// `None` when nobody wants to know.
     read: Option<Vec<(Arc<str>, Value)>>,
+    /// What the evaluations cost.
+    steps: u64,
 }
 
 impl Reads {
@@ -23,7 +26,17 @@ impl Reads {
     /// Everything is noted, up to [`READS_MAX`] paths, each once.
     #[must_use]
     pub fn noted() -> Self {
-        Self { read: Some(Vec::new()) }
+        Self { read: Some(Vec::new()), steps: 0 }
+    }
+
+    /// What the evaluations cost, in the steps of [`crate::limits::EXPRESSION_STEPS_MAX`].
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    pub(super) fn spent(&mut self, steps: u64) {
+        self.steps += steps;
     }
 
     /// The paths and values in the order of reading.

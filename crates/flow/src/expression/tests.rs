@@ -1,7 +1,8 @@
 //! What expressions mean, row by row.
 
+use tenure_value::Map;
+
 use super::*;
-use crate::value::Map;
 
 fn scope() -> Map {
     let json = r#"{
@@ -61,6 +62,8 @@ fn an_error_says_what_is_wrong() {
         ("int(1e19)", "int() cannot convert 1e+19"),
         ("uint(-1)", "uint() cannot convert -1"),
         ("double('nan')", "double() cannot convert \"nan\""),
+        ("double('1e400')", "double() cannot convert \"1e400\""),
+        ("double('0.1e-400')", "double() cannot convert \"0.1e-400\""),
         ("string(null)", "string() cannot convert null"),
         ("bool('maybe')", "bool() cannot convert \"maybe\""),
         ("min([])", "min() of an empty list has no value"),

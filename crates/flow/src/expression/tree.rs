@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use regex::Regex;
+use tenure_value::Value;
 
 use super::functions::Function;
-use crate::value::Value;
 
 #[derive(Clone, Debug)]
 pub(super) enum Tree {

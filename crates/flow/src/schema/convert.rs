@@ -1,6 +1,6 @@
 //! A schema as the `jsonschema` crate wants it. Values that are checked are never converted.
 
-use crate::value::Value;
+use tenure_value::Value;
 
 pub(super) fn to_serde(value: &Value) -> serde_json::Value {
     match value {

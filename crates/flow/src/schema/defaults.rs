@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::value::{Map, Value};
+use tenure_value::{Map, Value};
 
 /// The value with defaults for what is absent, on every level of `properties`. An object that is
 /// absent and has no default of its own is made if something below it has one.

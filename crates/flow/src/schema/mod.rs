@@ -10,13 +10,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use jsonschema::{PatternOptions, Validator};
+use node::{Counted, Divisor, Meter, Values};
+use tenure_value::Value;
+
+use tenure_code::Echo;
 
 use crate::limits::{
     PATTERN_MEMORY_BYTES_MAX, SCHEMA_BYTES_MAX, SCHEMA_COMPLAINTS_MAX, SCHEMA_STEPS_MAX,
     SCHEMA_WEIGHT_MAX,
 };
-use crate::value::Value;
-use node::{Counted, Meter, Values};
 
 /// A JSON Schema, compiled once. A clone is cheap.
 #[derive(Clone)]
@@ -25,6 +27,7 @@ pub struct Schema(Arc<Compiled>);
 struct Compiled {
     source: Value,
     validator: Validator<Values>,
+    divisor: Divisor,
 }
 
 /// A schema that cannot be used: where in it, and why.
@@ -73,8 +76,9 @@ impl Schema {
             return fault(
                 &pointer,
                 format!(
-                    "{reference:?} is outside of this schema, and nothing is fetched; put it under \
-                     `$defs` and refer to it as \"#/$defs/name\""
+                    "{} is outside of this schema, and nothing is fetched; put it under `$defs` and \
+                     refer to it as \"#/$defs/name\"",
+                    Echo(&reference)
                 ),
             );
         }
@@ -97,7 +101,10 @@ impl Schema {
             .with_pattern_options(patterns)
             .build(&convert::to_serde(source));
         match built {
-            Ok(validator) => Ok(Self(Arc::new(Compiled { source: source.clone(), validator }))),
+            Ok(validator) => {
+                let (source, divisor) = (source.clone(), Divisor::of(source));
+                Ok(Self(Arc::new(Compiled { source, validator, divisor })))
+            }
             Err(error) => {
                 let pointer = error.instance_path().as_str().to_owned();
                 fault(&pointer, format!("this is no JSON Schema: {}", shortened(&error.masked())))
@@ -114,8 +121,18 @@ impl Schema {
     /// Checks a value; the first [`SCHEMA_COMPLAINTS_MAX`] things that are wrong with it, or that
     /// the check costs more than [`SCHEMA_STEPS_MAX`] steps.
     pub fn check(&self, value: &Value) -> Result<(), Vec<Complaint>> {
-        let meter = Meter::new(SCHEMA_STEPS_MAX);
+        self.check_counted(value, &mut 0)
+    }
+
+    /// Checks a value, and adds what that costs to `steps`.
+    ///
+    /// # Errors
+    /// As [`Schema::check`].
+    pub fn check_counted(&self, value: &Value, steps: &mut u64) -> Result<(), Vec<Complaint>> {
+        let meter = Meter::new(SCHEMA_STEPS_MAX, self.0.divisor);
         let is_valid = self.0.validator.is_valid(Counted::new(value, &meter));
+        // What is wrong with it is looked for again.
+        *steps += meter.spent() * if is_valid { 1 } else { 2 };
         if meter.is_used_up() {
             return Err(vec![too_costly()]);
         }
@@ -126,7 +143,7 @@ impl Schema {
             pointer: error.instance_path().as_str().to_owned(),
             message: shortened(&error.masked_with("this")),
         };
-        let meter = Meter::new(SCHEMA_STEPS_MAX);
+        let meter = Meter::new(SCHEMA_STEPS_MAX, self.0.divisor);
         let errors = self.0.validator.iter_errors(Counted::new(value, &meter));
         let complaints: Vec<_> = errors.take(SCHEMA_COMPLAINTS_MAX).map(complaint).collect();
         if meter.is_used_up() {
@@ -187,7 +204,7 @@ fn shortened(message: &dyn fmt::Display) -> String {
 fn remote_reference(value: &Value, pointer: &str) -> Option<(String, Arc<str>)> {
     match value {
         Value::Map(map) => map.entries().iter().find_map(|(key, value)| {
-            let inner = format!("{pointer}/{}", crate::definition::escaped(key));
+            let inner = format!("{pointer}/{}", tenure_value::pointer::escaped(key));
             if let ("$ref" | "$dynamicRef" | "$recursiveRef", Value::Text(reference)) =
                 (&**key, value)
                 && !reference.starts_with('#')

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, JsonNumber, Node, NodeIdentity, Object};
+use tenure_value::{List, Map, Value};
 
 use super::convert;
 use crate::limits::SCHEMA_BYTES_MAX;
-use crate::value::{List, Map, Value};
 
 /// The representation of JSON that the validator is built for.
 pub(super) struct Values;
@@ -46,26 +46,80 @@ pub(super) struct NameBuffer {
 }
 
 /// How often a validator may still look.
-pub(super) struct Meter(Cell<u64>);
+pub(super) struct Meter {
+    most: u64,
+    steps: Cell<u64>,
+    divisor: Divisor,
+}
 
 impl Default for Meter {
     fn default() -> Self {
-        Self::new(u64::MAX)
+        Self::new(u64::MAX, Divisor::default())
     }
 }
 
 impl Meter {
-    pub(super) fn new(steps: u64) -> Self {
-        Self(Cell::new(steps))
+    pub(super) fn new(steps: u64, divisor: Divisor) -> Self {
+        Self { most: steps, steps: Cell::new(steps), divisor }
     }
 
     pub(super) fn is_used_up(&self) -> bool {
-        self.0.get() == 0
+        self.steps.get() == 0
+    }
+
+    pub(super) fn spent(&self) -> u64 {
+        self.most - self.steps.get()
     }
 
     fn spend(&self, steps: usize) {
-        self.0.set(self.0.get().saturating_sub(steps as u64));
+        self.steps.set(self.steps.get().saturating_sub(steps as u64));
     }
+}
+
+/// The smallest fraction that a schema has as a `multipleOf`, by its binary exponent. The validator
+/// divides by it exactly: in 128 bits if the two numbers are not far apart, and otherwise with
+/// integers of a thousand bits and more.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Divisor(Option<i32>);
+
+impl Divisor {
+    pub(super) fn of(schema: &Value) -> Self {
+        let mut smallest: Option<i32> = None;
+        let mut left = vec![schema];
+        while let Some(value) = left.pop() {
+            match value {
+                Value::Map(map) => {
+                    if let Some(Value::Float(divisor)) = map.get("multipleOf") {
+                        let exponent = exponent(*divisor);
+                        smallest = Some(smallest.map_or(exponent, |it| it.min(exponent)));
+                    }
+                    left.extend(map.entries().iter().map(|(_, value)| value));
+                }
+                Value::List(list) => left.extend(list.as_slice()),
+                _ => {}
+            }
+        }
+        Self(smallest)
+    }
+
+    /// What it costs to divide a number.
+    fn steps(self, number: &Value) -> usize {
+        let number = match number {
+            Value::Int(number) => *number as f64,
+            Value::Uint(number) => *number as f64,
+            Value::Float(number) => *number,
+            _ => return 0,
+        };
+        match self.0 {
+            Some(divisor) if exponent(number) - divisor > DIVISION_BITS => LONG_DIVISION_STEPS,
+            _ => 0,
+        }
+    }
+}
+
+/// The power of two below a number.
+fn exponent(number: f64) -> i32 {
+    ((number.to_bits() >> 52) & 0x7ff) as i32 - 1_023
 }
 
 /// A value, and what counts the looks at it.
@@ -163,6 +217,7 @@ impl<'a> Node<'a, Values> for Counted<'a> {
     }
 
     fn as_number(&self) -> Option<Number> {
+        self.meter.spend(self.meter.divisor.steps(self.value));
         self.is_number().then(|| Number(self.value.clone()))
     }
 
@@ -215,6 +270,11 @@ impl<'a> Node<'a, Values> for Counted<'a> {
     }
 }
 
+/// How far apart two numbers may be for a division in 128 bits: 22 decimal digits, as each has up to
+/// 17 of its own.
+const DIVISION_BITS: i32 = 70;
+/// What a longer division costs.
+const LONG_DIVISION_STEPS: usize = 1_000;
 /// Bytes of text that are one step.
 const BYTES_PER_STEP: usize = 64;
 /// Bytes of a value that can be equal to something in a schema.

@@ -136,6 +136,23 @@ fn a_schema_that_doubles_itself_is_refused() {
 }
 
 #[test]
+fn a_division_of_numbers_that_are_far_apart_counts_for_what_it_costs() {
+    let numbers = |number: &str, count: usize| Value::list(vec![json(number); count]);
+    for (divisor, number) in [("0.01", "1e300"), ("1e-300", "0.5"), ("1e-300", "7")] {
+        let schema = schema(&format!(r#"{{"items":{{"multipleOf":{divisor}}}}}"#));
+        let complaints = schema.check(&numbers(number, 100_000)).unwrap_err();
+        assert!(complaints[0].message.contains("2000000 steps"), "{number}: {complaints:?}");
+        let _ = schema.check(&numbers(number, 100)).inspect_err(|complaints| {
+            assert!(!complaints[0].message.contains("steps"), "{number}: {complaints:?}");
+        });
+    }
+    // What people have in their schemas costs no more than any other keyword.
+    let cents = schema(r#"{"items":{"multipleOf":0.01}}"#);
+    assert_eq!(cents.check(&numbers("1234567.89", 100_000)), Ok(()));
+    assert_eq!(cents.check(&numbers("9007199254740991", 100_000)), Ok(()));
+}
+
+#[test]
 fn a_check_that_costs_too_much_says_so() {
     let many = r##"{"items":{"allOf":[{"minimum":0},{"maximum":9},{"multipleOf":1},{"type":"integer"}]}}"##;
     let long = Value::list(vec![Value::Int(1); 1_000_000]);

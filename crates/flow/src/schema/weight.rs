@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::value::{Map, Value};
+use tenure_value::{Map, Value};
 
 /// What is checked against the very value that the schema is checked against.
 const LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];

@@ -70,6 +70,22 @@ fn what_json_cannot_say_is_refused_with_its_place() {
 }
 
 #[test]
+fn a_number_that_a_value_would_change_is_refused_with_its_pointer() {
+    for (text, pointer, message) in [
+        ("a:\n  b: [1, 123456789012345678901234567890]", "/a/b/1", "does not fit 64 bits"),
+        ("a: -9223372036854775809", "/a", "does not fit 64 bits"),
+        ("a: 1e400", "/a", "too large"),
+        ("a: .1e-400", "/a", "too close to 0"),
+        ("a:\n  b: 1\n  b: 2", "/a/b", "twice"),
+    ] {
+        let fault = refusal(text);
+        assert_eq!(fault.pointer, pointer, "{text:?} {fault}");
+        assert!(fault.message.contains(message), "{text:?} {fault}");
+    }
+    assert_eq!(read("a: '123456789012345678901234567890'").len(), 38);
+}
+
+#[test]
 fn a_key_that_is_no_text_is_its_text() {
     assert_eq!(read("1: a\ntrue: b\nnull: c"), r#"{"1":"a","null":"c","true":"b"}"#);
 }

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
+use tenure_code::Code;
 use tenure_proto::v1;
 use tokio::time::Instant;
 
@@ -84,7 +85,7 @@ impl What {
                 let len = output.bytes.len();
                 let reason =
                     format!("output has {len} bytes; at most {OUTPUT_BYTES_MAX} are allowed");
-                Self::Fail(Failure::new(reason).code("payload_too_large").last())
+                Self::Fail(Failure::new(reason).code(Code::PayloadTooLarge.as_str()).last())
             }
             Ok(output) if output.artifact_bytes() > ARTIFACTS_BYTES_MAX => {
                 let len = output.artifact_bytes();
@@ -92,7 +93,7 @@ impl What {
                     "the artifacts have {len} bytes; at most {ARTIFACTS_BYTES_MAX} go with a \
                      completion: upload large ones first, with PUT /v1/blobs/{{sha256}}"
                 );
-                Self::Fail(Failure::new(reason).code("payload_too_large").last())
+                Self::Fail(Failure::new(reason).code(Code::PayloadTooLarge.as_str()).last())
             }
             Ok(output) => Self::Complete(output),
             Err(Failure { then: Then::GiveBack, .. }) => Self::Release,
@@ -332,7 +333,7 @@ impl Book {
                 self.due_by(now + PAUSE);
             }
         }
-        if matches!(problem.code.as_str(), "overloaded" | "unavailable" | "disk_full") {
+        if problem.code.parse().is_ok_and(Code::is_retryable) {
             let pause = problem.retry_after_ms.map_or(PAUSE, Duration::from_millis);
             self.paused_until = Some(now + pause);
             reports.into_iter().rev().for_each(|report| self.waiting.push_front(report));
@@ -442,6 +443,8 @@ fn written(sequence: u64, heartbeats: &[v1::LeaseRef], reports: &[Report]) -> v1
                 lease_id,
                 output: done.bytes.clone(),
                 artifacts: done.artifacts.clone(),
+                // The stream knows its worker.
+                worker: None,
             }),
             What::Fail(failure) => message.fails.push(v1::FailReport {
                 task_id,
@@ -453,6 +456,7 @@ fn written(sequence: u64, heartbeats: &[v1::LeaseRef], reports: &[Report]) -> v1
                     Then::After(wait) => Some(wait.as_millis() as u64),
                     Then::Backoff | Then::Nothing | Then::GiveBack => None,
                 },
+                worker: None,
             }),
             What::Release => message.releases.push(v1::LeaseRef { task_id, lease_id }),
         }

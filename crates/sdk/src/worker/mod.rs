@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use tenure_code::Code;
 use tenure_proto::v1;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -232,7 +233,7 @@ impl Worker {
                 () = &mut heed => {}
                 () = &mut leave_after => {}
                 end = &mut keeper => {
-                    let gone = Err(Error::local("unavailable", "the lease keeper is gone"));
+                    let gone = Err(Error::local(Code::Unavailable, "the lease keeper is gone"));
                     return end.unwrap_or(gone);
                 }
                 Some(batch) = tasks.recv() => {
@@ -276,8 +277,9 @@ impl Worker {
 /// Starts a lease keeper on a thread of its own, and tells when it has ended.
 fn start(keeper: Keeper) -> Result<oneshot::Receiver<Result<(), Error>>, Error> {
     let (tell, told) = oneshot::channel();
-    let failed =
-        |error: std::io::Error| Error::local("unavailable", format!("no lease keeper: {error}"));
+    let failed = |error: std::io::Error| {
+        Error::local(Code::Unavailable, format!("no lease keeper: {error}"))
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(failed)?;
     std::thread::Builder::new()

@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp as Moment;
+use tenure_coordinator::private;
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::CParameter;
 
@@ -88,7 +89,7 @@ impl std::fmt::Debug for Packer {
 impl Cabinet {
     /// Makes the folder if it is missing, and sees that it can be written.
     pub(crate) fn open(folder: &Path, data: &Path) -> Result<Self, NoArchive> {
-        fs::create_dir_all(folder)?;
+        private::create_folders(folder)?;
         let folder = folder.canonicalize()?;
         if let Ok(data) = data.canonicalize()
             && (folder.starts_with(&data) || data.starts_with(&folder))
@@ -97,15 +98,25 @@ impl Cabinet {
             let _ = fs::remove_dir(&folder);
             return Err(NoArchive::InData);
         }
-        let mut options = OpenOptions::new();
+        let mut options = private::options();
         let lock = options.create(true).truncate(false).write(true).open(folder.join(LOCK))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => return Err(NoArchive::InUse),
             Err(fs::TryLockError::Error(error)) => return Err(error.into()),
         }
+        // It may be open to others on purpose, so it is left as it is.
+        let mode = fs::metadata(&folder)?.mode() & 0o7777;
+        if mode & 0o077 != 0 {
+            tracing::warn!(
+                "other users can enter the archive {} (mode {mode:04o}); unless that is meant, run \
+                 `chmod -R go= {}`",
+                folder.display(),
+                folder.display()
+            );
+        }
         let probe = folder.join(format!("probe{UNFINISHED}"));
-        fs::write(&probe, b"?")?;
+        private::create_file(&probe)?.write_all(b"?")?;
         fs::remove_file(&probe)?;
         for entry in fs::read_dir(&folder)? {
             let path = entry?.path();
@@ -132,7 +143,7 @@ impl Cabinet {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let unfinished = self.folder.join(format!("{OWNER}{UNFINISHED}"));
-                let mut file = File::create(&unfinished)?;
+                let mut file = private::create_file(&unfinished)?;
                 file.write_all(wanted.as_bytes())?;
                 file.sync_all()?;
                 fs::rename(&unfinished, &owner)?;
@@ -281,7 +292,7 @@ fn begun(folder: &Path, kind: Kind, day: &str, frame: &[u8]) -> Result<OpenFile,
     let named = ArchiveFile::new(folder, kind, day, number);
     let unfinished = folder.join(format!("{}{UNFINISHED}", kind.as_str()));
     let write = || {
-        let mut file = File::create(&unfinished)?;
+        let mut file = private::create_file(&unfinished)?;
         file.write_all(frame)?;
         file.sync_all()?;
         fs::rename(&unfinished, &named.path)?;

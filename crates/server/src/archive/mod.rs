@@ -6,19 +6,18 @@ mod cabinet;
 mod line;
 mod read;
 
-use std::fmt;
-use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use tenure_coordinator::{
     Answer, Ask, DueItems, Error, Query, Refusal, RunTasks, TaskInfo, Tenure,
 };
 use tenure_core::command::{Archived, Command, Rest, Swept};
-use tenure_core::id::{Lsn, TokenId};
 use tenure_core::limits::LIST_ITEMS_MAX;
+use tenure_record::id::{Lsn, TokenId};
 
 pub(crate) use self::cabinet::Cabinet;
 use self::cabinet::CabinetError;

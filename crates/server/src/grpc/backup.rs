@@ -3,10 +3,11 @@
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use tenure_coordinator::{Backup, RealDisk, Since};
-use tenure_core::artifact::Sha256;
+use tenure_code::Code;
+use tenure_coordinator::{Backup, Since};
 use tenure_proto::v1;
 use tenure_proto::v1::backup_part::Part;
+use tenure_record::artifact::Sha256;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
@@ -26,7 +27,7 @@ pub(super) type Parts = ReceiverStream<Result<v1::BackupPart, Status>>;
 pub(super) async fn begin(app: &Arc<App>, since: Since) -> Result<Parts, Problem> {
     let Ok(place) = Arc::clone(&app.backups).try_acquire_owned() else {
         let detail = format!("{BACKUPS_MAX} backup is being taken already; wait until it is done");
-        return Err(Problem::new("overloaded", detail));
+        return Err(Problem::new(Code::Overloaded, detail));
     };
     let (tenure, blobs) = (app.tenure.clone(), Arc::clone(&app.blobs));
     let begun = tokio::task::spawn_blocking(move || -> Result<Copy, String> {
@@ -35,25 +36,26 @@ pub(super) async fn begin(app: &Arc<App>, since: Since) -> Result<Parts, Problem
         let named = blobs.list().map_err(|error| format!("the blobs cannot be listed: {error}"))?;
         Ok(Copy { log, blobs, named, _place: place })
     });
-    let begun = begun.await.map_err(|_| Problem::new("unavailable", "the server is stopping"))?;
-    let copy = begun.map_err(|error| Problem::new("unavailable", error))?;
+    let begun = begun.await.map_err(|_| Problem::stopping())?;
+    let copy = begun.map_err(|error| Problem::new(Code::Unavailable, error))?;
     let (pieces, parts) = mpsc::channel(PIECES_AHEAD);
     tracing::info!(lsn = copy.log.lsn.0, bytes = copy.bytes(), "a backup begins");
     std::thread::Builder::new()
         .name("backup".to_owned())
         .spawn(move || {
             if let Err(Stopped::Failed(why)) = copy.send(&pieces) {
-                let problem = Problem::new("unavailable", format!("{why}; run the backup again"));
+                let problem =
+                    Problem::new(Code::Unavailable, format!("{why}; run the backup again"));
                 let _ = pieces.blocking_send(Err(problem.into()));
             }
         })
-        .map_err(|error| Problem::new("unavailable", format!("no thread for it: {error}")))?;
+        .map_err(|error| Problem::new(Code::Unavailable, format!("no thread for it: {error}")))?;
     Ok(ReceiverStream::new(parts))
 }
 
 /// All that belongs to a copy.
 struct Copy {
-    log: Backup<RealDisk>,
+    log: Backup,
     blobs: Arc<Blobs>,
     named: Vec<(Sha256, u64)>,
     _place: OwnedSemaphorePermit,

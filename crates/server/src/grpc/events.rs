@@ -1,41 +1,67 @@
 //! Live updates over gRPC, from any record that is still in the log.
 
-use tenure_core::event::Record;
-use tenure_core::transition::{RunTransition, Told, Transition};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::Bytes;
+use prost::Message;
 use tenure_proto::v1;
-use tokio_stream::wrappers::ReceiverStream;
+use tenure_record::event::Record;
+use tenure_record::transition::{RunTransition, Told, Transition};
+use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 
 use super::{Door, Outcome, show, show_run};
-use crate::follow::{End, Shown, Wanted, parse_after, subscribe};
+use crate::answers::InFlight;
+use crate::follow::{Portions, Shared, Shown, Subscribed, Updates, Wanted, parse_after, subscribe};
 use crate::problem::Problem;
 
-type Sent = Result<v1::Event, Status>;
+/// What a subscriber reads.
+pub(crate) struct Watching(Subscribed<v1::Event>);
 
-impl Shown for Sent {
+impl Stream for Watching {
+    type Item = Result<v1::Event, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_event(context).map_err(|end| Problem::from(end).into())
+    }
+}
+
+impl Shown for v1::Event {
     fn event(record: &Record<'_>, told: &Told<'_>) -> Self {
         let event = match told {
             Told::Task(step) => task_event(step),
             Told::Run(step) => run_event(step),
         };
         let id = format!("{}.{}", record.lsn, told.index());
-        Ok(v1::Event { id, lsn: record.lsn.0, at: record.at.0, ..event })
+        v1::Event { id, lsn: record.lsn.0, at: record.at.0, ..event }
     }
 
-    fn end(why: End) -> Option<Self> {
-        Some(Err(Problem::from(why).into()))
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.encoded_len()
+    }
+
+    fn join(_: &[Shared<Self>]) -> Option<Bytes> {
+        None
+    }
+
+    fn portions(updates: &Updates) -> &Portions<Self> {
+        &updates.messages
     }
 }
 
 #[tonic::async_trait]
 impl v1::events_server::Events for Door {
-    type WatchStream = ReceiverStream<Sent>;
+    type WatchStream = Watching;
 
     async fn watch(&self, request: Request<v1::WatchRequest>) -> Outcome<Self::WatchStream> {
+        let connection = request.extensions().get::<Arc<InFlight>>().cloned();
         let v1::WatchRequest { after, task_id, queue, run_id } = request.into_inner();
         let after = parse_after(&self.app, after.as_deref())?;
         let wanted = Wanted { task: task_id, queue, run: run_id };
-        Ok(Response::new(subscribe(&self.app, after, wanted).await?))
+        let subscribed = subscribe(&self.app, after, wanted, connection.as_ref()).await?;
+        Ok(Response::new(Watching(subscribed)))
     }
 }
 

@@ -1,29 +1,32 @@
 //! Messages as they come over gRPC, parsed once into what the rules know.
 
+use tenure_code::Echo;
 use tenure_coordinator::{Registration, TaskFilter};
-use tenure_core::artifact::{ArtifactName, Sha256};
 use tenure_core::command::{
     CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
     ReportTasks, Setting, SubmitTasks,
 };
-use tenure_core::id::{LeaseId, RunId, TaskId};
 use tenure_core::limits::{LEASE_QUEUES_MAX, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT};
-use tenure_core::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
-use tenure_core::state::StateName;
-use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Priority, SpanMs};
-use tenure_core::time::Timestamp;
 use tenure_proto::v1;
+use tenure_record::artifact::{ArtifactName, Sha256};
+use tenure_record::id::{LeaseId, RunId, TaskId};
+use tenure_record::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
+use tenure_record::state::TaskState;
+use tenure_record::terms::{Backoff, BackoffKind, Budget, LeaseMs, Priority, SpanMs};
 
 use crate::limits::{DISCONNECT_GRACE_MS_DEFAULT, DISCONNECT_GRACE_MS_MAX};
+use crate::moment;
 use crate::problem::Problem;
 use crate::wire::artifact::{self, Content, Handed};
+use crate::wire::pairs::Pairs;
 use crate::wire::{list as lists, terms};
 
 type Parsed<T> = Result<T, Problem>;
 
 /// A task to submit.
 pub(crate) fn new_task(task: v1::NewTask) -> Parsed<NewTask> {
-    let delay_ms = task.delay_ms.map(signed);
+    let delay_ms = task.delay_ms.map(i128::from);
+    let run_at = task.run_at.map(|ms| moment::checked("run_at", ms)).transpose()?;
     let budget = |field: &str, value: Option<u32>, default: u16| {
         value.map_or(Ok(Budget::of(default)), |value| Budget::parse(field, value.into()))
     };
@@ -32,14 +35,14 @@ pub(crate) fn new_task(task: v1::NewTask) -> Parsed<NewTask> {
         queue: QueueName::parse(queue)?,
         payload: terms::payload("payload", task.payload)?,
         priority: Priority::parse(task.priority.into())?,
-        start: terms::start(delay_ms, task.run_at.map(Timestamp))?,
+        start: terms::start(delay_ms, run_at)?,
         max_attempts: budget("max_attempts", task.max_attempts, MAX_ATTEMPTS_DEFAULT)?,
         max_expiries: budget("max_expiries", task.max_expiries, MAX_EXPIRIES_DEFAULT)?,
         backoff: task.backoff.map(backoff).transpose()?,
         lease_ms: lease_ms(task.lease_ms)?.unwrap_or_default(),
         timeout_ms: task.timeout_ms.map(|ms| span("timeout_ms", ms)).transpose()?,
         key: task.key.as_deref().map(TaskKey::parse).transpose()?,
-        tags: terms::tags(task.tags)?,
+        tags: terms::tags("tags", task.tags)?,
     })
 }
 
@@ -71,12 +74,7 @@ pub(super) fn unknown(field: &str, number: i32) -> Problem {
 }
 
 fn span(field: &str, ms: u64) -> Parsed<SpanMs> {
-    Ok(SpanMs::parse(field, signed(ms))?)
-}
-
-/// Far beyond every limit either way.
-fn signed(ms: u64) -> i64 {
-    i64::try_from(ms).unwrap_or(i64::MAX)
+    Ok(SpanMs::parse(field, ms)?)
 }
 
 fn lease_ms(ms: Option<u32>) -> Parsed<Option<LeaseMs>> {
@@ -101,15 +99,15 @@ pub(super) fn given(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-fn state(number: i32) -> Parsed<Option<StateName>> {
+fn state(number: i32) -> Parsed<Option<TaskState>> {
     Ok(match v1::TaskState::try_from(number) {
         Ok(v1::TaskState::Unspecified) => None,
-        Ok(v1::TaskState::Waiting) => Some(StateName::Waiting),
-        Ok(v1::TaskState::Leased) => Some(StateName::Leased),
-        Ok(v1::TaskState::Completed) => Some(StateName::Completed),
-        Ok(v1::TaskState::Failed) => Some(StateName::Failed),
-        Ok(v1::TaskState::Dead) => Some(StateName::Dead),
-        Ok(v1::TaskState::Canceled) => Some(StateName::Canceled),
+        Ok(v1::TaskState::Waiting) => Some(TaskState::Waiting),
+        Ok(v1::TaskState::Leased) => Some(TaskState::Leased),
+        Ok(v1::TaskState::Completed) => Some(TaskState::Completed),
+        Ok(v1::TaskState::Failed) => Some(TaskState::Failed),
+        Ok(v1::TaskState::Dead) => Some(TaskState::Dead),
+        Ok(v1::TaskState::Canceled) => Some(TaskState::Canceled),
         Err(_) => return Err(unknown("state", number)),
     })
 }
@@ -133,7 +131,7 @@ pub(crate) fn lease(lease: &v1::LeaseRequest) -> Parsed<(LeaseTasks, u64)> {
 
 /// How long somebody wants to wait.
 pub(crate) fn wait(wait_ms: u64) -> Parsed<u64> {
-    terms::wait(Some(signed(wait_ms)))
+    terms::wait(Some(wait_ms.into()))
 }
 
 /// A lease as reports name it.
@@ -152,7 +150,8 @@ pub(crate) fn complete(report: v1::CompleteReport) -> Parsed<(CompleteTask, Vec<
     let output = terms::payload("output", report.output)?;
     let handed = report.artifacts.into_iter().map(handed).collect::<Result<_, _>>()?;
     let handed = artifact::check(handed)?;
-    Ok((CompleteTask { lease, output, artifacts: Vec::new() }, handed))
+    let worker = report.worker.as_deref().map(WorkerName::parse).transpose()?;
+    Ok((CompleteTask { lease, output, artifacts: Vec::new(), worker }, handed))
 }
 
 fn handed(artifact: v1::NewArtifact) -> Parsed<Handed> {
@@ -162,8 +161,9 @@ fn handed(artifact: v1::NewArtifact) -> Parsed<Handed> {
         Some(v1::new_artifact::Content::Blob(blob)) => Content::Blob(Sha256::parse(&blob)?),
         None => {
             return Err(Problem::invalid(format!(
-                "the artifact {name:?} needs its bytes: give `data`, or `blob` with the SHA-256 of \
-                 an uploaded file"
+                "the artifact {} needs its bytes: give `data`, or `blob` with the SHA-256 of an \
+                 uploaded file",
+                Echo(name.as_str())
             )));
         }
     };
@@ -177,21 +177,32 @@ pub(crate) fn fail(report: &v1::FailReport) -> Parsed<FailTask> {
         lease: lease_of(report.task_id, report.lease_id),
         reason: Reason::keep_end(&report.reason),
         code: report.code.as_deref().map(FailureCode::parse).transpose()?,
-        retry: terms::retry(report.retryable, report.retry_after_ms.map(signed))?,
+        retry: terms::retry(report.retryable, report.retry_after_ms.map(i128::from))?,
+        worker: report.worker.as_deref().map(WorkerName::parse).transpose()?,
     })
 }
 
-/// Many reports at once; and for each completion the files whose bytes are still to be kept.
-pub(crate) fn reports(reports: v1::Reports) -> Parsed<(ReportTasks, Vec<Vec<Handed>>)> {
+/// Many reports at once; and for each completion the files whose bytes are still to be kept. `worker`
+/// is the one that a stream belongs to, for reports that do not name theirs.
+pub(crate) fn reports(
+    reports: v1::Reports,
+    worker: Option<&WorkerName>,
+) -> Parsed<(ReportTasks, Vec<Vec<Handed>>)> {
     let completes: Vec<_> =
         reports.completes.into_iter().map(complete).collect::<Result<_, _>>()?;
     let (completes, handed) = completes.into_iter().unzip();
-    let parsed = ReportTasks {
+    let mut parsed = ReportTasks {
         heartbeats: reports.heartbeats.iter().map(lease_ref).collect(),
         completes,
         fails: reports.fails.iter().map(fail).collect::<Result<_, _>>()?,
         releases: reports.releases.iter().map(lease_ref).collect(),
+        ..ReportTasks::default()
     };
+    let completes = parsed.completes.iter_mut().map(|report| &mut report.worker);
+    let fails = parsed.fails.iter_mut().map(|report| &mut report.worker);
+    for named in completes.chain(fails).filter(|named| named.is_none()) {
+        *named = worker.cloned();
+    }
     Ok((parsed, handed))
 }
 
@@ -202,7 +213,7 @@ pub(crate) fn registration(register: v1::RegisterRequest) -> Parsed<Registration
         display_name: register.display_name,
         queues: register.queues,
         slots: register.slots,
-        labels: register.labels,
+        labels: Pairs(register.labels.into_iter().collect()),
         draining: register.draining,
     }
     .parse()
@@ -211,7 +222,7 @@ pub(crate) fn registration(register: v1::RegisterRequest) -> Parsed<Registration
 /// New settings of a queue.
 pub(crate) fn configure(configure: &v1::ConfigureQueueRequest) -> Parsed<ConfigureQueue> {
     if let Some(name) = configure.clear.iter().find(|name| *name != "retention_ms") {
-        let detail = format!("clear has {name:?}; there is no such setting");
+        let detail = format!("clear has {}; there is no such setting", Echo(name));
         return Err(Problem::invalid(detail));
     }
     let retention_ms = match (configure.retention_ms, configure.clear.is_empty()) {

@@ -7,6 +7,7 @@ use tenure_proto::v1;
 use super::parse::{given, unknown};
 use crate::problem::Problem;
 use crate::wire::flow::{self, SaidRuns, SaidSignal, SaidStart, Text};
+use crate::wire::pairs::Pairs;
 
 type Parsed<T> = Result<T, Problem>;
 
@@ -29,7 +30,7 @@ pub(crate) fn start(start: v1::StartRunRequest) -> Parsed<StartRun> {
         version: start.version.map(i64::from),
         input: Some(start.input.as_slice()).filter(|input| !input.is_empty()),
         key: start.key,
-        tags: start.tags,
+        tags: Pairs(start.tags.into_iter().collect()),
     }
     .parse()
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tenure_coordinator::Grant;
-use tenure_core::limits::PAYLOAD_BYTES_MAX;
 use tenure_proto::v1;
+use tenure_record::limits::PAYLOAD_BYTES_MAX;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::show;
@@ -35,7 +35,7 @@ impl Pushes {
         // Whoever waits here waits only for messages that are sent and that the worker can read.
         let bytes = grant.payload.len() as u32;
         let room = Arc::clone(&self.0).acquire_many_owned(bytes).await;
-        let room = room.map_err(|_| Problem::new("unavailable", "the server is stopping"))?;
+        let room = room.map_err(|_| Problem::stopping())?;
         let mut lease = show::grant(fetched(grant).await?);
         lease.payload = Bytes::from_owner(Held { bytes: lease.payload, _room: room });
         Ok(lease)

@@ -1,9 +1,10 @@
 //! Queues: how full they are, and their settings.
 
+use tenure_code::{Code, Echo};
 use tenure_coordinator::{Answer, Ask, Query};
 use tenure_core::command::Command;
-use tenure_core::name::QueueName;
 use tenure_proto::v1;
+use tenure_record::name::QueueName;
 use tonic::{Request, Response};
 
 use super::{Door, Outcome, parse, show, unexpected};
@@ -56,9 +57,11 @@ impl Door {
             return unexpected();
         };
         let queue = queue.ok_or_else(|| {
-            let detail =
-                format!("there is no queue {name:?}; it comes with its first task or setting");
-            Problem::new("not_found", detail)
+            let detail = format!(
+                "there is no queue {}; it comes with its first task or setting",
+                Echo(&name)
+            );
+            Problem::new(Code::NotFound, detail)
         })?;
         Ok(Response::new(show::queue(&queue)))
     }

@@ -1,12 +1,14 @@
-//! Runs of workflows: start, look at, list, cancel, signal, decide again.
+//! Runs of workflows: start, look at, list, cancel, unpark, signal, decide again.
 
+use tenure_coordinator::limits::HISTORY_BYTES;
 use tenure_coordinator::{Answer, Ask, Query};
 use tenure_core::command::{Command, SubmitOutcome};
-use tenure_core::id::{Lsn, RunId, TokenId};
 use tenure_proto::v1;
+use tenure_record::id::{Lsn, RunId, TokenId};
 use tonic::{Request, Response, Status};
 
 use super::{Door, Outcome, parse, parse_run, show_run, unexpected};
+use crate::answers;
 use crate::problem::Problem;
 use crate::redecide::redecide;
 use crate::wire::{list, page};
@@ -59,17 +61,21 @@ impl v1::runs_server::Runs for Door {
     ) -> Outcome<v1::RunHistoryResponse> {
         let run_id = RunId(request.into_inner().run_id);
         let tenure = self.app.tenure.clone();
+        answers::reserve(HISTORY_BYTES).await?;
         // It reads files.
         let history = tokio::task::spawn_blocking(move || tenure.run_history(run_id)).await;
-        let history = history
-            .map_err(|_| Problem::new("unavailable", "the server is stopping"))?
-            .map_err(Problem::from)?;
+        let history = history.map_err(|_| Problem::stopping())?.map_err(Problem::from)?;
         Ok(Response::new(show_run::history(&history)))
     }
 
     async fn cancel(&self, request: Request<v1::CancelRunRequest>) -> Outcome<v1::Run> {
         let run_id = RunId(request.into_inner().run_id);
         self.one_run(Ask::ChangeRun { command: Command::CancelRun(run_id), run_id }).await
+    }
+
+    async fn unpark(&self, request: Request<v1::UnparkRunRequest>) -> Outcome<v1::Run> {
+        let run_id = RunId(request.into_inner().run_id);
+        self.one_run(Ask::ChangeRun { command: Command::UnparkRun(run_id), run_id }).await
     }
 
     async fn signal(&self, request: Request<v1::SignalRequest>) -> Outcome<v1::SignalResponse> {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tenure_coordinator::{Grant, Step, TaskInfo, WorkerInfo};
 use tenure_core::command::Reported;
-use tenure_core::name::{QueueName, TagKey, TagValue};
-use tenure_core::state::{QueueView, SharedBytes, StateName};
-use tenure_core::time::Timestamp;
+use tenure_core::state::{QueueView, SharedBytes};
 use tenure_proto::v1;
+use tenure_record::name::{QueueName, TagKey, TagValue};
+use tenure_record::state::TaskState;
+use tenure_record::time::Timestamp;
 
 use crate::explain::{Explanation, Reason};
 
@@ -29,19 +30,19 @@ pub(super) fn tags(tags: &[(Arc<str>, Arc<str>)]) -> BTreeMap<String, String> {
 }
 
 /// A state.
-pub(super) fn state(state: StateName) -> v1::TaskState {
+pub(super) fn state(state: TaskState) -> v1::TaskState {
     match state {
-        StateName::Waiting => v1::TaskState::Waiting,
-        StateName::Leased => v1::TaskState::Leased,
-        StateName::Completed => v1::TaskState::Completed,
-        StateName::Failed => v1::TaskState::Failed,
-        StateName::Dead => v1::TaskState::Dead,
-        StateName::Canceled => v1::TaskState::Canceled,
+        TaskState::Waiting => v1::TaskState::Waiting,
+        TaskState::Leased => v1::TaskState::Leased,
+        TaskState::Completed => v1::TaskState::Completed,
+        TaskState::Failed => v1::TaskState::Failed,
+        TaskState::Dead => v1::TaskState::Dead,
+        TaskState::Canceled => v1::TaskState::Canceled,
     }
 }
 
 /// A state that may not be.
-pub(super) fn maybe_state(from: Option<StateName>) -> i32 {
+pub(super) fn maybe_state(from: Option<TaskState>) -> i32 {
     from.map_or(v1::TaskState::Unspecified, state).into()
 }
 
@@ -51,7 +52,7 @@ pub(super) fn moment(at: Option<Timestamp>) -> Option<u64> {
 
 /// A task.
 pub(super) fn task(task: TaskInfo) -> v1::Task {
-    let last = task.errors.last().filter(|_| task.state != StateName::Completed);
+    let last = task.errors.last().filter(|_| task.state != TaskState::Completed);
     let error = last.map(|error| v1::TaskError {
         code: error.code.to_string(),
         message: error.message.to_string(),
@@ -119,7 +120,7 @@ pub(super) fn reported(reported: &Reported) -> v1::ReportResult {
         },
         Err(rejection) => v1::ReportResult {
             task_id,
-            code: rejection.code().to_owned(),
+            code: rejection.code().to_string(),
             message: rejection.to_string(),
             ..v1::ReportResult::default()
         },
@@ -162,12 +163,12 @@ pub(super) fn step(step: Step) -> v1::Step {
 pub(super) fn queue(queue: &QueueView) -> v1::Queue {
     v1::Queue {
         name: queue.name.to_string(),
-        depth: queue.counts.of(StateName::Waiting),
-        leased: queue.counts.of(StateName::Leased),
-        completed: queue.counts.of(StateName::Completed),
-        failed: queue.counts.of(StateName::Failed),
-        dead: queue.counts.of(StateName::Dead),
-        canceled: queue.counts.of(StateName::Canceled),
+        depth: queue.counts.of(TaskState::Waiting),
+        leased: queue.counts.of(TaskState::Leased),
+        completed: queue.counts.of(TaskState::Completed),
+        failed: queue.counts.of(TaskState::Failed),
+        dead: queue.counts.of(TaskState::Dead),
+        canceled: queue.counts.of(TaskState::Canceled),
         paused: queue.settings.paused,
         retention_ms: queue.settings.retention_ms,
         oldest_waiting_at: moment(queue.oldest_waiting_at),

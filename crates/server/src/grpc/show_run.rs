@@ -1,10 +1,13 @@
 //! Workflows and runs as they are shown over gRPC. Values are JSON text.
 
-use tenure_coordinator::{Redecided, RunHistory, RunInfo, RunStep, TokenInfo, WorkflowInfo};
+use tenure_coordinator::{
+    EndingInfo, ParkedInfo, Redecided, RunHistory, RunInfo, RunStep, TokenInfo, WorkflowInfo,
+};
 use tenure_core::command::Signaled;
 use tenure_core::redecide::Pair;
-use tenure_flow::{Fault, Value};
+use tenure_flow::Fault;
 use tenure_proto::v1;
+use tenure_value::Value;
 
 use super::show::{moment, tags};
 
@@ -62,7 +65,22 @@ pub(super) fn run(run: &RunInfo) -> v1::Run {
         tokens: tokens as u64,
         live_tokens,
         kept_signals: run.kept_signals as u64,
+        root: run.root.0,
+        ending: run.ending.as_ref().map(ending),
+        parked: run.parked.as_ref().map(parking),
     }
+}
+
+fn ending(ending: &EndingInfo) -> v1::EndingOfRun {
+    v1::EndingOfRun {
+        state: state(ending.state.as_str()).into(),
+        error: maybe_json(ending.error.as_ref()),
+        since: ending.since.0,
+    }
+}
+
+fn parking(parked: &ParkedInfo) -> v1::ParkingOfRun {
+    v1::ParkingOfRun { reason: parked.reason.to_string(), at: parked.at.0 }
 }
 
 /// A token.
@@ -137,7 +155,7 @@ pub(super) fn redecided(found: &Redecided) -> v1::RedecideResponse {
         cause: json(&found.cause),
         decisions: found.pairs.iter().map(pair).collect(),
         refused: found.refused.as_ref().map(|rejection| v1::RedecideRefusal {
-            code: rejection.code().to_owned(),
+            code: rejection.code().to_string(),
             detail: rejection.to_string(),
         }),
     }

@@ -5,16 +5,17 @@ use std::sync::atomic::Ordering;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use prost::Message;
-use tenure_coordinator::{Answer, Ask, Query, RUN_STATES, Since};
-use tenure_core::state::StateName;
+use tenure_code::{Code, Echo};
+use tenure_coordinator::{Answer, Ask, Memory, Query, RUN_STATES, Since};
 use tenure_flow::Fault;
 use tenure_proto::v1;
+use tenure_record::state::TaskState;
 use tonic::metadata::{MetadataMap, MetadataValue};
-use tonic::{Code, Request, Status};
+use tonic::{Request, Status, Streaming};
 
 use super::{Door, Outcome, backup, show_run, unexpected};
 use crate::archive::ArchiveNews;
-use crate::limits::FAULTS_BYTES_MAX;
+use crate::limits::{FAULTS_BYTES_MAX, GRPC_MESSAGE_BYTES_MAX};
 use crate::problem::{Problem, RETRY_AFTER_MS};
 
 /// The metadata that has our code.
@@ -24,39 +25,51 @@ const RETRY_AFTER: &str = "tenure-retry-after-ms";
 /// The metadata that has the faults of a definition.
 const FAULTS: &str = "tenure-faults-bin";
 
-/// The gRPC code that fits the HTTP status of ours.
-fn code_of(code: &str) -> Code {
-    match code {
-        "invalid_request" | "json_too_deep" | "payload_too_large" | "unsupported_media_type" => {
-            Code::InvalidArgument
-        }
-        "unauthorized" => Code::Unauthenticated,
-        "forbidden" | "bad_host" => Code::PermissionDenied,
-        "not_found" => Code::NotFound,
-        "method_not_allowed" => Code::Unimplemented,
-        "request_timeout" => Code::DeadlineExceeded,
-        "conflict" | "lease_lost" | "task_terminal" => Code::FailedPrecondition,
-        "log_trimmed" => Code::OutOfRange,
-        "overloaded" | "too_many_queues" | "too_many_workflows" | "disk_full" => {
-            Code::ResourceExhausted
-        }
-        "unavailable" => Code::Unavailable,
-        _ => Code::Internal,
-    }
-}
-
 impl From<Problem> for Status {
     fn from(problem: Problem) -> Self {
         let mut metadata = MetadataMap::new();
-        metadata.insert(CODE, MetadataValue::from_static(problem.code));
-        if problem.is_for_now() {
+        metadata.insert(CODE, MetadataValue::from_static(problem.code.as_str()));
+        if problem.code.is_retryable() {
             metadata.insert(RETRY_AFTER, MetadataValue::from(RETRY_AFTER_MS));
         }
         if !problem.faults.is_empty() {
             let faults = some_faults(&problem.faults).encode_to_vec();
             metadata.insert_bin(FAULTS, MetadataValue::from_bytes(&faults));
         }
-        Status::with_metadata(code_of(problem.code), problem.detail, metadata)
+        let code = tonic::Code::from_i32(problem.code.grpc_status().number());
+        Status::with_metadata(code, problem.detail, metadata)
+    }
+}
+
+/// A status of the gRPC library with our code. The library rejects a message that it cannot decode
+/// with INTERNAL, and one over the size limit with OUT_OF_RANGE; both are faults of the request.
+/// Statuses that have our code already are passed on.
+fn of_library(status: Status) -> Status {
+    if status.metadata().contains_key(CODE) {
+        return status;
+    }
+    let message = Echo(status.message());
+    if status.code() == tonic::Code::Internal {
+        let detail =
+            format!("the message cannot be decoded: {message}; send it as tenure.v1 has it");
+        return Problem::invalid(detail).into();
+    }
+    if status.code() == tonic::Code::OutOfRange {
+        let detail = format!(
+            "the message has more than {GRPC_MESSAGE_BYTES_MAX} bytes; send less, or in several \
+             requests"
+        );
+        return Problem::new(Code::PayloadTooLarge, detail).into();
+    }
+    status
+}
+
+/// The next message of a client; none once the client has sent all, or is gone.
+pub(super) async fn next_message<T>(incoming: &mut Streaming<T>) -> Result<Option<T>, Status> {
+    match incoming.message().await.map_err(of_library) {
+        // A connection that broke: there is no one left to tell.
+        Err(status) if !status.metadata().contains_key(CODE) => Ok(None),
+        message => message,
     }
 }
 
@@ -72,8 +85,8 @@ fn some_faults(faults: &[Fault]) -> v1::Faults {
 
 /// A refusal inside of a stream.
 pub(super) fn shown(problem: Problem) -> v1::Problem {
-    let retry_after_ms = problem.is_for_now().then_some(RETRY_AFTER_MS);
-    v1::Problem { code: problem.code.to_owned(), message: problem.detail, retry_after_ms }
+    let retry_after_ms = problem.code.is_retryable().then_some(RETRY_AFTER_MS);
+    v1::Problem { code: problem.code.to_string(), message: problem.detail, retry_after_ms }
 }
 
 /// Whether somebody speaks gRPC.
@@ -82,19 +95,25 @@ pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
     media_type.is_some_and(|media_type| media_type.starts_with("application/grpc"))
 }
 
-/// The answer to somebody who speaks gRPC: as it is, or as a status if no service gave it.
+/// The response to a gRPC client. Every refusal has our code, also those of the gRPC library and of
+/// the fallback for unknown routes.
 pub(crate) fn as_grpc(answer: Result<Response, Problem>) -> Response {
-    match answer {
-        Ok(response) if is_grpc(response.headers()) => response,
-        Ok(_) => {
-            let metadata = MetadataMap::new();
-            let message = "there is no such method; see the reflection service";
-            Status::with_metadata(Code::Unimplemented, message, metadata)
-                .into_http::<axum::body::Body>()
-                .into_response()
+    let status = match answer {
+        Ok(response) if is_grpc(response.headers()) => {
+            match Status::from_header_map(response.headers()) {
+                Some(status) if !response.headers().contains_key(CODE) => of_library(status),
+                Some(_) | None => return response,
+            }
         }
-        Err(problem) => Status::from(problem).into_http::<axum::body::Body>().into_response(),
-    }
+        Ok(_) => unknown_method(),
+        Err(problem) => problem.into(),
+    };
+    status.into_http::<axum::body::Body>().into_response()
+}
+
+fn unknown_method() -> Status {
+    let detail = "there is no such method; see the reflection service";
+    Problem::new(Code::MethodNotAllowed, detail).into()
 }
 
 #[tonic::async_trait]
@@ -117,7 +136,7 @@ impl v1::status_server::Status for Door {
             true => Some(self.state_hash().await?),
             false => None,
         };
-        let count = |state: StateName| (state.as_str().to_owned(), status.tasks.of(state));
+        let count = |state: TaskState| (state.as_str().to_owned(), status.tasks.of(state));
         Ok(tonic::Response::new(v1::ServerStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             role: "leader".to_owned(),
@@ -125,7 +144,7 @@ impl v1::status_server::Status for Door {
             durable_lsn: status.released.0,
             epoch: status.epoch,
             state_hash,
-            tasks: StateName::ALL.into_iter().map(count).collect(),
+            tasks: TaskState::ALL.into_iter().map(count).collect(),
             parked_leases: status.parked_leases as u64,
             parked_readers: status.parked_readers as u64,
             uptime_ms: self.app.started.elapsed().as_millis() as u64,
@@ -136,6 +155,10 @@ impl v1::status_server::Status for Door {
             runs: RUN_STATES.into_iter().map(str::to_owned).zip(status.runs).collect(),
             workflows: status.workflows as u64,
             archive: self.app.archive.as_deref().map(archive_status),
+            log_time_ahead_ms: status.log_time_ahead_ms,
+            memory: Some(memory_status(self.app.tenure.memory())),
+            ending_runs: status.ending_runs,
+            parked_runs: status.parked_runs,
         }))
     }
 
@@ -164,6 +187,16 @@ fn archive_status(archive: &ArchiveNews) -> v1::ArchiveStatus {
     }
 }
 
+fn memory_status(memory: &Memory) -> v1::MemoryStatus {
+    let pools = memory.pools().iter().map(|pool| (pool.name().to_owned(), pool.used()));
+    v1::MemoryStatus {
+        used_bytes: memory.used(),
+        max_bytes: memory.max(),
+        full: memory.is_full(),
+        pools: pools.collect(),
+    }
+}
+
 impl Door {
     /// Reads everything, so it works on a view and beside the others.
     async fn state_hash(&self) -> Result<String, Status> {
@@ -171,7 +204,7 @@ impl Door {
             return unexpected();
         };
         let hash = tokio::task::spawn_blocking(move || facts.hash().to_string()).await;
-        Ok(hash.map_err(|_| Problem::new("unavailable", "the server is stopping"))?)
+        Ok(hash.map_err(|_| Problem::stopping())?)
     }
 }
 
@@ -181,12 +214,12 @@ mod tests {
 
     #[test]
     fn a_refusal_keeps_its_code_and_says_when_to_come_back() {
-        let status = Status::from(Problem::new("overloaded", "too much"));
-        assert_eq!((status.code(), status.message()), (Code::ResourceExhausted, "too much"));
+        let status = Status::from(Problem::new(Code::Overloaded, "too much"));
+        assert_eq!((status.code(), status.message()), (tonic::Code::ResourceExhausted, "too much"));
         assert_eq!(status.metadata().get(CODE).unwrap(), "overloaded");
         assert_eq!(status.metadata().get(RETRY_AFTER).unwrap(), "1000");
-        let status = Status::from(Problem::new("lease_lost", "over"));
-        assert_eq!(status.code(), Code::FailedPrecondition);
+        let status = Status::from(Problem::new(Code::LeaseLost, "over"));
+        assert_eq!(status.code(), tonic::Code::FailedPrecondition);
         assert!(status.metadata().get(RETRY_AFTER).is_none());
     }
 }

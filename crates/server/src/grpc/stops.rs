@@ -7,10 +7,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tenure_coordinator::{Followed, Position};
-use tenure_core::codec;
 use tenure_core::command::LeaseRef;
-use tenure_core::state::StateName;
-use tenure_core::transition::Transition;
+use tenure_record::codec;
+use tenure_record::state::TaskState;
+use tenure_record::transition::Transition;
 use tokio::sync::broadcast;
 
 use crate::app::App;
@@ -100,7 +100,7 @@ async fn follow(app: Arc<App>) {
 }
 
 fn stop_in(step: &Transition<'_>) -> Option<Stop> {
-    let lease_id = step.lease_id.filter(|_| step.from == Some(StateName::Leased))?;
+    let lease_id = step.lease_id.filter(|_| step.from == Some(TaskState::Leased))?;
     let lease = LeaseRef { task_id: step.task_id, lease_id };
-    Some(Stop { lease, lost: step.to != StateName::Leased })
+    Some(Stop { lease, lost: step.to != TaskState::Leased })
 }

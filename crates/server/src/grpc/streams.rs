@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tenure_code::Code;
 use tenure_core::command::LeaseRef;
-use tenure_core::id::{LeaseId, TaskId};
+use tenure_record::id::{LeaseId, TaskId};
 
 use super::stops::Stops;
 use crate::app::App;
@@ -47,7 +48,7 @@ impl Place {
         if all.streams >= WORK_STREAMS_MAX {
             let detail =
                 format!("there are {WORK_STREAMS_MAX} streams of workers already; try again later");
-            return Err(Problem::new("overloaded", detail));
+            return Err(Problem::new(Code::Overloaded, detail));
         }
         let held = Arc::new(Held::default());
         all.streams += 1;

@@ -3,13 +3,14 @@
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
+use tenure_code::Code;
 use tenure_coordinator::{Answer, Ask};
 use tenure_proto::v1;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
-use super::status::shown;
+use super::status::{next_message, shown};
 use super::{Door, parse};
 use crate::limits::STREAM_REQUESTS_MAX;
 use crate::problem::Problem;
@@ -28,7 +29,7 @@ pub(super) fn acknowledge(
     tokio::spawn(async move {
         let mut stop = door.app.stopping();
         let mut under_way = FuturesOrdered::new();
-        let mut is_open = true;
+        let (mut is_open, mut failed) = (true, None);
         while is_open || !under_way.is_empty() {
             tokio::select! {
                 Some(acknowledgement) = under_way.next(), if !under_way.is_empty() => {
@@ -36,19 +37,25 @@ pub(super) fn acknowledge(
                         return;
                     }
                 }
-                batch = batches.message(), if is_open && under_way.len() < STREAM_REQUESTS_MAX => {
+                batch = next_message(&mut batches),
+                    if is_open && under_way.len() < STREAM_REQUESTS_MAX =>
+                {
                     match batch {
                         Ok(Some(batch)) => under_way.push_back(submit(&door, batch)),
-                        // What the client cannot send any more it does not wait for either.
-                        Ok(None) | Err(_) => is_open = false,
+                        Ok(None) => is_open = false,
+                        Err(status) => (is_open, failed) = (false, Some(status)),
                     }
                 }
                 () = stop.told(), if is_open => is_open = false,
             }
         }
         if stop.is_told() {
-            let why = Problem::new("unavailable", "the server is stopping; try again later");
-            let _ = send.send(Err(why.into())).await;
+            let why = Problem::new(Code::Unavailable, "the server is stopping; try again later");
+            failed = Some(why.into());
+        }
+        if let Some(status) = failed {
+            // A client that is gone does not hear it.
+            let _ = send.send(Err(status)).await;
         }
     });
     ReceiverStream::new(receive)

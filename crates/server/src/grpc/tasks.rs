@@ -1,13 +1,15 @@
 //! Tasks: submit, look at, list, cancel, retry.
 
+use tenure_coordinator::limits::HISTORY_BYTES;
 use tenure_coordinator::{Answer, Ask, Query};
 use tenure_core::command::{Command, SubmitOutcome};
-use tenure_core::id::TaskId;
 use tenure_proto::v1;
+use tenure_record::id::TaskId;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::submit::{Acknowledged, acknowledge};
 use super::{Door, Outcome, parse, show, unexpected};
+use crate::answers;
 use crate::explain::Explanation;
 use crate::fetch::fetched;
 use crate::problem::Problem;
@@ -89,11 +91,10 @@ impl v1::tasks_server::Tasks for Door {
     ) -> Outcome<v1::TaskHistoryResponse> {
         let task_id = TaskId(request.into_inner().task_id);
         let tenure = self.app.tenure.clone();
+        answers::reserve(HISTORY_BYTES).await?;
         // It reads files.
         let history = tokio::task::spawn_blocking(move || tenure.history(task_id)).await;
-        let history = history
-            .map_err(|_| Problem::new("unavailable", "the server is stopping"))?
-            .map_err(Problem::from)?;
+        let history = history.map_err(|_| Problem::stopping())?.map_err(Problem::from)?;
         Ok(Response::new(v1::TaskHistoryResponse {
             steps: history.steps.into_iter().map(show::step).collect(),
             truncated_before: history.truncated_before.map(|lsn| lsn.0),

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
+use tenure_code::Code;
 use tenure_coordinator::{Answer, Ask, Grant, Query, Refusal, Ticket};
-use tenure_core::command::{Command, LeaseRef, LeaseTasks, ReportTasks, Reported};
+use tenure_core::command::{Command, LeaseRef, LeaseTasks, ReportTasks, Reported, Rest, Swept};
 use tenure_core::limits::{BATCH_ITEMS_MAX, LEASE_TASKS_MAX};
 use tenure_proto::v1;
 use tokio::sync::{broadcast, mpsc};
@@ -19,7 +20,7 @@ use tonic::{Status, Streaming};
 
 use super::parse::{self, Greeting};
 use super::pushes::Pushes;
-use super::status::shown;
+use super::status::{next_message, shown};
 use super::stops::{Stop, Stops};
 use super::streams::Place;
 use super::{show, unexpected};
@@ -58,8 +59,9 @@ async fn serve(
     mut incoming: Streaming<v1::WorkRequest>,
     send: mpsc::Sender<Sent>,
 ) -> Result<(), Status> {
-    let first = tokio::time::timeout(BODY_TIMEOUT, incoming.message()).await;
-    let first = first.map_err(|_| Problem::new("request_timeout", "the hello did not come"))??;
+    let first = tokio::time::timeout(BODY_TIMEOUT, next_message(&mut incoming)).await;
+    let first =
+        first.map_err(|_| Problem::new(Code::RequestTimeout, "the hello did not come"))??;
     let mut first = first.unwrap_or_default();
     let Some(hello) = first.hello.take() else {
         return Err(Problem::invalid("the first message must have a hello").into());
@@ -223,14 +225,12 @@ impl Stream {
                         return Ok(End::Cut);
                     }
                 }
-                message = self.incoming.message(), if has_room => match message {
-                    Ok(Some(message)) => {
-                        if let Some(end) = self.take(message)? {
-                            return Ok(end);
-                        }
+                message = next_message(&mut self.incoming), if has_room => {
+                    let Some(message) = message? else { return Ok(End::Cut) };
+                    if let Some(end) = self.take(message)? {
+                        return Ok(end);
                     }
-                    Ok(None) | Err(_) => return Ok(End::Cut),
-                },
+                }
                 () = until(self.pause) => self.pause = None,
             }
         }
@@ -284,7 +284,7 @@ impl Stream {
     /// Asks at once, and waits when it is polled.
     fn report(&self, reports: v1::Reports) -> Pin<Box<dyn Future<Output = Done> + Send>> {
         let sequence = reports.sequence;
-        let (mut report, handed) = match parse::reports(reports) {
+        let (mut report, handed) = match parse::reports(reports, Some(&self.request.worker)) {
             Ok(parsed) => parsed,
             Err(problem) => {
                 let said = Said { heartbeats: 0, leases: Vec::new() };
@@ -457,8 +457,9 @@ impl Stream {
             }
             tracing::info!(leases = leases.len(), "a worker did not come back");
             for some in leases.chunks(BATCH_ITEMS_MAX) {
-                // If it cannot be done now, time does it.
-                let _ = app.tenure.ask(Ask::Command(Command::DropLeases(some.to_vec()))).await;
+                // A lease that could not be dropped expires later.
+                let drop_some = || app.tenure.ask(Ask::Command(Command::DropLeases(some.to_vec())));
+                while let Ok(Answer::Swept(Swept { rest: Rest::More, .. })) = drop_some().await {}
             }
         });
     }

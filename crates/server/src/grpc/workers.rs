@@ -2,9 +2,9 @@
 
 use tenure_coordinator::{Answer, Ask, Query};
 use tenure_core::command::Command;
-use tenure_core::id::TaskId;
-use tenure_core::name::WorkerName;
 use tenure_proto::v1;
+use tenure_record::id::TaskId;
+use tenure_record::name::WorkerName;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -70,7 +70,7 @@ impl v1::workers_server::Workers for Door {
     async fn report(&self, request: Request<v1::Reports>) -> Outcome<v1::Results> {
         let reports = request.into_inner();
         let sequence = reports.sequence;
-        let (mut reports, handed) = parse::reports(reports)?;
+        let (mut reports, handed) = parse::reports(reports, None)?;
         artifact::keep_each(&self.app, &mut reports, handed).await?;
         let report = Ask::Command(Command::ReportTasks(reports));
         let Answer::Reported(reported) = self.ask(report).await? else { return unexpected() };

@@ -18,8 +18,7 @@ impl v1::workflows_server::Workflows for Door {
         let put = request.into_inner();
         // A large definition takes its time, so it is compiled beside the others.
         let register = tokio::task::spawn_blocking(move || parse_run::definition(&put)).await;
-        let register =
-            register.map_err(|_| Problem::new("unavailable", "the server is stopping"))??;
+        let register = register.map_err(|_| Problem::stopping())??;
         let ask = Ask::Command(Command::RegisterWorkflow(register));
         let Answer::WorkflowVersion(registered) = self.ask(ask).await? else {
             return unexpected();

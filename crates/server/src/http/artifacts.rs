@@ -3,25 +3,28 @@
 
 use std::io::Read;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use http_body_util::BodyExt;
 use serde::Serialize;
+use tenure_code::{Code, Echo};
 use tenure_coordinator::{Answer, ArtifactInfo, Ask, Query};
-use tenure_core::artifact::Sha256;
-use tenure_core::id::RunId;
 use tenure_core::state::ArtifactState;
+use tenure_record::artifact::Sha256;
+use tenure_record::id::RunId;
 
-use super::{all, ask, json, number, unexpected};
+use super::{Path, all, ask, json, number, unexpected};
 use crate::admit::drain;
 use crate::app::App;
 use crate::blobs::{Lost, NotKept, Upload};
-use crate::limits::{BLOB_BYTES_MAX, BLOB_IDLE_TIMEOUT, BLOB_PIECE_BYTES, BLOB_TIMEOUT};
+use crate::limits::{
+    BLOB_BYTES_MAX, BLOB_IDLE_TIMEOUT, BLOB_PIECE_BYTES, BLOB_RATE_MIN_BYTES_PER_S, BLOB_TIMEOUT,
+};
 use crate::problem::Problem;
 use crate::wire::artifact::disk;
 
@@ -57,7 +60,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, Path(id): Path<String>) ->
         let states: Vec<_> = artifacts.iter().map(state).collect();
         (artifacts, states)
     });
-    let (artifacts, states) = states.await.map_err(|_| stopping())?;
+    let (artifacts, states) = states.await.map_err(|_| Problem::stopping())?;
     let shown = artifacts.iter().zip(states).map(|(it, state)| ShownArtifact {
         name: &it.name,
         media_type: &it.media_type,
@@ -79,9 +82,10 @@ pub(super) async fn get(
     let artifacts = artifacts(&app, run).await?;
     let Some(artifact) = artifacts.into_iter().rfind(|it| it.name == name) else {
         let detail = format!(
-            "run {run} has no artifact {name:?}; GET /v1/runs/{run}/artifacts lists those it has"
+            "run {run} has no artifact {}; GET /v1/runs/{run}/artifacts lists those it has",
+            Echo(&name)
         );
-        return Err(Problem::new("not_found", detail));
+        return Err(Problem::new(Code::NotFound, detail));
     };
     let tag = format!("\"{}\"", artifact.sha256);
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
@@ -94,10 +98,12 @@ pub(super) async fn get(
     for (key, value) in [
         (header::CONTENT_TYPE, artifact.media_type.clone()),
         (header::ETAG, tag),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
         (header::CONTENT_DISPOSITION, disposition(&artifact.name)),
         // Strangers choose what is in it: it must do nothing in the name of this server.
-        (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'".to_owned()),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "sandbox; default-src 'none'; frame-ancestors 'none'".to_owned(),
+        ),
     ] {
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(key, value);
@@ -120,7 +126,8 @@ async fn content(app: &App, run: RunId, artifact: &ArtifactInfo) -> Outcome {
         blobs.check(sha256, bytes)?;
         blobs.read(sha256, bytes)
     });
-    let file = file.await.map_err(|_| stopping())?.map_err(|lost| told(run, artifact, &lost))?;
+    let file =
+        file.await.map_err(|_| Problem::stopping())?.map_err(|lost| told(run, artifact, &lost))?;
     let pieces = stream::try_unfold(file, |mut file| async move {
         let read = tokio::task::spawn_blocking(move || {
             let mut piece = vec![0; BLOB_PIECE_BYTES];
@@ -135,18 +142,18 @@ async fn content(app: &App, run: RunId, artifact: &ArtifactInfo) -> Outcome {
 }
 
 fn told(run: RunId, artifact: &ArtifactInfo, lost: &Lost) -> Problem {
-    let (name, sha256) = (&artifact.name, artifact.sha256);
+    let (name, sha256) = (Echo(&artifact.name), artifact.sha256);
     let why = match lost {
         Lost::Missing => "is missing".to_owned(),
         Lost::Damaged => "has other bytes than were handed in".to_owned(),
         Lost::Disk(error) => format!("cannot be read: {error}"),
     };
     let detail = format!(
-        "the file of artifact {name:?} of run {run}, blob {sha256}, {why}; bring it back from a \
+        "the file of artifact {name} of run {run}, blob {sha256}, {why}; bring it back from a \
          backup of the data folder, or upload it again with PUT /v1/blobs/{sha256}"
     );
     tracing::error!("{detail}");
-    Problem::new("artifact_lost", detail)
+    Problem::new(Code::ArtifactLost, detail)
 }
 
 /// A file to be saved, never shown. The name in it is for people.
@@ -199,7 +206,10 @@ async fn take(
         return Err(too_large());
     }
     let Some(_place) = app.blobs.place() else {
-        return Err(Problem::new("overloaded", "many files are being uploaded; try again later"));
+        return Err(Problem::new(
+            Code::Overloaded,
+            "many files are being uploaded; try again later",
+        ));
     };
     let blobs = Arc::clone(&app.blobs);
     let touched = blocking(move || blobs.touch_whole(sha256).map_err(|error| disk(&error))).await?;
@@ -222,22 +232,17 @@ async fn take(
     Ok((StatusCode::CREATED, sha256, bytes.await?))
 }
 
-/// Writes what comes, piece by piece.
+/// Writes what comes, piece by piece. Only the time counts in which the client is waited for.
 async fn receive(mut upload: Upload, body: &mut Body) -> Result<Upload, Problem> {
     let begun = Instant::now();
+    let (mut waited, mut received) = (Duration::ZERO, 0);
     let mut piece = Vec::new();
     loop {
-        let patience = BLOB_IDLE_TIMEOUT.min(BLOB_TIMEOUT.saturating_sub(begun.elapsed()));
+        let patience = patience(begun.elapsed(), waited, received);
+        let asked = Instant::now();
         let frame = tokio::time::timeout(patience, body.frame()).await;
-        let frame = frame.map_err(|_| {
-            let detail = format!(
-                "an upload may be silent for {} s and take {} s; nothing was kept: send the file \
-                 again",
-                BLOB_IDLE_TIMEOUT.as_secs(),
-                BLOB_TIMEOUT.as_secs()
-            );
-            Problem::new("request_timeout", detail)
-        })?;
+        waited += asked.elapsed();
+        let frame = frame.map_err(|_| too_slow())?;
         let is_end = frame.is_none();
         if let Some(frame) = frame {
             let frame = frame.map_err(|error| {
@@ -247,6 +252,7 @@ async fn receive(mut upload: Upload, body: &mut Body) -> Result<Upload, Problem>
             if upload.bytes() + (piece.len() + data.len()) as u64 > BLOB_BYTES_MAX {
                 return Err(too_large());
             }
+            received += data.len() as u64;
             piece.extend_from_slice(&data);
         }
         if piece.len() >= BLOB_PIECE_BYTES || (is_end && !piece.is_empty()) {
@@ -263,17 +269,60 @@ async fn receive(mut upload: Upload, body: &mut Body) -> Result<Upload, Problem>
     }
 }
 
+/// How long the next bytes of an upload may take. A client that sends less than the lowest rate uses
+/// up [`BLOB_IDLE_TIMEOUT`] and is cut off, so that it does not hold one of the few places for long.
+fn patience(elapsed: Duration, waited: Duration, received: u64) -> Duration {
+    let earned = Duration::from_secs_f64(received as f64 / BLOB_RATE_MIN_BYTES_PER_S as f64);
+    let left = (BLOB_IDLE_TIMEOUT + earned).saturating_sub(waited);
+    left.min(BLOB_IDLE_TIMEOUT).min(BLOB_TIMEOUT.saturating_sub(elapsed))
+}
+
+fn too_slow() -> Problem {
+    let detail = format!(
+        "an upload may be silent for {} s, must bring {BLOB_RATE_MIN_BYTES_PER_S} bytes a second \
+         beyond that, and may take {} s; nothing was kept: send the file again, faster or in parts",
+        BLOB_IDLE_TIMEOUT.as_secs(),
+        BLOB_TIMEOUT.as_secs()
+    );
+    Problem::new(Code::RequestTimeout, detail)
+}
+
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| stopping())?
-}
-
-fn stopping() -> Problem {
-    Problem::new("unavailable", "the server is stopping")
+    tokio::task::spawn_blocking(work).await.map_err(|_| Problem::stopping())?
 }
 
 fn too_large() -> Problem {
     let detail = format!("a blob may have {BLOB_BYTES_MAX} bytes; split the file");
-    Problem::new("payload_too_large", detail)
+    Problem::new(Code::PayloadTooLarge, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long an upload lasts that sends so many bytes a second, a second apart.
+    fn lasts(bytes_per_s: u64) -> Duration {
+        let second = Duration::from_secs(1);
+        let (mut waited, mut received) = (Duration::ZERO, 0);
+        while patience(waited, waited, received) >= second {
+            waited += second;
+            received += bytes_per_s;
+        }
+        waited
+    }
+
+    #[test]
+    fn an_upload_that_drips_ends_soon_and_a_steady_one_does_not() {
+        assert_eq!(lasts(1), BLOB_IDLE_TIMEOUT);
+        assert!(lasts(BLOB_RATE_MIN_BYTES_PER_S / 2) <= 2 * BLOB_IDLE_TIMEOUT);
+        assert_eq!(lasts(BLOB_RATE_MIN_BYTES_PER_S), BLOB_TIMEOUT);
+        // What came in a burst does not buy a long silence.
+        let silence = patience(Duration::ZERO, Duration::ZERO, BLOB_BYTES_MAX);
+        assert_eq!(silence, BLOB_IDLE_TIMEOUT);
+        // A slow disk of ours is not the client's fault.
+        let slow_disk = patience(10 * BLOB_IDLE_TIMEOUT, Duration::ZERO, 1);
+        assert_eq!(slow_disk, BLOB_IDLE_TIMEOUT);
+    }
 }

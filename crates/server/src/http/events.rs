@@ -1,25 +1,31 @@
 //! Live updates as server-sent events, from any record that is still in the log.
 
 use std::convert::Infallible;
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{RawQuery, State};
-use axum::http::HeaderMap;
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::body::{Body, Bytes};
+use axum::extract::{Extension, RawQuery, State};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use tenure_core::event::Record;
-use tenure_core::transition::{RunTransition, Told, Transition};
+use tenure_record::event::Record;
+use tenure_record::transition::{RunTransition, Told, Transition};
 
+use crate::answers::InFlight;
 use crate::app::App;
-use crate::follow::{End, Shown, Wanted, parse_after, subscribe};
+use crate::follow::{
+    Delivery, End, Portions, Shared, Shown, Subscribed, Updates, Wanted, parse_after, subscribe,
+};
 use crate::json as parse;
 use crate::problem::Problem;
 use crate::wire::shown::moment;
 
 /// A comment is sent so often, so that both sides notice when the other is gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// That comment.
+const COMMENT: &[u8] = b":\n\n";
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -73,35 +79,72 @@ struct ShownRunEvent<'a> {
 pub(super) async fn events(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
+    connection: Option<Extension<Arc<InFlight>>>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let query: EventsQuery = parse::query(query.as_deref())?;
     let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let after = parse_after(&app, query.after.as_deref().or(resumed))?;
     let wanted = Wanted { task: query.task, queue: query.queue, run: query.run };
-    let stream = subscribe::<Sent>(&app, after, wanted).await?;
-    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
+    let connection = connection.as_ref().map(|Extension(connection)| connection);
+    let subscribed = subscribe::<EventText>(&app, after, wanted, connection).await?;
+    let headers =
+        [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    Ok((headers, texts(subscribed)).into_response())
 }
 
-type Sent = Result<Event, Infallible>;
+/// The body: texts of events, and a comment now and then.
+fn texts(subscribed: Subscribed<EventText>) -> Body {
+    Body::from_stream(futures_util::stream::unfold(subscribed, |mut subscribed| async move {
+        let text = match tokio::time::timeout(KEEP_ALIVE, subscribed.next()).await {
+            Err(_) => Bytes::from_static(COMMENT),
+            Ok(Some(Delivery::Portion(portion))) => match portion.whole(&subscribed.wanted) {
+                Some(text) => text.clone(),
+                None => {
+                    let texts: Vec<&[u8]> =
+                        portion.wanted(&subscribed.wanted).map(|text| text.0.as_bytes()).collect();
+                    texts.concat().into()
+                }
+            },
+            // A stream that just ends is taken up again by its reader; one that was trimmed cannot
+            // be.
+            Ok(Some(Delivery::End(End::Trimmed(oldest)))) => {
+                format!("event: log_trimmed\ndata: {oldest}\n\n").into()
+            }
+            Ok(Some(Delivery::End(End::Over(_))) | None) => return None,
+        };
+        Some((Ok::<_, Infallible>(text), subscribed))
+    }))
+}
 
-impl Shown for Sent {
+/// An event as it is sent.
+#[derive(Clone, Debug)]
+pub(crate) struct EventText(Arc<str>);
+
+impl Shown for EventText {
     fn event(record: &Record<'_>, told: &Told<'_>) -> Self {
-        let text = match told {
+        let data = match told {
             Told::Task(step) => show(record, step),
             Told::Run(step) => show_run(record, step),
         };
-        Ok(Event::default().id(format!("{}.{}", record.lsn, told.index())).data(text))
+        let mut text = String::with_capacity(data.len() + 48);
+        // Writing to a string cannot fail.
+        let _ = write!(text, "id: {}.{}\ndata: {data}\n\n", record.lsn, told.index());
+        Self(text.into())
     }
 
-    /// A stream that just ends is taken up again by its reader; one that was trimmed cannot be.
-    fn end(why: End) -> Option<Self> {
-        match why {
-            End::Trimmed(oldest) => {
-                Some(Ok(Event::default().event("log_trimmed").data(oldest.to_string())))
-            }
-            End::Over(_) => None,
-        }
+    fn bytes(&self) -> usize {
+        // Once by itself, and once in the text of its portion.
+        2 * self.0.len()
+    }
+
+    fn join(events: &[Shared<Self>]) -> Option<Bytes> {
+        let texts: Vec<&str> = events.iter().map(|event| &*event.shown.0).collect();
+        Some(texts.concat().into())
+    }
+
+    fn portions(updates: &Updates) -> &Portions<Self> {
+        &updates.texts
     }
 }
 

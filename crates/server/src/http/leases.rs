@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
 use tenure_coordinator::{Answer, Ask};
 use tenure_core::command::{Command, Reported};
-use tenure_core::id::TaskId;
+use tenure_record::id::TaskId;
 
 use super::tasks::show;
-use super::{Whole, WholeBatch, ask, json, number, unexpected};
+use super::{Path, Whole, WholeBatch, ask, json, number, unexpected};
 use crate::app::App;
 use crate::json as parse;
 use crate::problem::Problem;
@@ -49,7 +49,7 @@ pub(super) async fn heartbeat(
     Whole(body): Whole,
 ) -> Outcome {
     let body = parse::parse::<HeartbeatBody>(&body)?;
-    let lease = body.parse(number(&id)?);
+    let lease = body.parse(number(&id)?)?;
     let Answer::Extended(extended) = ask(&app, Ask::Command(Command::Heartbeat(lease))).await?
     else {
         return unexpected();
@@ -91,7 +91,7 @@ pub(super) async fn release(
     Whole(body): Whole,
 ) -> Outcome {
     let id = number(&id)?;
-    let lease = parse::parse::<LeaseOnlyBody>(&body)?.parse(id);
+    let lease = parse::parse::<LeaseOnlyBody>(&body)?.parse(id)?;
     change(&app, id, Command::ReleaseTask(lease)).await
 }
 
@@ -126,7 +126,7 @@ impl ShownResult {
             task_id: reported.task_id.0,
             ok: accepted.is_some(),
             state: accepted.map(|accepted| accepted.state.as_str()),
-            code: reported.result.as_ref().err().map(|refusal| refusal.code()),
+            code: reported.result.as_ref().err().map(|refusal| refusal.code().as_str()),
             expires_at: extended.map(|extended| moment(extended.expires_at)),
             cancel_requested: extended.map(|extended| extended.cancel_requested),
         }

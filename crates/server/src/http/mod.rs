@@ -17,19 +17,24 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tenure_code::{Code, Echo};
 use tenure_coordinator::{Answer, Ask};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(crate) use self::events::EventText;
 use crate::app::App;
 use crate::limits::{BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX};
 use crate::problem::Problem;
+use crate::wire::list::decimal;
 
 /// All that HTTP offers.
 pub(crate) fn routes(app: Arc<App>) -> Router {
@@ -67,6 +72,7 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .routes(routes!(runs::tokens))
         .routes(routes!(runs::history))
         .routes(routes!(runs::cancel))
+        .routes(routes!(runs::unpark))
         .routes(routes!(runs::signal))
         .routes(routes!(artifacts::list))
         .routes(routes!(artifacts::put))
@@ -100,13 +106,17 @@ async fn show_document(openapi: Arc<str>) -> Response {
 }
 
 async fn unknown(request: Request) -> Problem {
-    let detail = format!("there is nothing at {}; see /openapi.json", request.uri().path());
-    Problem::new("not_found", detail)
+    let path = Echo(request.uri().path());
+    let detail = format!("there is nothing at {path}; see /openapi.json");
+    Problem::new(Code::NotFound, detail)
 }
 
 async fn wrong_method(request: Request) -> Problem {
-    let (method, path) = (request.method(), request.uri().path());
-    Problem::new("method_not_allowed", format!("{path} does not take {method}; see /openapi.json"))
+    let (method, path) = (Echo(request.method().as_str()), Echo(request.uri().path()));
+    Problem::new(
+        Code::MethodNotAllowed,
+        format!("{path} does not take {method}; see /openapi.json"),
+    )
 }
 
 /// A body that arrived whole, in time and within bounds.
@@ -141,10 +151,32 @@ fn unexpected<T>() -> Result<T, Problem> {
     unreachable!("every ask has its own kind of answer")
 }
 
-/// A number from the path.
+/// An id from the path. It has one spelling, so that one thing has one address.
 fn number(text: &str) -> Result<u64, Problem> {
-    text.parse()
-        .map_err(|_| Problem::new("not_found", format!("{text:?} is no id; ids are numbers")))
+    decimal(text).ok_or_else(|| {
+        let detail = format!(
+            "{} is no id; ids are whole numbers, written without a sign or leading zeros",
+            Echo(text)
+        );
+        Problem::new(Code::NotFound, detail)
+    })
+}
+
+/// The variable parts of a path, as text.
+pub(crate) struct Path<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = axum::extract::Path::from_request_parts(parts, state).await;
+        path.map(|axum::extract::Path(path)| Self(path)).map_err(|_| {
+            let path = Echo(parts.uri.path());
+            Problem::invalid(format!(
+                "{path} is not UTF-8 once it is decoded; encode the name as UTF-8"
+            ))
+        })
+    }
 }
 
 /// A body with nothing in it.

@@ -8,8 +8,9 @@ use axum::extract::{RawQuery, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use tenure_coordinator::{Answer, Ask, Query, RUN_STATES, Status};
-use tenure_core::state::StateName;
+use tenure_code::Code;
+use tenure_coordinator::{Answer, Ask, Memory, Query, RUN_STATES, Status};
+use tenure_record::state::TaskState;
 
 use super::{ask, json, unexpected};
 use crate::app::App;
@@ -29,7 +30,7 @@ pub(super) async fn healthz() -> &'static str {
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
     if app.is_stopping() {
         return Err(Problem::new(
-            "unavailable",
+            Code::Unavailable,
             "the server is stopping; try again when it is back",
         ));
     }
@@ -63,6 +64,10 @@ struct ShownStatus {
     state_hash: Option<String>,
     tasks: BTreeMap<&'static str, u64>,
     runs: BTreeMap<&'static str, u64>,
+    /// Runs that are ending over several records, or have branches that are.
+    ending_runs: u64,
+    /// Runs that are parked.
+    parked_runs: u64,
     workflows: usize,
     parked_leases: usize,
     parked_readers: usize,
@@ -70,7 +75,34 @@ struct ShownStatus {
     log_oldest_lsn: u64,
     log_bytes: u64,
     archive: Option<ShownArchive>,
+    /// How far log time is ahead of the wall clock; zero if it is not.
+    log_time_ahead_ms: u64,
+    memory: ShownMemory,
     uptime_ms: u64,
+}
+
+/// The memory budget.
+#[derive(Serialize, utoipa::ToSchema)]
+struct ShownMemory {
+    /// Bytes that all pools hold, about.
+    used_bytes: u64,
+    /// Bytes that the process may take.
+    max_bytes: u64,
+    /// New work is refused for lack of memory.
+    full: bool,
+    /// Bytes that each pool holds, about.
+    pools: BTreeMap<&'static str, u64>,
+}
+
+impl ShownMemory {
+    fn of(memory: &Memory) -> Self {
+        Self {
+            used_bytes: memory.used(),
+            max_bytes: memory.max(),
+            full: memory.is_full(),
+            pools: memory.pools().iter().map(|pool| (pool.name(), pool.used())).collect(),
+        }
+    }
 }
 
 /// Where finished tasks and runs go before they are forgotten.
@@ -106,7 +138,7 @@ pub(super) async fn status(State(app): State<Arc<App>>, RawQuery(query): RawQuer
         true => Some(state_hash(&app).await?),
         false => None,
     };
-    let tasks = StateName::ALL.iter().map(|state| (state.as_str(), status.tasks.of(*state)));
+    let tasks = TaskState::ALL.iter().map(|state| (state.as_str(), status.tasks.of(*state)));
     Ok(json(&ShownStatus {
         version: env!("CARGO_PKG_VERSION"),
         role: "leader",
@@ -116,6 +148,8 @@ pub(super) async fn status(State(app): State<Arc<App>>, RawQuery(query): RawQuer
         state_hash,
         tasks: tasks.collect(),
         runs: RUN_STATES.into_iter().zip(status.runs).collect(),
+        ending_runs: status.ending_runs,
+        parked_runs: status.parked_runs,
         workflows: status.workflows,
         parked_leases: status.parked_leases,
         parked_readers: status.parked_readers,
@@ -123,6 +157,8 @@ pub(super) async fn status(State(app): State<Arc<App>>, RawQuery(query): RawQuer
         log_oldest_lsn: status.kept.extent.oldest.0,
         log_bytes: status.kept.extent.bytes,
         archive: app.archive.as_deref().map(ShownArchive::of),
+        log_time_ahead_ms: status.log_time_ahead_ms,
+        memory: ShownMemory::of(app.tenure.memory()),
         uptime_ms: app.started.elapsed().as_millis() as u64,
     }))
 }
@@ -133,7 +169,7 @@ async fn state_hash(app: &App) -> Result<String, Problem> {
         return unexpected();
     };
     let hash = tokio::task::spawn_blocking(move || facts.hash().to_string()).await;
-    hash.map_err(|_| Problem::new("unavailable", "the server is stopping"))
+    hash.map_err(|_| Problem::stopping())
 }
 
 #[utoipa::path(get, path = "/metrics", tag = "operate", summary = "For Prometheus", responses((status = 200, description = "All metrics", body = String, content_type = "application/openmetrics-text"), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::header;
-use axum::response::IntoResponse;
-use axum::response::{Html, Response};
+use axum::response::{Html, IntoResponse, Response};
 use tenure_coordinator::{Answer, Ask, Query, TaskFilter};
-use tenure_core::state::StateName;
+use tenure_record::state::TaskState;
 
 use super::{ask, unexpected};
 use crate::app::App;
@@ -44,7 +43,7 @@ pub(super) async fn page(State(app): State<Arc<App>>) -> Result<Response, Proble
          lease requests waiting. The page looks again every five seconds.</p><p>",
         status.released, status.parked_leases
     );
-    for state in StateName::ALL {
+    for state in TaskState::ALL {
         let _ = write!(html, "<b>{}</b> {state} &nbsp; ", status.tasks.of(state));
     }
     html.push_str(
@@ -55,8 +54,8 @@ pub(super) async fn page(State(app): State<Arc<App>>) -> Result<Response, Proble
             html,
             "<tr><td>{}<td>{}<td>{}<td>{}<td>{}</tr>",
             escape(&queue.name),
-            queue.counts.of(StateName::Waiting),
-            queue.counts.of(StateName::Leased),
+            queue.counts.of(TaskState::Waiting),
+            queue.counts.of(TaskState::Leased),
             queue.oldest_waiting_at.map(moment).unwrap_or_default(),
             if queue.settings.paused { "paused" } else { "" },
         );
@@ -80,7 +79,8 @@ pub(super) async fn page(State(app): State<Arc<App>>) -> Result<Response, Proble
     }
     html.push_str("</table></html>");
     // Nothing on it runs, whatever a name says.
-    let policy = "default-src 'none'; style-src 'unsafe-inline'";
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
+                  form-action 'none'; frame-ancestors 'none'";
     Ok(([(header::CONTENT_SECURITY_POLICY, policy)], Html(html)).into_response())
 }
 

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
+use tenure_code::{Code, Echo};
 use tenure_coordinator::{Answer, Ask, Query};
 use tenure_core::command::Command;
-use tenure_core::name::QueueName;
+use tenure_record::name::QueueName;
 
-use super::{Whole, all, ask, json, unexpected};
+use super::{Path, Whole, all, ask, json, unexpected};
 use crate::app::App;
 use crate::json as parse;
 use crate::problem::Problem;
@@ -64,8 +65,9 @@ async fn show(app: &App, queue: QueueName) -> Outcome {
         return unexpected();
     };
     let queue = queue.ok_or_else(|| {
-        let detail = format!("there is no queue {name:?}; it comes with its first task or setting");
-        Problem::new("not_found", detail)
+        let detail =
+            format!("there is no queue {}; it comes with its first task or setting", Echo(&name));
+        Problem::new(Code::NotFound, detail)
     })?;
     Ok(json(&ShownQueue::of(&queue)))
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tenure_core::id::{Lsn, RunId};
+use tenure_record::id::{Lsn, RunId};
 
-use super::{json, number};
+use super::{Path, json, number};
 use crate::app::App;
 use crate::json as parse;
 use crate::problem::Problem;
@@ -88,7 +88,7 @@ impl ShownRedecided {
             cause: raw(found.cause.to_json()).unwrap_or_default(),
             decisions: found.pairs.iter().map(pair).collect(),
             refused: found.refused.as_ref().map(|rejection| ShownRefusal {
-                code: rejection.code(),
+                code: rejection.code().as_str(),
                 detail: rejection.to_string(),
             }),
         }

@@ -1,22 +1,23 @@
-//! Runs: look at, list, cancel, signal; their tokens and their history.
+//! Runs: look at, list, cancel, unpark, signal; their tokens and their history.
 
 use std::sync::Arc;
 
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use tenure_coordinator::limits::HISTORY_BYTES;
 use tenure_coordinator::{Answer, Ask, Query};
 use tenure_core::command::Command;
-use tenure_core::id::{RunId, TokenId};
+use tenure_record::id::{RunId, TokenId};
 
-use super::{List, Nothing, WaitQuery, Whole, ask, json, number, unexpected};
+use super::{List, Nothing, Path, WaitQuery, Whole, ask, json, number, unexpected};
 use crate::app::App;
-use crate::json as parse;
 use crate::problem::Problem;
 use crate::wire::flow::SaidRuns;
 use crate::wire::run_request::SignalBody;
 use crate::wire::run_shown::{ShownRun, ShownRunStep, ShownSignal, ShownToken};
 use crate::wire::{list, page, terms};
+use crate::{answers, json as parse};
 
 type Outcome = Result<Response, Problem>;
 
@@ -27,7 +28,7 @@ pub(super) async fn get(
     RawQuery(query): RawQuery,
 ) -> Outcome {
     let WaitQuery { wait_ms } = parse::query(query.as_deref())?;
-    let (run_id, wait_ms) = (RunId(number(&id)?), terms::wait(wait_ms)?);
+    let (run_id, wait_ms) = (RunId(number(&id)?), terms::wait(wait_ms.map(i128::from))?);
     show(&app, Ask::Query(Query::RunEnd { run_id, wait_ms })).await
 }
 
@@ -100,9 +101,10 @@ struct ShownRunHistory<'a> {
 pub(super) async fn history(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
     let run_id = RunId(number(&id)?);
     let tenure = app.tenure.clone();
+    answers::reserve(HISTORY_BYTES).await?;
     // It reads files.
     let history = tokio::task::spawn_blocking(move || tenure.run_history(run_id)).await;
-    let history = history.map_err(|_| Problem::new("unavailable", "the server is stopping"))??;
+    let history = history.map_err(|_| Problem::stopping())??;
     let items = history.steps.iter().map(ShownRunStep::of).collect();
     let truncated_before = history.truncated_before.map(|lsn| lsn.0);
     Ok(json(&ShownRunHistory { items, truncated_before }))
@@ -117,6 +119,17 @@ pub(super) async fn cancel(
     let run_id = RunId(number(&id)?);
     let Nothing {} = parse::parse(&body)?;
     show(&app, Ask::ChangeRun { command: Command::CancelRun(run_id), run_id }).await
+}
+
+#[utoipa::path(post, path = "/v1/runs/{id}/unpark", tag = "runs", summary = "Let a parked run go on where it stood", params(("id" = u64, Path)), responses((status = 200, description = "The run", body = ShownRun<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn unpark(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Whole(body): Whole,
+) -> Outcome {
+    let run_id = RunId(number(&id)?);
+    let Nothing {} = parse::parse(&body)?;
+    show(&app, Ask::ChangeRun { command: Command::UnparkRun(run_id), run_id }).await
 }
 
 #[utoipa::path(post, path = "/v1/runs/{id}/signals/{name}", tag = "runs", summary = "News from outside for a run", params(("id" = u64, Path), ("name" = String, Path)), request_body = Option<SignalBody<'_>>, responses((status = 200, description = "What became of it", body = ShownSignal<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]

@@ -2,26 +2,28 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use tenure_code::Echo;
+use tenure_coordinator::limits::HISTORY_BYTES;
 use tenure_coordinator::{Answer, Ask, Query, TaskFilter};
 use tenure_core::command::{Command, SubmitOutcome, SubmitTasks};
-use tenure_core::id::{RunId, TaskId};
-use tenure_core::name::{QueueName, WorkerName};
-use tenure_core::state::StateName;
+use tenure_record::id::{RunId, TaskId};
+use tenure_record::name::{QueueName, WorkerName};
+use tenure_record::state::TaskState;
 
-use super::{List, Nothing, WaitQuery, Whole, WholeBatch, ask, json, number, unexpected};
+use super::{List, Nothing, Path, WaitQuery, Whole, WholeBatch, ask, json, number, unexpected};
 use crate::app::App;
 use crate::explain::Explanation;
 use crate::fetch::fetched;
-use crate::json as parse;
 use crate::problem::Problem;
 use crate::wire::page::cut;
 use crate::wire::request::{BatchBody, CancelBody, NewTaskBody};
 use crate::wire::shown::{ShownExplanation, ShownStep, ShownTask};
 use crate::wire::{list, terms};
+use crate::{answers, json as parse};
 
 type Outcome = Result<Response, Problem>;
 
@@ -73,7 +75,7 @@ pub(super) async fn get(
     RawQuery(query): RawQuery,
 ) -> Outcome {
     let WaitQuery { wait_ms } = parse::query(query.as_deref())?;
-    let (task_id, wait_ms) = (TaskId(number(&id)?), terms::wait(wait_ms)?);
+    let (task_id, wait_ms) = (TaskId(number(&id)?), terms::wait(wait_ms.map(i128::from))?);
     show(ask(&app, Ask::Query(Query::TaskEnd { task_id, wait_ms })).await?)
 }
 
@@ -101,12 +103,10 @@ struct ListQuery {
 impl ListQuery {
     fn parse(self) -> Result<TaskFilter, Problem> {
         let state = |name: String| {
-            StateName::ALL.into_iter().find(|state| state.as_str() == name).ok_or_else(|| {
-                let names: Vec<_> = StateName::ALL.iter().map(|state| state.as_str()).collect();
-                Problem::invalid(format!(
-                    "state is {name:?}; it must be one of {}",
-                    names.join(", ")
-                ))
+            TaskState::ALL.into_iter().find(|state| state.as_str() == name).ok_or_else(|| {
+                let names: Vec<_> = TaskState::ALL.iter().map(|state| state.as_str()).collect();
+                let (name, names) = (Echo(&name), names.join(", "));
+                Problem::invalid(format!("state is {name}; it must be one of {names}"))
             })
         };
         Ok(TaskFilter {
@@ -174,9 +174,10 @@ struct ShownHistory<'a> {
 pub(super) async fn history(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
     let task_id = TaskId(number(&id)?);
     let tenure = app.tenure.clone();
+    answers::reserve(HISTORY_BYTES).await?;
     // It reads files.
     let history = tokio::task::spawn_blocking(move || tenure.history(task_id)).await;
-    let history = history.map_err(|_| Problem::new("unavailable", "the server is stopping"))??;
+    let history = history.map_err(|_| Problem::stopping())??;
     let items = history.steps.iter().map(ShownStep::of).collect();
     let truncated_before = history.truncated_before.map(|lsn| lsn.0);
     Ok(json(&ShownHistory { items, truncated_before }))

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tenure_coordinator::{Answer, Ask, Query};
-use tenure_core::name::WorkerName;
+use tenure_record::name::WorkerName;
 
-use super::{Whole, all, ask, json, unexpected};
+use super::{Path, Whole, all, ask, json, unexpected};
 use crate::app::App;
 use crate::json as parse;
 use crate::problem::Problem;

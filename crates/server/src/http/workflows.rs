@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{Path, RawQuery, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tenure_coordinator::{Answer, Ask, Query};
 use tenure_core::command::{Command, RegisterWorkflow, SubmitOutcome};
 
-use super::{List, Whole, ask, json, unexpected};
+use super::{List, Path, Whole, ask, json, unexpected};
 use crate::app::App;
 use crate::json as parse;
+use crate::media;
 use crate::problem::Problem;
 use crate::wire::flow::{self, Text};
 use crate::wire::list;
@@ -20,9 +21,6 @@ use crate::wire::run_request::StartBody;
 use crate::wire::run_shown::{ShownDefinition, ShownRun, ShownVersion, ShownWorkflow};
 
 type Outcome = Result<Response, Problem>;
-
-/// What YAML is called.
-const YAML: [&str; 4] = ["application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"];
 
 #[utoipa::path(put, path = "/v1/workflows/{name}", tag = "workflows", summary = "Take a definition: a new version each time it differs", params(("name" = String, Path)), request_body(content((serde_json::Value = "application/json"), (String = "application/yaml"))), responses((status = 201, description = "A new version", body = ShownVersion<'_>), (status = 200, description = "The newest version says the same", body = ShownVersion<'_>), (status = "default", description = "A refusal, with all faults of the definition", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn put(
@@ -46,14 +44,9 @@ enum Written {
 }
 
 impl Written {
-    /// As the headers say; JSON unless they do.
+    /// As the headers say, which the guard has checked.
     fn of(headers: &HeaderMap) -> Self {
-        let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let media_type = media_type.and_then(|value| value.split(';').next()).unwrap_or_default();
-        match YAML.iter().any(|yaml| media_type.trim().eq_ignore_ascii_case(yaml)) {
-            true => Written::Yaml,
-            false => Written::Json,
-        }
+        if media::says_yaml(headers) { Written::Yaml } else { Written::Json }
     }
 }
 
@@ -66,7 +59,7 @@ async fn compile(name: String, written: Written, body: Bytes) -> Result<Register
         };
         flow::definition(Some(&name), text)
     });
-    compiled.await.map_err(|_| Problem::new("unavailable", "the server is stopping"))?
+    compiled.await.map_err(|_| Problem::stopping())?
 }
 
 fn status(outcome: SubmitOutcome) -> StatusCode {

@@ -38,11 +38,14 @@ fn name_of_command(command: &Command) -> &'static str {
         Command::ConfigureQueue(_) => "ConfigureQueue",
         Command::PurgeTasks(_) => "PurgeTasks",
         Command::PurgeArchived(_) => "PurgeArchived",
-        Command::SkipIds => "SkipIds",
+        Command::SkipIds(_) => "SkipIds",
         Command::RegisterWorkflow(_) => "RegisterWorkflow",
         Command::StartRun(_) => "StartRun",
         Command::CancelRun(_) => "CancelRun",
         Command::SignalRun(_) => "SignalRun",
         Command::ContinueDispatch => "ContinueDispatch",
+        Command::ContinueEnding { .. } => "ContinueEnding",
+        Command::ParkRun(_) => "ParkRun",
+        Command::UnparkRun(_) => "UnparkRun",
     }
 }

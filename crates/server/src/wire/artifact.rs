@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use base64::Engine;
 use serde::Deserialize;
-use tenure_core::artifact::{Artifact, ArtifactName, MediaType, Sha256, check_together};
+use tenure_code::{Code, Echo};
 use tenure_core::command::ReportTasks;
+use tenure_record::artifact::{Artifact, ArtifactName, MediaType, Sha256, check_together};
 use utoipa::ToSchema;
 
 use crate::app::App;
@@ -50,15 +51,17 @@ impl ArtifactBody {
             (Some(data), None) => {
                 let engine = base64::engine::general_purpose::STANDARD;
                 let data = engine.decode(data).map_err(|error| {
-                    Problem::invalid(format!("data of the artifact {name:?} is no base64: {error}"))
+                    let name = Echo(name.as_str());
+                    Problem::invalid(format!("data of the artifact {name} is no base64: {error}"))
                 })?;
                 Content::Data(data)
             }
             (None, Some(blob)) => Content::Blob(Sha256::parse(&blob)?),
             (None, None) | (Some(_), Some(_)) => {
                 return Err(Problem::invalid(format!(
-                    "the artifact {name:?} needs its bytes: give `data` in base64, or `blob` with \
-                     the SHA-256 of an uploaded file, and not both"
+                    "the artifact {} needs its bytes: give `data` in base64, or `blob` with the \
+                     SHA-256 of an uploaded file, and not both",
+                    Echo(name.as_str())
                 )));
             }
         };
@@ -94,7 +97,7 @@ pub(crate) async fn keep(app: &App, handed: Vec<Handed>) -> Result<Vec<Artifact>
     let kept = tokio::task::spawn_blocking(move || {
         handed.into_iter().map(|it| keep_one(&blobs, it)).collect()
     });
-    kept.await.map_err(|_| Problem::new("unavailable", "the server is stopping"))?
+    kept.await.map_err(|_| Problem::stopping())?
 }
 
 /// The same for the completions of a report.
@@ -120,8 +123,9 @@ fn keep_one(blobs: &Blobs, handed: Handed) -> Result<Artifact, Problem> {
             Some(bytes) => (sha256, bytes),
             None => {
                 return Err(Problem::invalid(format!(
-                    "there is no blob {sha256}, which the artifact {name:?} names; upload it first \
-                     with PUT /v1/blobs/{sha256}"
+                    "there is no blob {sha256}, which the artifact {} names; upload it first with \
+                     PUT /v1/blobs/{sha256}",
+                    Echo(name.as_str())
                 )));
             }
         },
@@ -133,7 +137,7 @@ fn keep_one(blobs: &Blobs, handed: Handed) -> Result<Artifact, Problem> {
 pub(crate) fn disk(error: &std::io::Error) -> Problem {
     if error.kind() == std::io::ErrorKind::StorageFull {
         let detail = "there is no room for the file; make some, and send it again";
-        return Problem::new("disk_full", detail);
+        return Problem::new(Code::DiskFull, detail);
     }
-    Problem::new("unavailable", format!("the file could not be kept: {error}; try again"))
+    Problem::new(Code::Unavailable, format!("the file could not be kept: {error}; try again"))
 }

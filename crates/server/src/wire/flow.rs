@@ -1,15 +1,18 @@
 //! What both doors say about workflows and runs in their own way and mean alike.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tenure_code::{Code, Echo};
 use tenure_coordinator::{RUN_STATES, RunFilter};
 use tenure_core::command::{RegisterWorkflow, SignalRun, StartRun};
-use tenure_core::id::RunId;
-use tenure_core::limits::{PAYLOAD_BYTES_MAX, WORKFLOW_VERSIONS_MAX};
-use tenure_core::name::{SignalText, TaskKey};
-use tenure_flow::{Definition, Fault, FaultCode, Value, yaml};
+use tenure_core::limits::WORKFLOW_VERSIONS_MAX;
+use tenure_flow::{Definition, Fault, FaultCode, yaml};
+use tenure_record::id::RunId;
+use tenure_record::limits::PAYLOAD_BYTES_MAX;
+use tenure_record::name::{SignalText, TaskKey};
+use tenure_value::Value;
 
+use super::pairs::Pairs;
 use super::{list, terms};
 use crate::problem::Problem;
 
@@ -53,7 +56,8 @@ impl Text<'_> {
 pub(crate) fn definition(name: Option<&str>, text: Text<'_>) -> Parsed<RegisterWorkflow> {
     let differs = |said: &str| {
         let name = name.filter(|name| *name != said)?;
-        let message = format!("the workflow is called {said:?} here and {name:?} in the address");
+        let (said, name) = (Echo(said), Echo(name));
+        let message = format!("the workflow is called {said} here and {name} in the address");
         let message = format!("{message}; make them the same");
         Some(Fault::new("/workflow", FaultCode::BadValue, message))
     };
@@ -70,15 +74,15 @@ pub(crate) fn definition(name: Option<&str>, text: Text<'_>) -> Parsed<RegisterW
     Err(Problem::faulty(faults))
 }
 
-/// A value from JSON text, which may be as large as a payload.
+/// A value from JSON text, which may be as large as a payload. What a run could not hold as it is
+/// written is refused with its place.
 pub(crate) fn value(field: &str, json: &[u8]) -> Parsed<Value> {
     let bytes = json.len();
     if bytes > PAYLOAD_BYTES_MAX {
         let detail = format!("{field} has {bytes} bytes; at most {PAYLOAD_BYTES_MAX} are allowed");
-        return Err(Problem::new("payload_too_large", detail));
+        return Err(Problem::new(Code::PayloadTooLarge, detail));
     }
-    Value::from_json(json)
-        .map_err(|fault| Problem::invalid(format!("{field} is no JSON: {}", fault.message)))
+    Value::from_json_exact(json).map_err(|fault| Problem::invalid(fault.about(field)))
 }
 
 /// A version of a workflow.
@@ -101,7 +105,7 @@ pub(crate) struct SaidStart<'a> {
     /// JSON text; none for `{}`.
     pub(crate) input: Option<&'a [u8]>,
     pub(crate) key: Option<String>,
-    pub(crate) tags: BTreeMap<String, String>,
+    pub(crate) tags: Pairs,
 }
 
 impl SaidStart<'_> {
@@ -112,7 +116,7 @@ impl SaidStart<'_> {
             version: version(self.version)?,
             input: value("input", self.input.unwrap_or(b"{}"))?,
             key: self.key.as_deref().map(TaskKey::parse).transpose()?,
-            tags: terms::tags(self.tags)?,
+            tags: terms::tags("tags", self.tags.0)?,
         })
     }
 }
@@ -164,8 +168,8 @@ impl SaidRuns<'_> {
     pub(crate) fn parse(self) -> Parsed<RunFilter> {
         let state = |name: &str| {
             RUN_STATES.into_iter().find(|state| *state == name).ok_or_else(|| {
-                let names = RUN_STATES.join(", ");
-                Problem::invalid(format!("state is {name:?}; it must be one of {names}"))
+                let (name, names) = (Echo(name), RUN_STATES.join(", "));
+                Problem::invalid(format!("state is {name}; it must be one of {names}"))
             })
         };
         Ok(RunFilter {

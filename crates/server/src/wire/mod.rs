@@ -4,6 +4,7 @@ pub(crate) mod artifact;
 pub(crate) mod flow;
 pub(crate) mod list;
 pub(crate) mod page;
+pub(crate) mod pairs;
 pub(crate) mod request;
 pub(crate) mod run_request;
 pub(crate) mod run_shown;

@@ -1,7 +1,7 @@
 //! A page of a list, cut where it would be too large for one answer.
 
 use tenure_coordinator::{RunInfo, RunPage, TaskInfo, TaskPage, TokenInfo, TokenPage};
-use tenure_flow::Value;
+use tenure_value::Value;
 
 use crate::limits::PAGE_BYTES;
 
@@ -58,8 +58,11 @@ fn bytes_of(task: &TaskInfo) -> usize {
 
 fn bytes_of_run(run: &RunInfo) -> usize {
     let tags = run.tags.iter().map(|(key, value)| key.len() + value.len());
-    let results = [&run.output, &run.error].into_iter().flatten().map(Value::bytes);
+    let ending = run.ending.as_ref().and_then(|ending| ending.error.as_ref());
+    let results = [run.output.as_ref(), run.error.as_ref(), ending];
+    let results = results.into_iter().flatten().map(Value::bytes);
     ITEM_BYTES
+        + run.parked.as_ref().map_or(0, |parked| parked.reason.len())
         + run.input.bytes()
         + run.context.bytes()
         + results.sum::<usize>()

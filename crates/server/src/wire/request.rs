@@ -1,33 +1,23 @@
 //! Requests as they come over HTTP: field names and defaults of the contract. Parsed here, once.
 
-use std::collections::BTreeMap;
-
-use jiff::Timestamp as Moment;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tenure_code::Echo;
 use tenure_core::command::{
     CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
     ReportTasks, Setting,
 };
-use tenure_core::id::{LeaseId, TaskId};
 use tenure_core::limits::{MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT};
-use tenure_core::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
-use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs};
-use tenure_core::time::Timestamp;
+use tenure_record::id::{LeaseId, TaskId};
+use tenure_record::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
+use tenure_record::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs};
 use utoipa::ToSchema;
 
 use super::artifact::{self, ArtifactBody, Handed};
+use super::pairs::Pairs;
 use super::terms;
+use crate::moment;
 use crate::problem::Problem;
-
-fn parse_moment(field: &str, text: &str) -> Result<Timestamp, Problem> {
-    let wrong = |why: String| Problem::invalid(format!("{field} is {text:?}; {why}"));
-    let moment: Moment = text
-        .parse()
-        .map_err(|_| wrong("it must be a time like 2026-11-15T22:40:00.000Z".to_owned()))?;
-    let ms = u64::try_from(moment.as_millisecond());
-    ms.map(Timestamp).map_err(|_| wrong("it must not be before 1970".to_owned()))
-}
 
 /// A task to submit.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -67,7 +57,8 @@ pub(crate) struct NewTaskBody<'a> {
     #[schema(max_length = 256, min_length = 1)]
     key: Option<String>,
     /// Labels for people.
-    tags: Option<BTreeMap<String, String>>,
+    #[schema(value_type = Option<std::collections::BTreeMap<String, String>>)]
+    tags: Option<Pairs>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -82,7 +73,7 @@ struct BackoffBody {
 impl NewTaskBody<'_> {
     /// The task that is meant.
     pub(crate) fn parse(self) -> Result<NewTask, Problem> {
-        let run_at = self.run_at.map(|at| parse_moment("run_at", &at)).transpose()?;
+        let run_at = self.run_at.map(|at| moment::parse("run_at", &at)).transpose()?;
         let budget = |field: &str, value: Option<i64>, default: u16| {
             value.map_or(Ok(Budget::of(default)), |value| Budget::parse(field, value))
         };
@@ -90,14 +81,14 @@ impl NewTaskBody<'_> {
             queue: QueueName::parse(self.queue.as_deref().unwrap_or("default"))?,
             payload: payload("payload", self.payload)?,
             priority: Priority::parse(self.priority.unwrap_or(0))?,
-            start: terms::start(self.delay_ms, run_at)?,
+            start: terms::start(self.delay_ms.map(i128::from), run_at)?,
             max_attempts: budget("max_attempts", self.max_attempts, MAX_ATTEMPTS_DEFAULT)?,
             max_expiries: budget("max_expiries", self.max_expiries, MAX_EXPIRIES_DEFAULT)?,
             backoff: self.backoff.map(BackoffBody::parse).transpose()?,
             lease_ms: self.lease_ms.map_or(Ok(LeaseMs::default()), LeaseMs::parse)?,
             timeout_ms: self.timeout_ms.map(|ms| SpanMs::parse("timeout_ms", ms)).transpose()?,
             key: self.key.as_deref().map(TaskKey::parse).transpose()?,
-            tags: terms::tags(self.tags.unwrap_or_default())?,
+            tags: terms::tags("tags", self.tags.unwrap_or_default().0)?,
         })
     }
 }
@@ -111,7 +102,8 @@ impl BackoffBody {
             Some("exponential") => Some(BackoffKind::Exponential),
             Some(other) => {
                 return Err(Problem::invalid(format!(
-                    "backoff.kind is {other:?}; it must be fixed, linear or exponential"
+                    "backoff.kind is {}; it must be fixed, linear or exponential",
+                    Echo(other)
                 )));
             }
         };
@@ -158,7 +150,7 @@ impl LeaseBody {
             tasks_max: terms::tasks_max(self.max)?,
             lease_ms: self.lease_ms.map(LeaseMs::parse).transpose()?,
         };
-        Ok((request, terms::wait(self.wait_ms)?))
+        Ok((request, terms::wait(self.wait_ms.map(i128::from))?))
     }
 }
 
@@ -167,6 +159,8 @@ impl LeaseBody {
 #[serde(deny_unknown_fields)]
 pub(crate) struct LeaseOnlyBody {
     lease_id: u64,
+    /// The worker that reports. It is recorded with a stale report and authorizes nothing.
+    worker: Option<String>,
 }
 
 /// A heartbeat, with word of how far the work is.
@@ -178,6 +172,8 @@ pub(crate) struct HeartbeatBody {
     pub(crate) progress: Option<serde_json::Value>,
     /// The same for people.
     pub(crate) message: Option<String>,
+    /// The worker that reports. It is recorded with a stale report and authorizes nothing.
+    worker: Option<String>,
 }
 
 /// A task done.
@@ -191,6 +187,8 @@ pub(crate) struct CompleteBody<'a> {
     output: Option<&'a RawValue>,
     /// Files that came out, at most 100; only for tasks of a run.
     artifacts: Option<Vec<ArtifactBody>>,
+    /// The worker that reports. It is recorded with a stale report and authorizes nothing.
+    worker: Option<String>,
 }
 
 /// A failed attempt.
@@ -202,25 +200,34 @@ pub(crate) struct FailBody {
     code: Option<String>,
     retryable: Option<bool>,
     retry_after_ms: Option<i64>,
+    /// The worker that reports. It is recorded with a stale report and authorizes nothing.
+    worker: Option<String>,
 }
 
 fn lease(task_id: u64, lease_id: u64) -> LeaseRef {
     LeaseRef { task_id: TaskId(task_id), lease_id: LeaseId(lease_id) }
 }
 
+/// The worker that a report names.
+fn worker(name: Option<&str>) -> Result<Option<WorkerName>, Problem> {
+    Ok(name.map(WorkerName::parse).transpose()?)
+}
+
 impl LeaseOnlyBody {
-    /// The lease that is meant.
-    #[must_use]
-    pub(crate) fn parse(&self, task_id: u64) -> LeaseRef {
-        lease(task_id, self.lease_id)
+    /// The lease that is meant. The worker is checked and dropped: nothing is recorded of a stale
+    /// release.
+    pub(crate) fn parse(&self, task_id: u64) -> Result<LeaseRef, Problem> {
+        worker(self.worker.as_deref())?;
+        Ok(lease(task_id, self.lease_id))
     }
 }
 
 impl HeartbeatBody {
-    /// The lease that is meant.
-    #[must_use]
-    pub(crate) fn parse(&self, task_id: u64) -> LeaseRef {
-        lease(task_id, self.lease_id)
+    /// The lease that is meant. The worker is checked and dropped: nothing is recorded of a stale
+    /// heartbeat.
+    pub(crate) fn parse(&self, task_id: u64) -> Result<LeaseRef, Problem> {
+        worker(self.worker.as_deref())?;
+        Ok(lease(task_id, self.lease_id))
     }
 }
 
@@ -230,7 +237,8 @@ impl CompleteBody<'_> {
         let output = payload("output", self.output)?;
         let handed = artifact::parse(self.artifacts)?;
         let lease = lease(task_id, self.lease_id);
-        Ok((CompleteTask { lease, output, artifacts: Vec::new() }, handed))
+        let worker = worker(self.worker.as_deref())?;
+        Ok((CompleteTask { lease, output, artifacts: Vec::new(), worker }, handed))
     }
 }
 
@@ -241,7 +249,8 @@ impl FailBody {
             lease: lease(task_id, self.lease_id),
             reason: Reason::keep_end(&self.reason),
             code: self.code.as_deref().map(FailureCode::parse).transpose()?,
-            retry: terms::retry(self.retryable, self.retry_after_ms)?,
+            retry: terms::retry(self.retryable, self.retry_after_ms.map(i128::from))?,
+            worker: worker(self.worker.as_deref())?,
         })
     }
 }
@@ -265,6 +274,8 @@ pub(crate) struct ReportsBody<'a> {
 struct ItemBody {
     task_id: u64,
     lease_id: u64,
+    /// The worker that reports. It is recorded with a stale report and authorizes nothing.
+    worker: Option<String>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -278,6 +289,8 @@ struct CompleteItem<'a> {
     output: Option<&'a RawValue>,
     /// Files that came out, at most 100; only for tasks of a run.
     artifacts: Option<Vec<ArtifactBody>>,
+    /// The worker that reports. It is recorded with a stale report and authorizes nothing.
+    worker: Option<String>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -289,28 +302,35 @@ struct FailItem {
     code: Option<String>,
     retryable: Option<bool>,
     retry_after_ms: Option<i64>,
+    /// The worker that reports. It is recorded with a stale report and authorizes nothing.
+    worker: Option<String>,
 }
 
 impl ReportsBody<'_> {
     /// The reports that are meant, and for each completion the files whose bytes are still to be
     /// kept.
     pub(crate) fn parse(self) -> Result<(ReportTasks, Vec<Vec<Handed>>), Problem> {
-        let item = |item: ItemBody| lease(item.task_id, item.lease_id);
-        let complete = |item: CompleteItem<'_>| {
-            let CompleteItem { task_id, lease_id, output, artifacts } = item;
-            CompleteBody { lease_id, output, artifacts }.parse(task_id)
+        let item = |ItemBody { task_id, lease_id, worker }| {
+            LeaseOnlyBody { lease_id, worker }.parse(task_id)
         };
-        let fail = |FailItem { task_id, lease_id, reason, code, retryable, retry_after_ms }| {
-            FailBody { lease_id, reason, code, retryable, retry_after_ms }.parse(task_id)
+        let complete = |item: CompleteItem<'_>| {
+            let CompleteItem { task_id, lease_id, output, artifacts, worker } = item;
+            CompleteBody { lease_id, output, artifacts, worker }.parse(task_id)
+        };
+        let fail = |item: FailItem| {
+            let FailItem { task_id, lease_id, reason, code, retryable, retry_after_ms, worker } =
+                item;
+            FailBody { lease_id, reason, code, retryable, retry_after_ms, worker }.parse(task_id)
         };
         let completes: Vec<_> =
             self.complete.into_iter().map(complete).collect::<Result<_, _>>()?;
         let (completes, handed) = completes.into_iter().unzip();
         let reports = ReportTasks {
-            heartbeats: self.heartbeat.into_iter().map(item).collect(),
+            heartbeats: self.heartbeat.into_iter().map(item).collect::<Result<_, _>>()?,
             completes,
             fails: self.fail.into_iter().map(fail).collect::<Result<_, _>>()?,
-            releases: self.release.into_iter().map(item).collect(),
+            releases: self.release.into_iter().map(item).collect::<Result<_, _>>()?,
+            ..ReportTasks::default()
         };
         Ok((reports, handed))
     }
@@ -366,7 +386,8 @@ pub(crate) struct WorkerBody {
     queues: Vec<String>,
     slots: Option<u32>,
     #[serde(default)]
-    labels: BTreeMap<String, String>,
+    #[schema(value_type = std::collections::BTreeMap<String, String>)]
+    labels: Pairs,
     #[serde(default)]
     draining: bool,
 }

@@ -1,13 +1,12 @@
 //! Requests about runs as they come over HTTP.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tenure_core::command::{SignalRun, StartRun};
 use utoipa::ToSchema;
 
 use super::flow::{SaidSignal, SaidStart};
+use super::pairs::Pairs;
 use crate::problem::Problem;
 
 /// A run to begin.
@@ -18,14 +17,15 @@ pub(crate) struct StartBody<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<serde_json::Value>)]
     input: Option<&'a RawValue>,
-    /// The same start under the same key gives the same run.
+    /// The same start under the same key gives the same run; another one is a conflict.
     #[schema(max_length = 256, min_length = 1)]
     key: Option<String>,
     /// Which version of the workflow; the newest if not given.
     #[schema(minimum = 1, maximum = 10_000)]
     version: Option<i64>,
     /// Labels for people.
-    tags: Option<BTreeMap<String, String>>,
+    #[schema(value_type = Option<std::collections::BTreeMap<String, String>>)]
+    tags: Option<Pairs>,
 }
 
 impl StartBody<'_> {
@@ -53,7 +53,7 @@ pub(crate) struct SignalBody<'a> {
     /// What tells it from others of the name.
     #[schema(max_length = 256)]
     correlation: Option<String>,
-    /// The same signal under the same id counts once.
+    /// The same signal under the same id counts once; another one is a conflict.
     #[schema(max_length = 256, min_length = 1)]
     signal_id: Option<String>,
 }

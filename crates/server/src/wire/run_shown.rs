@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tenure_coordinator::{RunInfo, RunStep, TokenInfo, WorkflowInfo};
+use tenure_coordinator::{EndingInfo, ParkedInfo, RunInfo, RunStep, TokenInfo, WorkflowInfo};
 use tenure_core::command::{Registered, Signaled};
-use tenure_flow::Value;
+use tenure_value::Value;
 use utoipa::ToSchema;
 
 use super::shown::{moment, tags_of};
@@ -88,6 +88,10 @@ pub(crate) struct ShownRun<'a> {
     finished_at: Option<String>,
     deadline_at: Option<String>,
     parent: Option<ShownParent>,
+    /// The run at the top of its tree of child runs; itself if it has no parent.
+    root: u64,
+    ending: Option<ShownEnding<'a>>,
+    parked: Option<ShownParking<'a>>,
     key: Option<&'a str>,
     tags: BTreeMap<&'a str, &'a str>,
     tokens: usize,
@@ -100,6 +104,37 @@ pub(crate) struct ShownRun<'a> {
 struct ShownParent {
     run_id: u64,
     token: u32,
+}
+
+/// How a run ends whose end is decided: what is live in it ends over the next records.
+#[derive(Debug, Serialize, ToSchema)]
+struct ShownEnding<'a> {
+    /// The state that it will have: FAILED, CANCELED or TIMED_OUT.
+    state: &'static str,
+    /// The error that it will have.
+    #[schema(value_type = Option<Object>)]
+    error: Option<&'a Value>,
+    since: String,
+}
+
+/// Why a run is parked. It stands still until it is canceled or unparked.
+#[derive(Debug, Serialize, ToSchema)]
+struct ShownParking<'a> {
+    reason: &'a str,
+    at: String,
+}
+
+impl<'a> ShownEnding<'a> {
+    fn of(ending: &'a EndingInfo) -> Self {
+        let EndingInfo { state, error, since } = ending;
+        Self { state: state.as_str(), error: error.as_ref(), since: moment(*since) }
+    }
+}
+
+impl<'a> ShownParking<'a> {
+    fn of(parked: &'a ParkedInfo) -> Self {
+        Self { reason: &parked.reason, at: moment(parked.at) }
+    }
 }
 
 impl<'a> ShownRun<'a> {
@@ -120,6 +155,9 @@ impl<'a> ShownRun<'a> {
             finished_at: run.finished_at.map(moment),
             deadline_at: run.deadline_at.map(moment),
             parent: run.parent.map(|(run, token)| ShownParent { run_id: run.0, token: token.0 }),
+            root: run.root.0,
+            ending: run.ending.as_ref().map(ShownEnding::of),
+            parked: run.parked.as_ref().map(ShownParking::of),
             key: run.key.as_deref(),
             tags: tags_of(&run.tags),
             tokens,

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp as Moment;
 use serde::Serialize;
 use tenure_coordinator::{Grant, Step, TaskInfo, WorkerInfo};
-use tenure_core::name::QueueName;
-use tenure_core::state::{QueueView, StateName};
-use tenure_core::time::Timestamp;
+use tenure_core::state::QueueView;
+use tenure_record::name::QueueName;
+use tenure_record::state::TaskState;
+use tenure_record::time::Timestamp;
 use utoipa::ToSchema;
 
 use crate::explain::{Explanation, Reason};
@@ -16,8 +16,7 @@ use crate::json::Verbatim;
 /// A moment as people and programs read it.
 #[must_use]
 pub(crate) fn moment(at: Timestamp) -> String {
-    let moment = Moment::from_millisecond(at.0 as i64).unwrap_or(Moment::MAX);
-    format!("{moment:.3}")
+    crate::moment::show(at.0)
 }
 
 /// A task as it is shown.
@@ -98,7 +97,7 @@ impl<'a> ShownTask<'a> {
             max_attempts: task.max_attempts,
             max_expiries: task.max_expiries,
             timeout_ms: task.timeout_ms,
-            error: task.errors.last().filter(|_| task.state != StateName::Completed).map(error),
+            error: task.errors.last().filter(|_| task.state != TaskState::Completed).map(error),
             attempt: task.attempt,
             failures: task.failures,
             expiries: task.expiries,
@@ -183,7 +182,7 @@ impl<'a> ShownStep<'a> {
             lsn: step.lsn.0,
             at: moment(step.at),
             event: step.event,
-            from: step.from.map(StateName::as_str),
+            from: step.from.map(TaskState::as_str),
             to: step.to.as_str(),
             attempt: step.attempt,
             worker: step.worker.as_deref(),
@@ -254,12 +253,12 @@ impl<'a> ShownQueue<'a> {
     pub(crate) fn of(queue: &'a QueueView) -> Self {
         Self {
             name: &queue.name,
-            depth: queue.counts.of(StateName::Waiting),
-            leased: queue.counts.of(StateName::Leased),
-            completed: queue.counts.of(StateName::Completed),
-            failed: queue.counts.of(StateName::Failed),
-            dead: queue.counts.of(StateName::Dead),
-            canceled: queue.counts.of(StateName::Canceled),
+            depth: queue.counts.of(TaskState::Waiting),
+            leased: queue.counts.of(TaskState::Leased),
+            completed: queue.counts.of(TaskState::Completed),
+            failed: queue.counts.of(TaskState::Failed),
+            dead: queue.counts.of(TaskState::Dead),
+            canceled: queue.counts.of(TaskState::Canceled),
             paused: queue.settings.paused,
             retention_ms: queue.settings.retention_ms,
             oldest_waiting_at: queue.oldest_waiting_at.map(moment),

@@ -1,20 +1,20 @@
 //! What both doors say in their own way and mean alike: checked in one place.
 
-use std::collections::BTreeMap;
-
+use tenure_code::{Code, Echo};
 use tenure_coordinator::Registration;
 use tenure_core::command::{Retry, Start};
 use tenure_core::limits::{LEASE_QUEUES_MAX, LEASE_TASKS_MAX};
-use tenure_core::name::{QueueName, TagKey, TagValue, WorkerName};
-use tenure_core::terms::{Backoff, BackoffKind, Payload, SpanMs, Tags};
-use tenure_core::time::Timestamp;
+use tenure_record::name::{QueueName, TagKey, TagValue, WorkerName};
+use tenure_record::terms::{Backoff, BackoffKind, Payload, SpanMs, Tags};
+use tenure_record::time::Timestamp;
 
+use super::pairs::Pairs;
 use crate::problem::Problem;
 
 type Parsed<T> = Result<T, Problem>;
 
 /// When a task may run first.
-pub(crate) fn start(delay_ms: Option<i64>, run_at: Option<Timestamp>) -> Parsed<Start> {
+pub(crate) fn start(delay_ms: Option<i128>, run_at: Option<Timestamp>) -> Parsed<Start> {
     match (delay_ms, run_at) {
         (Some(_), Some(_)) => Err(Problem::invalid("delay_ms and run_at are both given; keep one")),
         (Some(ms), None) => Ok(Start::After(SpanMs::parse("delay_ms", ms)?)),
@@ -48,19 +48,25 @@ pub(crate) fn backoff(
 /// A payload or an output.
 pub(crate) fn payload(field: &str, bytes: Vec<u8>) -> Parsed<Payload> {
     Payload::parse(field, bytes)
-        .map_err(|invalid| Problem::new("payload_too_large", invalid.to_string()))
+        .map_err(|invalid| Problem::new(Code::PayloadTooLarge, invalid.to_string()))
 }
 
-/// Tags of a task, or labels of a worker.
-pub(crate) fn tags(tags: BTreeMap<String, String>) -> Parsed<Tags> {
+/// Tags of a task or a run, or labels of a worker. A key that comes twice is refused.
+pub(crate) fn tags(field: &str, tags: impl IntoIterator<Item = (String, String)>) -> Parsed<Tags> {
     let parse = |(key, value): (String, String)| {
         Ok::<_, Problem>((TagKey::parse(&key)?, TagValue::parse(&value)?))
     };
-    Ok(Tags::parse(tags.into_iter().map(parse).collect::<Result<_, _>>()?)?)
+    let mut tags: Vec<_> = tags.into_iter().map(parse).collect::<Result<_, _>>()?;
+    tags.sort();
+    if let Some(pair) = tags.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        let key = Echo(pair[0].0.as_str());
+        return Err(Problem::invalid(format!("{field} has the key {key} twice; keep one")));
+    }
+    Ok(Tags::parse(tags)?)
 }
 
 /// What follows a failure.
-pub(crate) fn retry(retryable: Option<bool>, retry_after_ms: Option<i64>) -> Parsed<Retry> {
+pub(crate) fn retry(retryable: Option<bool>, retry_after_ms: Option<i128>) -> Parsed<Retry> {
     match (retryable.unwrap_or(true), retry_after_ms) {
         (false, Some(_)) => {
             let detail = "retryable is false and retry_after_ms is given; keep one";
@@ -82,7 +88,7 @@ pub(crate) fn tasks_max(max: Option<i64>) -> Parsed<std::num::NonZeroU32> {
 }
 
 /// How long somebody wants to wait.
-pub(crate) fn wait(wait_ms: Option<i64>) -> Parsed<u64> {
+pub(crate) fn wait(wait_ms: Option<i128>) -> Parsed<u64> {
     let wait_ms = wait_ms.unwrap_or(0);
     let max = tenure_coordinator::limits::WAIT_MS_MAX;
     u64::try_from(wait_ms).ok().filter(|ms| *ms <= max).ok_or_else(|| {
@@ -101,7 +107,7 @@ pub(crate) struct Said {
     pub(crate) display_name: Option<String>,
     pub(crate) queues: Vec<String>,
     pub(crate) slots: Option<u32>,
-    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) labels: Pairs,
     pub(crate) draining: bool,
 }
 
@@ -119,7 +125,7 @@ impl Said {
             display_name: self.display_name.as_deref().map(TagValue::parse).transpose()?,
             queues: queues(&self.queues)?,
             slots: self.slots.unwrap_or(1),
-            labels: tags(self.labels)?,
+            labels: tags("labels", self.labels.0)?,
             draining: self.draining,
         })
     }

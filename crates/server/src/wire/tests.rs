@@ -147,14 +147,15 @@ proptest! {
         code in of(name()),
         retryable in of(any::<bool>()),
         retry_after_ms in of(span()),
+        worker in of(name()),
     ) {
         let body = given(json!({
             "lease_id": 7, "reason": reason, "code": code, "retryable": retryable,
-            "retry_after_ms": retry_after_ms,
+            "retry_after_ms": retry_after_ms, "worker": worker,
         }));
         let http = parse_json::<FailBody>(&body).unwrap().parse(3);
         let report =
-            v1::FailReport { task_id: 3, lease_id: 7, reason, code, retryable, retry_after_ms };
+            v1::FailReport { task_id: 3, lease_id: 7, reason, code, retryable, retry_after_ms, worker };
         same(http, parse::fail(&sent(&report)));
     }
 
@@ -173,7 +174,7 @@ proptest! {
         let lease = |(task_id, lease_id): (u64, u64)| v1::LeaseRef { task_id, lease_id };
         // What HTTP leaves out is null.
         let complete = |(task_id, lease_id): (u64, u64)| v1::CompleteReport {
-            task_id, lease_id, output: b"null".to_vec(), artifacts: Vec::new(),
+            task_id, lease_id, output: b"null".to_vec(), artifacts: Vec::new(), worker: None,
         };
         let reports = v1::Reports {
             sequence: 0,
@@ -182,7 +183,7 @@ proptest! {
             fails: Vec::new(),
             releases: releases.into_iter().map(lease).collect(),
         };
-        same(http, parse::reports(sent(&reports)).map(|(reports, _)| reports));
+        same(http, parse::reports(sent(&reports), None).map(|(reports, _)| reports));
     }
 
     #[test]

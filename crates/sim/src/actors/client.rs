@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 
 use tenure_coordinator::{Answer, Ask, Outcome, Query, TaskFilter};
 use tenure_core::command::{
-    CancelTask, Command, ConfigureQueue, NewTask, Retention, Setting, Start, SubmitTasks,
+    CancelTask, Command, ConfigureQueue, IdJump, NewTask, Retention, Setting, Start, SubmitTasks,
 };
-use tenure_core::id::TaskId;
-use tenure_core::name::{TagKey, TagValue, TaskKey};
-use tenure_core::state::StateName;
-use tenure_core::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
-use tenure_core::time::Timestamp;
+use tenure_record::id::TaskId;
+use tenure_record::name::{TagKey, TagValue, TaskKey};
+use tenure_record::state::TaskState;
+use tenure_record::terms::{
+    Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags,
+};
+use tenure_record::time::Timestamp;
 
-use super::{Scene, Starter, queue};
+use super::{Scene, Starter};
 use crate::model::{POISON, RequestId, payload};
 
 /// How many requests a client has under way at most.
@@ -125,6 +127,13 @@ impl Client {
         if let Ok(Answer::Began(_, run)) = outcome {
             self.starter.heard(run.id);
         }
+        if let Ok(Answer::Runs(page)) = outcome
+            && scene.is_healed
+        {
+            for ask in Starter::let_go_on(page, scene) {
+                self.send(ask, scene);
+            }
+        }
     }
 
     pub(crate) fn waits_for(&self, request: RequestId) -> bool {
@@ -146,7 +155,11 @@ impl Client {
     fn resume(&mut self, scene: &mut Scene<'_>) {
         scene.wishes.push(super::Wish::Wake(1_000));
         for number in 0..scene.mix.queues {
-            self.send(Ask::Command(Command::ResumeQueue(queue(number))), scene);
+            let queue = scene.mix.queue(number);
+            self.send(Ask::Command(Command::ResumeQueue(queue)), scene);
+        }
+        for ask in Starter::ask_for_live(scene) {
+            self.send(ask, scene);
         }
     }
 
@@ -222,10 +235,13 @@ impl Client {
             Deed::Snapshot => self.send(Ask::TakeSnapshot, scene),
             Deed::Operate => {
                 // What the coordinator does by itself may be asked for at any time.
-                let command = match scene.random.below(4) {
-                    0 => Command::SkipIds,
+                let command = match scene.random.below(5) {
+                    0 => Command::SkipIds(IdJump::UncleanStart),
                     1 => Command::ExpireLeases,
                     2 => Command::FireDeadlines,
+                    3 => {
+                        Command::ContinueEnding { items_max: scene.random.between(0, 20) as usize }
+                    }
                     _ => Command::ContinueDispatch,
                 };
                 self.send(Ask::Command(command), scene);
@@ -268,7 +284,7 @@ impl Client {
     fn list(&mut self, scene: &mut Scene<'_>) {
         let filter = TaskFilter {
             queue: scene.random.chance(500).then(|| scene.queue()),
-            state: scene.random.chance(500).then(|| scene.random.pick(&StateName::ALL)),
+            state: scene.random.chance(500).then(|| scene.random.pick(&TaskState::ALL)),
             before: scene.random.chance(300).then(|| scene.task()),
             limit: scene.random.between(1, 30) as usize,
             ..TaskFilter::default()

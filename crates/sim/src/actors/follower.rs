@@ -2,14 +2,14 @@
 //! was.
 
 use tenure_coordinator::{Feed, Followed, Follower, Position};
-use tenure_core::id::Lsn;
+use tenure_log::Log;
+use tenure_record::id::Lsn;
 use tenure_wal::Reader;
 use tenure_wal::disk::model::ModelDisk;
 
 use crate::check::{Broken, FeedEvent, Laws};
 use crate::process::Life;
 use crate::random::Random;
-use tenure_wal::Log;
 
 /// A follower.
 #[derive(Debug)]

@@ -8,12 +8,12 @@ mod worker;
 
 pub(crate) use client::{Client, is_huge};
 pub(crate) use follower::{FollowerActor, Look};
-pub(crate) use starter::Starter;
+pub(crate) use starter::{OPERATOR, Starter};
 pub(crate) use worker::Worker;
 
 use tenure_coordinator::{Ask, Outcome};
-use tenure_core::id::TaskId;
-use tenure_core::name::QueueName;
+use tenure_record::id::TaskId;
+use tenure_record::name::QueueName;
 
 use crate::mix::Mix;
 use crate::model::{RequestId, SubmissionId};
@@ -74,7 +74,7 @@ impl Scene<'_> {
 
     pub(crate) fn queue(&mut self) -> QueueName {
         let number = self.random.below(self.mix.queues);
-        queue(number)
+        self.mix.queue(number)
     }
 
     /// Some task that exists, or hardly ever one that does not.
@@ -90,10 +90,6 @@ impl Scene<'_> {
         };
         self.known[(count - 1 - back) as usize]
     }
-}
-
-pub(crate) fn queue(number: u64) -> QueueName {
-    QueueName::parse(&format!("queue-{number}")).expect("a short plain name")
 }
 
 impl Actor {

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use tenure_coordinator::{Ask, Query, RunFilter};
-use tenure_core::command::{Command, RegisterWorkflow, SignalRun, StartRun};
-use tenure_core::id::{RunId, TokenId};
-use tenure_core::name::{SignalText, TaskKey};
-use tenure_core::terms::Tags;
-use tenure_flow::{Definition, Value, yaml};
+use tenure_coordinator::{Ask, Query, RunFilter, RunPage};
+use tenure_core::command::{Command, ParkRun, RegisterWorkflow, SignalRun, StartRun};
+use tenure_flow::{Definition, yaml};
+use tenure_record::id::{RunId, TokenId};
+use tenure_record::name::{SignalText, TaskKey};
+use tenure_record::terms::Tags;
+use tenure_value::Value;
 
-use super::{Scene, queue};
+use super::Scene;
 use crate::workflows::{CHILD, workflow};
 
 /// Runs that a client remembers.
@@ -58,6 +59,107 @@ transitions:
   - {from: c, to: d, synchronization: {joins_transition: t, on_unreachable: proceed}}
 ";
 
+/// Many children at once; what one of them does ends the others.
+const TREE: &str = "workflow: tree
+initial_node: a
+timeout_ms: 4000
+nodes:
+  - {ref: a, kind: pass}
+  - {ref: b, kind: workflow, workflow: {name: leaf}}
+  - {ref: c, kind: pass}
+transitions:
+  - {ref: t, from: a, to: b, spawn_count: 9}
+  - {from: b, to: c, synchronization: {joins_transition: t, wait_for: {m_of_n: 2}, on_late: cancel}}
+";
+
+/// A child of the tree: tasks, a signal and a timer side by side.
+const LEAF: &str = "workflow: leaf
+initial_node: a
+nodes:
+  - {ref: a, kind: pass}
+  - {ref: b, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: c, kind: signal, signal: {name: s}, timeout_ms: 900}
+  - {ref: d, kind: timer, timer: {delay_ms: 700}}
+  - {ref: e, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: f, kind: pass}
+transitions:
+  - {from: a, to: b}
+  - {from: a, to: c}
+  - {from: a, to: d}
+  - {from: a, to: e}
+  - {from: c, to: f, outcome: error}
+";
+
+/// One that starts itself twice, until its tree has as many runs as it may.
+const AGAIN: &str = "workflow: again
+initial_node: a
+timeout_ms: 3000
+limits: {max_runs: 12}
+nodes:
+  - {ref: a, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: b, kind: workflow, workflow: {name: again}, on_failure: catch}
+  - {ref: c, kind: workflow, workflow: {name: again}, on_failure: catch}
+transitions: [{from: a, to: b}, {from: a, to: c}]
+";
+
+/// Groups in groups: the first branch of each inner one ends the others, with all that is in them.
+const NEST: &str = "workflow: nest
+initial_node: a
+timeout_ms: 6000
+nodes:
+  - {ref: a, kind: pass}
+  - {ref: b, kind: pass}
+  - {ref: c, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: d, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: e, kind: signal, signal: {name: s}, timeout_ms: 5000}
+  - {ref: f, kind: pass}
+  - {ref: g, kind: pass}
+transitions:
+  - {ref: outer, from: a, to: b, spawn_count: 6}
+  - {ref: inner, from: b, to: c, spawn_count: 3}
+  - {from: b, to: d}
+  - {from: d, to: e}
+  - {from: c, to: f, synchronization: {joins_transition: inner, wait_for: any, on_late: cancel}}
+  - {from: f, to: g, synchronization: {joins_transition: outer, wait_for: {m_of_n: 4}, on_late: cancel, on_unreachable: fail}}
+";
+
+/// Pairs of tasks of which the first that is done ends the other: many of them, so that one batch of
+/// reports ends much.
+const PAIRS: &str = "workflow: pairs
+initial_node: a
+timeout_ms: 8000
+nodes:
+  - {ref: a, kind: pass}
+  - {ref: b, kind: pass}
+  - {ref: c, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: d, kind: pass}
+  - {ref: e, kind: pass}
+transitions:
+  - {ref: outer, from: a, to: b, spawn_count: 8}
+  - {ref: inner, from: b, to: c, spawn_count: 2}
+  - {from: c, to: d, synchronization: {joins_transition: inner, wait_for: any, on_late: cancel}}
+  - {from: d, to: e, synchronization: {joins_transition: outer, on_unreachable: proceed}}
+";
+
+/// A moment whose record is long: it does not fit where records are short.
+const BLOAT: &str = "workflow: bloat
+initial_node: a
+timeout_ms: 20000
+nodes:
+  - {ref: a, kind: timer, timer: {delay_ms: 300}}
+  - {ref: b, kind: signal, signal: {name: s}, timeout_ms: 2500}
+  - {ref: c, kind: pass}
+transitions:
+  - {ref: t, from: a, to: b, spawn_count: 600}
+  - {from: b, to: c, synchronization: {joins_transition: t, on_unreachable: proceed}}
+";
+
+/// Why the simulation's operator parks a run.
+pub(crate) const OPERATOR: &str = "an operator asked";
+
+/// Live runs that are looked at in one request.
+const RUNS_LOOKED_AT: usize = 200;
+
 /// The part of a client that knows of workflows.
 #[derive(Debug, Default)]
 pub(crate) struct Starter {
@@ -75,14 +177,18 @@ enum Deed {
     Start,
     Signal,
     Cancel,
+    Park,
+    Unpark,
     Look,
 }
 
-const DEEDS: [(u64, Deed); 5] = [
+const DEEDS: [(u64, Deed); 7] = [
     (25, Deed::Register),
     (45, Deed::Start),
     (22, Deed::Signal),
     (8, Deed::Cancel),
+    (3, Deed::Park),
+    (6, Deed::Unpark),
     (25, Deed::Look),
 ];
 
@@ -122,8 +228,35 @@ impl Starter {
                 let run_id = self.run(scene);
                 Some(change(Command::CancelRun(run_id), run_id, scene))
             }
+            Deed::Park => {
+                let run_id = self.run(scene);
+                let park = ParkRun { run_id, reason: OPERATOR.to_owned() };
+                Some(change(Command::ParkRun(park), run_id, scene))
+            }
+            Deed::Unpark => {
+                let run_id = self.run(scene);
+                Some(change(Command::UnparkRun(run_id), run_id, scene))
+            }
             Deed::Look => Some(Ask::Query(self.look(scene))),
         }
+    }
+
+    /// After the trouble: asks for the runs that are not over.
+    pub(crate) fn ask_for_live(scene: &Scene<'_>) -> Vec<Ask> {
+        let filter =
+            |state| RunFilter { state: Some(state), limit: RUNS_LOOKED_AT, ..RunFilter::default() };
+        let live = ["RUNNING", "WAITING"].map(|state| Ask::Query(Query::Runs(filter(state))));
+        if scene.mix.has_runs { live.into() } else { Vec::new() }
+    }
+
+    /// Lets the runs go on that are not over. Where records are short some cannot, and are canceled.
+    pub(crate) fn let_go_on(page: &RunPage, scene: &Scene<'_>) -> Vec<Ask> {
+        let live = page.runs.iter().filter(|run| run.finished_at.is_none()).map(|run| run.id);
+        let command = |id| match scene.mix.has_short_records() {
+            true => Command::CancelRun(id),
+            false => Command::UnparkRun(id),
+        };
+        live.map(|id| Ask::Command(command(id))).collect()
     }
 
     /// Some run that it was told of, or hardly ever one that does not exist.
@@ -140,7 +273,7 @@ impl Starter {
 
     fn look(&self, scene: &mut Scene<'_>) -> Query {
         let run_id = self.run(scene);
-        let name: Arc<str> = scene.random.pick(&["w0", "w1", "child", "missing"]).into();
+        let name: Arc<str> = scene.random.pick(&["w0", "w1", "child", "tree", "missing"]).into();
         match scene.random.below(7) {
             0 => Query::Run(run_id),
             1 => Query::RunEnd { run_id, wait_ms: scene.random.pick(&[0, 200, 5_000]) },
@@ -168,13 +301,19 @@ impl Starter {
 }
 
 fn register(scene: &mut Scene<'_>) -> Command {
-    let place = queue(scene.random.below(scene.mix.queues));
-    let text = match scene.random.below(10) {
+    let place = scene.queue();
+    let text = match scene.random.below(16) {
         0 => CHILD.replace("QUEUE", place.as_str()),
         1 => WIDE.to_owned(),
         2 => PICKY.to_owned(),
         3 => KNOCK.to_owned(),
         4 => RACE.replace("QUEUE", place.as_str()),
+        5 => TREE.to_owned(),
+        6 => LEAF.replace("QUEUE", place.as_str()),
+        7 => AGAIN.replace("QUEUE", place.as_str()),
+        8 => NEST.replace("QUEUE", place.as_str()),
+        9 => PAIRS.replace("QUEUE", place.as_str()),
+        10 => BLOAT.to_owned(),
         number => {
             let text = workflow(scene.random, place.as_str());
             text.replacen("workflow: w\n", &format!("workflow: w{}\n", number % 2), 1)
@@ -196,7 +335,8 @@ fn change(command: Command, run_id: RunId, scene: &mut Scene<'_>) -> Ask {
 fn start(scene: &mut Scene<'_>) -> StartRun {
     let names = [
         "w0", "w0", "w0", "w0", "w1", "w1", "w1", "w1", "child", "picky", "wide", "missing",
-        "knock", "knock", "race", "race",
+        "knock", "knock", "race", "race", "tree", "tree", "leaf", "again", "nest", "nest", "pairs",
+        "pairs", "bloat",
     ];
     let name = scene.random.pick(&names);
     let input = scene
@@ -209,5 +349,18 @@ fn start(scene: &mut Scene<'_>) -> StartRun {
         input: Value::from_json(input.as_bytes()).expect("it is JSON"),
         key: key.and_then(|key| TaskKey::parse(&key).ok()),
         tags: Tags::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workflow_that_is_brought_is_sound() {
+        for text in [CHILD, WIDE, PICKY, KNOCK, RACE, TREE, LEAF, AGAIN, NEST, PAIRS, BLOAT] {
+            let compiled = Definition::from_yaml(&text.replace("QUEUE", "q"));
+            assert!(compiled.is_ok(), "{text}: {:?}", compiled.err());
+        }
     }
 }

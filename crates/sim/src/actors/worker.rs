@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use tenure_coordinator::{Answer, Ask, Outcome, Registration};
-use tenure_core::artifact::{Artifact, ArtifactName, MediaType, Sha256};
 use tenure_core::command::{
     Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, ReportTasks, Retry,
 };
-use tenure_core::id::LeaseId;
-use tenure_core::name::{FailureCode, QueueName, Reason, WorkerName};
-use tenure_core::terms::{LeaseMs, Payload, SpanMs};
+use tenure_record::artifact::{Artifact, ArtifactName, MediaType, Sha256};
+use tenure_record::id::LeaseId;
+use tenure_record::name::{FailureCode, QueueName, Reason, WorkerName};
+use tenure_record::terms::{LeaseMs, Payload, SpanMs};
 
-use super::{Scene, Wish, queue};
+use super::{Scene, Wish};
+use crate::mix::Mix;
 use crate::model::{RequestId, is_poison};
 
 /// Old leases that a worker keeps to be a zombie with.
@@ -44,6 +45,7 @@ enum Deed {
     Fail,
     Release,
     Several,
+    CompleteAll,
     Zombie,
     SignOff,
     Register,
@@ -51,12 +53,13 @@ enum Deed {
     TooMuch,
 }
 
-const DEEDS: [(u64, Deed); 10] = [
+const DEEDS: [(u64, Deed); 11] = [
     (25, Deed::Heartbeat),
     (25, Deed::Complete),
     (12, Deed::Fail),
     (8, Deed::Release),
     (12, Deed::Several),
+    (6, Deed::CompleteAll),
     (10, Deed::Zombie),
     (2, Deed::SignOff),
     (2, Deed::Register),
@@ -65,17 +68,20 @@ const DEEDS: [(u64, Deed); 10] = [
 ];
 
 impl Worker {
-    pub(crate) fn new(number: u64) -> Self {
+    pub(crate) fn new(number: u64, mix: &Mix) -> Self {
+        Self::after_deaths(number, 0, mix)
+    }
+
+    fn after_deaths(number: u64, deaths: u64, mix: &Mix) -> Self {
         let (held, old, under_way) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Self { number, deaths: 0, name: name(number, 0), held, old, under_way, leasing: None }
+        let name = mix.worker(number, deaths);
+        Self { number, deaths, name, held, old, under_way, leasing: None }
     }
 
     /// It is gone for good, and another takes its place. Nobody hears of it.
     fn die(&mut self, why: &'static str, scene: &mut Scene<'_>) {
         scene.wishes.push(Wish::Count(why));
-        self.deaths += 1;
-        let (number, deaths) = (self.number, self.deaths);
-        *self = Self { deaths, name: name(number, deaths), ..Self::new(number) };
+        *self = Self::after_deaths(self.number, self.deaths + 1, scene.mix);
     }
 
     pub(crate) fn wake(&mut self, scene: &mut Scene<'_>) {
@@ -152,7 +158,7 @@ impl Worker {
             self.complete(lease, scene);
         }
         if self.leasing.is_none() {
-            let queues = (0..scene.mix.queues).map(queue).collect();
+            let queues = (0..scene.mix.queues).map(|number| scene.mix.queue(number)).collect();
             let request = self.request(queues, 10, None);
             self.send_lease(Ask::Lease { request, wait_ms: 1_000 }, scene);
         }
@@ -184,11 +190,12 @@ impl Worker {
                 self.send(Ask::Command(Command::DropLeases(leases)), None, scene);
             }
             (Deed::TooMuch, _) => {
-                let queues = (0..101).map(queue).collect();
+                let queues = (0..101).map(|number| scene.mix.queue(number)).collect();
                 let request = self.request(queues, 1, None);
                 self.send(Ask::Lease { request, wait_ms: 0 }, None, scene);
             }
             (Deed::Several, _) => self.report_several(scene),
+            (Deed::CompleteAll, _) => self.complete_all(scene),
             (_, None) => {}
             (Deed::Heartbeat, Some(lease)) => {
                 self.send(Ask::Command(Command::Heartbeat(lease)), Some(lease), scene);
@@ -220,6 +227,7 @@ impl Worker {
                 lease,
                 output: output(lease, "late"),
                 artifacts: Vec::new(),
+                worker: None,
             }),
         };
         self.send(Ask::Command(command), None, scene);
@@ -234,6 +242,7 @@ impl Worker {
                     lease,
                     output: output(lease, "many"),
                     artifacts: artifacts(scene),
+                    worker: None,
                 }),
                 1 => report.fails.push(fail(lease, scene)),
                 2 => report.releases.push(lease),
@@ -248,10 +257,25 @@ impl Worker {
         self.send(Ask::Command(Command::ReportTasks(report)), None, scene);
     }
 
+    /// Reports everything that it holds as done, in one request.
+    fn complete_all(&mut self, scene: &mut Scene<'_>) {
+        let mut report = ReportTasks::default();
+        for lease in std::mem::take(&mut self.held) {
+            let (output, artifacts) = (output(lease, "all"), artifacts(scene));
+            report.completes.push(CompleteTask { lease, output, artifacts, worker: None });
+            self.remember(lease);
+        }
+        self.send(Ask::Command(Command::ReportTasks(report)), None, scene);
+    }
+
     fn complete(&mut self, lease: LeaseRef, scene: &mut Scene<'_>) {
         let artifacts = artifacts(scene);
-        let command =
-            Command::CompleteTask(CompleteTask { lease, output: output(lease, "done"), artifacts });
+        let command = Command::CompleteTask(CompleteTask {
+            lease,
+            output: output(lease, "done"),
+            artifacts,
+            worker: None,
+        });
         let ask = match scene.random.chance(300) {
             true => Ask::Change { command, task_id: lease.task_id },
             false => Ask::Command(command),
@@ -266,7 +290,7 @@ impl Worker {
             let ms = scene.random.between(50, scene.mix.lease_ms) as i64;
             LeaseMs::parse(ms).expect("in range")
         });
-        let tasks_max = scene.random.pick(&[1, 1, 2, 5]);
+        let tasks_max = scene.random.pick(&[1, 1, 2, 5, 20]);
         let request = self.request(queues, tasks_max, lease_ms);
         let ask = match scene.random.pick(&[None, Some(0), Some(200), Some(2_000), Some(10_000)]) {
             None => Ask::Command(Command::LeaseTasks(request)),
@@ -317,10 +341,6 @@ impl Worker {
     }
 }
 
-fn name(number: u64, deaths: u64) -> WorkerName {
-    WorkerName::parse(&format!("worker-{number}-{deaths}")).expect("a short plain name")
-}
-
 /// Files that came out, as far as anybody knows; only runs take them.
 fn artifacts(scene: &mut Scene<'_>) -> Vec<Artifact> {
     if scene.is_healed || !scene.mix.has_runs || !scene.random.chance(250) {
@@ -343,7 +363,7 @@ fn fail(lease: LeaseRef, scene: &mut Scene<'_>) -> FailTask {
     };
     let code = scene.random.chance(300).then(|| FailureCode::parse("E_SIM").expect("short"));
     let reason = Reason::keep_end("it did not work");
-    FailTask { lease, reason, code, retry }
+    FailTask { lease, reason, code, retry, worker: None }
 }
 
 /// A late one is no JSON; nobody takes it.

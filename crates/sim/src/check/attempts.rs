@@ -1,6 +1,6 @@
 //! The attempt on a grant is the number of grants so far.
 
-use tenure_core::event::Record;
+use tenure_record::event::Record;
 
 use super::{Held, hold};
 use crate::book::Book;

@@ -3,8 +3,8 @@
 use tenure_coordinator::{Answer, Ask};
 use tenure_core::Rejection;
 use tenure_core::command::{Command, CompleteTask};
-use tenure_core::event::Record;
-use tenure_core::state::StateName;
+use tenure_record::event::Record;
+use tenure_record::state::TaskState;
 
 use super::{Held, hold};
 use crate::book::Book;
@@ -69,7 +69,7 @@ pub(super) fn rejected(book: &Book, ask: &Ask, rejection: &Rejection) -> Held {
 fn accepted(book: &Book, sent: &CompleteTask) -> Held {
     let task = book.tasks.get(&sent.lease.task_id);
     let is_so = task.is_some_and(|task| {
-        task.state == StateName::Completed
+        task.state == TaskState::Completed
             && task.completed.as_ref().is_some_and(|(by, _)| *by == sent.lease.lease_id)
     });
     hold(ONCE, is_so, || format!("{sent:?} was accepted; the log says {task:?}"))

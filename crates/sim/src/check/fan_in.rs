@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_core::event::{BranchOutcome, Record, Step};
-use tenure_core::id::{GroupId, RunId};
+use tenure_record::event::{BranchOutcome, Record, Step};
+use tenure_record::id::{GroupId, RunId};
 
 use super::{Held, hold};
 use crate::item::Item;
@@ -103,7 +103,9 @@ impl FanInLaw {
             | Step::FinishRun(_)
             | Step::DropBranches(_)
             | Step::SetTimer(_)
-            | Step::StageArtifact(_) => Ok(()),
+            | Step::StageArtifact(_)
+            | Step::EndScope(_)
+            | Step::CloseScope(_) => Ok(()),
         }
     }
 }

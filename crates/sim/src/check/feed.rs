@@ -1,9 +1,9 @@
 //! A follower sees every transition exactly once and in order, also across restarts.
 
-use tenure_core::event::Record;
-use tenure_core::id::{LeaseId, Lsn, TaskId};
-use tenure_core::state::StateName;
-use tenure_core::transition::{Transition, transitions};
+use tenure_record::event::Record;
+use tenure_record::id::{LeaseId, Lsn, TaskId};
+use tenure_record::state::TaskState;
+use tenure_record::transition::{Transition, transitions};
 
 use super::{Held, hold};
 
@@ -16,8 +16,8 @@ pub(crate) struct Told {
     pub(crate) index: usize,
     event: &'static str,
     task_id: TaskId,
-    from: Option<StateName>,
-    to: StateName,
+    from: Option<TaskState>,
+    to: TaskState,
     lease_id: Option<LeaseId>,
     attempt: u32,
 }
@@ -64,7 +64,7 @@ impl FeedLaw {
     pub(super) fn of_task(
         &self,
         id: TaskId,
-    ) -> impl Iterator<Item = (Lsn, &'static str, StateName)> {
+    ) -> impl Iterator<Item = (Lsn, &'static str, TaskState)> {
         let ours = self.all.iter().filter(move |told| told.task_id == id);
         ours.map(|told| (told.lsn, told.event, told.to))
     }

@@ -1,7 +1,7 @@
 //! Who is gone is given nothing, and what was given to one who left meanwhile goes back at once.
 
 use tenure_coordinator::{Answer, Outcome};
-use tenure_core::id::{LeaseId, TaskId};
+use tenure_record::id::{LeaseId, TaskId};
 
 use super::{Held, hold};
 use crate::book::Book;

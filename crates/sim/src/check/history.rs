@@ -1,7 +1,7 @@
 //! A task's history has every step that a follower was shown of it.
 
 use tenure_coordinator::history;
-use tenure_wal::Log;
+use tenure_log::{Log, Maintenance};
 
 use super::{Broken, Held, hold};
 use crate::check::Laws;

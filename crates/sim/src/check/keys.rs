@@ -1,7 +1,7 @@
 //! The same key never makes two tasks.
 
 use tenure_core::Rejection;
-use tenure_core::event::Record;
+use tenure_record::event::Record;
 
 use super::{Held, hold};
 use crate::book::Book;

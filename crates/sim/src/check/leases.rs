@@ -4,11 +4,12 @@
 use tenure_coordinator::{Answer, Ask};
 use tenure_core::Rejection;
 use tenure_core::command::{Command, Extended, LeaseRef, Reported};
-use tenure_core::event::{ExpiryCause, Record};
-use tenure_core::id::{LeaseId, TaskId};
-use tenure_core::state::StateName;
-use tenure_core::time::Timestamp;
+use tenure_record::event::{ExpiryCause, Record};
+use tenure_record::id::{LeaseId, TaskId};
+use tenure_record::state::TaskState;
+use tenure_record::time::Timestamp;
 
+use super::endings::EndingLaw;
 use super::{Held, hold};
 use crate::book::Book;
 use crate::item::{End, Item};
@@ -20,7 +21,7 @@ const STALE: &str = "a lease that is over changes nothing";
 const TOLD: &str = "a grant that is told is in the log";
 const LOST: &str = "a lease that holds is not called lost";
 
-pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
+pub(super) fn item(book: &Book, endings: &EndingLaw, record: &Record<'_>, item: Item<'_>) -> Held {
     let lsn = record.lsn;
     match item {
         Item::Granted { item, .. } => {
@@ -32,7 +33,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
                 format!("record {lsn}: task {task_id} is given by {lease_id}, held by {open:?}")
             })?;
             let state = book.task(task_id).map(|task| task.state);
-            hold(ONE, state == Some(StateName::Waiting), || {
+            hold(ONE, state == Some(TaskState::Waiting), || {
                 format!("record {lsn}: task {task_id} is given and is {state:?}")
             })?;
             hold(ONE, item.expires_at > record.at, || {
@@ -53,11 +54,12 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
             let open = book.open_lease(about.task_id);
             let is_over =
                 open.is_none_or(|(id, lease)| id != lease_id || lease.expires_at() <= record.at);
-            hold(LOST, is_over, || format!("record {lsn}: lease {lease_id} holds"))
+            let is_late = is_over || endings.is_task_ending(book, about.task_id);
+            hold(LOST, is_late, || format!("record {lsn}: lease {lease_id} holds"))
         }
         Item::Canceled { about } => {
             let state = book.task(about.task_id).map(|task| task.state);
-            hold(ONE, state == Some(StateName::Waiting), || {
+            hold(ONE, state == Some(TaskState::Waiting), || {
                 format!(
                     "record {lsn}: task {} is canceled as waiting, and is {state:?}",
                     about.task_id
@@ -67,7 +69,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
         Item::Retried { about } => {
             let state = book.task(about.task_id).map(|task| task.state);
             let can =
-                matches!(state, Some(StateName::Failed | StateName::Dead | StateName::Canceled));
+                matches!(state, Some(TaskState::Failed | TaskState::Dead | TaskState::Canceled));
             hold(ONE, can, || {
                 format!("record {lsn}: task {} is retried and is {state:?}", about.task_id)
             })
@@ -76,7 +78,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
             let ended = book.task(id).is_some_and(|task| task.state.is_terminal());
             hold(ONE, ended, || format!("record {lsn}: task {id} is purged and has not ended"))
         }
-        Item::Stopped(stopped) => match stopped.from == StateName::Leased {
+        Item::Stopped(stopped) => match stopped.from == TaskState::Leased {
             true => is_open(book, record, stopped.task_id, stopped.lease_id),
             false => {
                 let state = book.task(stopped.task_id).map(|task| task.state);
@@ -143,13 +145,7 @@ fn is_open(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId)
     })
 }
 
-pub(super) fn told(
-    book: &Book,
-    model: &mut Model,
-    ask: &Ask,
-    answer: &Answer,
-    now: Timestamp,
-) -> Held {
+pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -> Held {
     match answer {
         Answer::Leased(grants) => {
             let worker = match ask {
@@ -194,7 +190,7 @@ pub(super) fn told(
             | Ask::SignOff(_)
             | Ask::TakeSnapshot => Ok(()),
         },
-        Answer::Reported(reports) => reported(book, ask, reports, now),
+        Answer::Reported(reports) => reported(book, ask, reports),
         Answer::Submitted(_)
         | Answer::Skipped(_)
         | Answer::WorkflowVersion(_)
@@ -228,18 +224,13 @@ pub(super) fn told(
     }
 }
 
-fn reported(book: &Book, ask: &Ask, reports: &[Reported], now: Timestamp) -> Held {
+fn reported(book: &Book, ask: &Ask, reports: &[Reported]) -> Held {
     let Ask::Command(Command::ReportTasks(sent)) = ask else { return Ok(()) };
     for (lease, report) in sent.heartbeats.iter().zip(reports) {
         if let Ok(accepted) = &report.result
             && let Some(extended) = accepted.extended
         {
             extends(book, *lease, extended)?;
-        }
-    }
-    for report in reports {
-        if let Err(rejection) = &report.result {
-            rejected(book, rejection, now)?;
         }
     }
     Ok(())
@@ -258,9 +249,17 @@ fn extends(book: &Book, lease: LeaseRef, extended: Extended) -> Held {
     })
 }
 
-/// Late is lost even before the record that says so.
-pub(super) fn rejected(book: &Book, rejection: &Rejection, now: Timestamp) -> Held {
+/// Late is lost even before the record that says so, and what is ending is late.
+pub(super) fn rejected(
+    book: &Book,
+    endings: &EndingLaw,
+    rejection: &Rejection,
+    now: Timestamp,
+) -> Held {
     let Rejection::LeaseLost { task_id, lease_id } = rejection else { return Ok(()) };
+    if endings.is_task_ending(book, *task_id) {
+        return Ok(());
+    }
     let open = book.open_lease(*task_id).filter(|(_, lease)| now < lease.expires_at());
     hold(LOST, open.is_none_or(|(open, _)| open != *lease_id), || {
         format!("lease {lease_id} of task {task_id} is open at {now:?}: {open:?}")

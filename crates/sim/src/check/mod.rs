@@ -7,6 +7,8 @@ mod bounds;
 mod completions;
 mod damage;
 mod disk;
+mod end_items;
+mod endings;
 mod fan_in;
 mod feed;
 mod gone;
@@ -15,6 +17,7 @@ mod keys;
 mod leases;
 mod reads;
 mod replay;
+mod reports;
 mod retention;
 mod runs;
 mod snapshots;
@@ -30,13 +33,19 @@ pub(crate) use retention::Asked as AskedToForget;
 
 use std::fmt;
 
-use tenure_coordinator::{Next, Outcome, Refusal};
-use tenure_core::codec;
-use tenure_core::event::Record;
+use disk::DiskLaw;
+use endings::EndingLaw;
+use fan_in::FanInLaw;
+use feed::FeedLaw;
+use gone::GoneLaw;
+use replay::Shadow;
+use tenure_coordinator::{Answer, Next, Outcome, Refusal};
 use tenure_core::state::Facts;
-use tenure_core::time::Timestamp;
 use tenure_core::{Rejection, State};
-use tenure_wal::{Lsn, Note};
+use tenure_log::{Lsn, Note};
+use tenure_record::codec;
+use tenure_record::event::Record;
+use tenure_record::time::Timestamp;
 
 use crate::book::Book;
 use crate::desk::CallerId;
@@ -44,11 +53,6 @@ use crate::item::items;
 use crate::mix::Mix;
 use crate::model::{Delivery, Model};
 use crate::process::Life;
-use disk::DiskLaw;
-use fan_in::FanInLaw;
-use feed::FeedLaw;
-use gone::GoneLaw;
-use replay::Shadow;
 
 /// A law that was broken, and how.
 #[derive(Clone, Debug)]
@@ -81,6 +85,9 @@ pub(crate) struct Laws {
     pub(crate) gone: GoneLaw,
     pub(crate) disk: DiskLaw,
     fan_in: FanInLaw,
+    endings: EndingLaw,
+    /// How many items may end in one record.
+    end_items_max: usize,
     shadow: Shadow,
     /// The time by which the coordinator decided last.
     pub(crate) log_now: Timestamp,
@@ -97,6 +104,8 @@ impl Laws {
             gone: GoneLaw::default(),
             disk: DiskLaw::new(mix),
             fan_in: FanInLaw::default(),
+            endings: EndingLaw::default(),
+            end_items_max: mix.end_items_max,
             shadow: Shadow::new(),
             log_now: Timestamp::ZERO,
             read: 0,
@@ -104,7 +113,7 @@ impl Laws {
     }
 
     /// A record may be told from now on.
-    pub(crate) fn record(&mut self, bytes: &[u8]) -> Result<&'static str, Broken> {
+    pub(crate) fn record(&mut self, bytes: &[u8]) -> Result<Vec<&'static str>, Broken> {
         let record: Record<'_> = codec::decode(bytes).map_err(|malformed| Broken {
             law: undone::LAW,
             what: format!("a record cannot be read: {malformed}"),
@@ -113,21 +122,24 @@ impl Laws {
         submits::record(&self.book, &mut self.model, &record)?;
         retention::record(&self.book, &self.model, &record)?;
         let items = items(&record);
+        end_items::record(&record, &items, self.end_items_max)?;
         for item in items.iter().copied() {
             runs::item(&self.book, &record, item)?;
             self.fan_in.item(&record, item)?;
-            leases::item(&self.book, &record, item)?;
+            self.endings.item(&self.book, &record, item)?;
+            leases::item(&self.book, &self.endings, &record, item)?;
             attempts::item(&self.book, &record, item)?;
             completions::item(&self.book, &self.model, &record, item)?;
             keys::item(&self.book, &record, item)?;
             self.book.note(&record, item);
         }
         self.book.turn(&record);
+        self.endings.turn(&record);
         self.shadow.record(&record);
         runs::touched(self.shadow.facts(), &record, &items)?;
         self.feed.record(&record);
         self.read += 1;
-        Ok(replay::name(&record.event))
+        Ok(replay::names(&record.event))
     }
 
     /// Somebody is told something.
@@ -139,10 +151,12 @@ impl Laws {
             Ok(answer) => {
                 submits::told(&self.book, &mut self.model, ask, answer)?;
                 runs::told(&self.book, &mut self.model, ask, answer)?;
-                leases::told(&self.book, &mut self.model, ask, answer, self.log_now)?;
+                leases::told(&self.book, &mut self.model, ask, answer)?;
                 completions::told(&self.book, ask, answer)?;
                 reads::told(&self.book, &delivery, answer)?;
                 replay::told(&self.shadow, answer)?;
+                reports::told(ask, answer)?;
+                self.reported(answer)?;
             }
             Err(refusal) => {
                 submits::refused(&self.book, &mut self.model, ask, refusal)?;
@@ -154,8 +168,17 @@ impl Laws {
         Ok(delivery)
     }
 
+    /// Reports of a batch that were refused.
+    fn reported(&self, answer: &Answer) -> Held {
+        let Answer::Reported(reports) = answer else { return Ok(()) };
+        let refused = reports.iter().filter_map(|report| report.result.as_ref().err());
+        refused.into_iter().try_for_each(|rejection| {
+            leases::rejected(&self.book, &self.endings, rejection, self.log_now)
+        })
+    }
+
     fn rejected(&self, delivery: &Delivery, rejection: &Rejection) -> Held {
-        leases::rejected(&self.book, rejection, self.log_now)?;
+        leases::rejected(&self.book, &self.endings, rejection, self.log_now)?;
         completions::rejected(&self.book, &delivery.ask, rejection)?;
         keys::rejected(&self.book, rejection)?;
         runs::rejected(&self.book, &self.model, rejection)?;
@@ -224,7 +247,9 @@ impl Laws {
     }
 
     /// After a step.
-    pub(crate) fn stepped(&self, life: &Life, now: u64, next: Next) -> Held {
+    pub(crate) fn stepped(&mut self, life: &Life, now: u64, next: Next) -> Held {
+        self.endings.stepped(life, now)?;
+        bounds::stepped(life)?;
         answers::stepped(&self.model, life, now, next)?;
         self.gone.stepped(life, now)?;
         time::stepped(life, now, next)

@@ -3,7 +3,7 @@
 
 use tenure_coordinator::{Answer, Ask, Query, TaskInfo};
 use tenure_core::Rejection;
-use tenure_core::id::Lsn;
+use tenure_record::id::Lsn;
 
 use super::{Held, hold};
 use crate::book::{Book, Seen};
@@ -100,19 +100,29 @@ pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
                 entry.is_some_and(|task| task.history.iter().any(|seen| seen.state == *state));
             hold(DURABLE, was, || format!("{rejection}; the log says {entry:?}"))
         }
+        Rejection::RunKeyConflict { key, run_id } => {
+            let entry = book.runs.get(run_id);
+            let holds = entry.is_some_and(|run| run.key.as_deref() == Some(key.as_str()));
+            hold(DURABLE, holds, || format!("{rejection}; the log says {entry:?}"))
+        }
         Rejection::LeaseLost { .. }
+        | Rejection::SignalConflict { .. }
         | Rejection::KeyConflict { .. }
         | Rejection::KeyTwice { .. }
         | Rejection::TooManyQueues { .. }
         | Rejection::BatchTooLarge { .. }
+        | Rejection::ValueTooLarge { .. }
         | Rejection::RecordTooLarge { .. }
         | Rejection::IdsExhausted { .. }
         | Rejection::RunNotFound { .. }
         | Rejection::WorkflowNotFound { .. }
         | Rejection::SignalUnknown { .. }
         | Rejection::RunOver { .. }
+        | Rejection::RunEnding { .. }
+        | Rejection::RunParked { .. }
         | Rejection::TaskOfRun { .. }
         | Rejection::SignalsFull { .. }
+        | Rejection::SignalBytesFull { .. }
         | Rejection::InputInvalid { .. }
         | Rejection::TooManyVersions { .. }
         | Rejection::TooManyWorkflows

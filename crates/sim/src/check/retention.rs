@@ -1,8 +1,8 @@
 //! Nothing is forgotten that has not ended, is too young and is not one too many.
 
 use tenure_core::command::{Command, Retention, Setting};
-use tenure_core::event::{Event, Record};
-use tenure_core::id::{RunId, TaskId};
+use tenure_record::event::{Event, Record};
+use tenure_record::id::{RunId, TaskId};
 
 use super::{Held, hold};
 use crate::book::Book;
@@ -46,7 +46,10 @@ pub(super) fn record(book: &Book, model: &Model, record: &Record<'_>) -> Held {
         })?;
         left = left.saturating_sub(1);
     }
-    let over = book.runs.values().filter(|run| !run.is_purged && run.state.is_terminal());
+    let over = book.runs.values().filter(|run| {
+        // A child goes with its parent, and does not count while that is there.
+        !run.is_purged && run.state.is_terminal() && !book.has_parent(run)
+    });
     let mut left = if event.runs.is_empty() { 0 } else { over.count() as u64 };
     for id in &event.runs {
         hold(LAW, run_may_go(book, model, record, *id, left), || {
@@ -59,6 +62,9 @@ pub(super) fn record(book: &Book, model: &Model, record: &Record<'_>) -> Held {
 
 fn run_may_go(book: &Book, model: &Model, record: &Record<'_>, id: RunId, left: u64) -> bool {
     let Some(run) = book.run(id).filter(|run| run.state.is_terminal()) else { return false };
+    if run.parent.is_some() && !book.has_parent(run) {
+        return true;
+    }
     let mut asked = model.purges.retentions.iter();
     asked.any(|retention| {
         run.ended_at.plus_ms(retention.age_ms) <= record.at || left > retention.tasks_max

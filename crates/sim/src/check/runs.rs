@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 
 use tenure_coordinator::{Answer, Ask};
 use tenure_core::command::{Command, SubmitOutcome};
-use tenure_core::event::{Record, RunState};
-use tenure_core::id::RunId;
 use tenure_core::state::Facts;
 use tenure_core::{Rejection, invariant};
+use tenure_record::event::{Record, RunState};
+use tenure_record::id::RunId;
 
 use super::{Held, hold};
-use crate::book::Book;
+use crate::book::{Book, RunEntry};
 use crate::item::Item;
 use crate::model::Model;
 
@@ -20,6 +20,7 @@ const GROW: &str = "run ids only grow";
 const ONCE: &str = "a run ends once, and nothing happens after that";
 const KEY: &str = "the same key never makes two runs";
 const KEPT: &str = "a run's tasks are kept as long as the run";
+const CHILD: &str = "a child run is kept as long as its parent";
 const TOLD: &str = "what is told of a run is in the log";
 const CORE: &str = "the laws of runs hold after every record";
 const BOOK: &str = "the runs of the state are those of the log";
@@ -54,7 +55,9 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
         }
         Item::PurgedRun(id) => {
             let is_over = book.run(id).is_some_and(|run| run.state.is_terminal());
-            hold(KEPT, is_over, || format!("record {lsn} forgets run {id}, which is not over"))
+            hold(KEPT, is_over, || format!("record {lsn} forgets run {id}, which is not over"))?;
+            let is_kept = book.run(id).is_some_and(|run| book.has_parent(run));
+            hold(CHILD, !is_kept, || format!("record {lsn} forgets run {id}: {:?}", book.run(id)))
         }
         Item::Created(_)
         | Item::Granted { .. }
@@ -78,7 +81,7 @@ pub(super) fn touched(facts: &Facts, record: &Record<'_>, items: &[Item<'_>]) ->
         .collect();
     for id in runs {
         invariant::check_run(facts, id).or_else(|broken| {
-            hold(CORE, false, || format!("after record {}: {broken}", record.lsn))
+            hold(CORE, false, || format!("after record {}: {broken}: {record:?}", record.lsn))
         })?;
     }
     Ok(())
@@ -116,7 +119,9 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
         }
         (_, Answer::RunState(id, state)) => {
             let run = book.runs.get(id);
-            hold(TOLD, run.is_some_and(|run| run.state == *state), || {
+            // A run that was live when it was decided may have ended in the frame that told so.
+            let is_so = |run: &RunEntry| run.state == *state || *state == RunState::Running;
+            hold(TOLD, run.is_some_and(is_so), || {
                 format!("run {id} is {state}; the log says {run:?}")
             })
         }

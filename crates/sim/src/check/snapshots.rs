@@ -1,7 +1,7 @@
 //! A snapshot that has rotted is noticed, told of, and not missed.
 
+use tenure_log::{Lsn, Note};
 use tenure_wal::snapshot::file_name;
-use tenure_wal::{Lsn, Note};
 
 use super::{Held, hold};
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use tenure_coordinator::{Answer, Ask, Refusal};
 use tenure_core::command::{Command, NewTask, Start, SubmitOutcome};
-use tenure_core::event::{Created, Event, Record};
-use tenure_core::id::TaskId;
 use tenure_core::state::Facts;
-use tenure_core::time::Clock;
+use tenure_record::event::{Created, Event, Record};
+use tenure_record::id::TaskId;
+use tenure_record::time::Clock;
 
 use super::{Held, hold};
 use crate::book::Book;

@@ -1,7 +1,7 @@
 //! Log time never goes back, and no lease outlives its end.
 
 use tenure_coordinator::Next;
-use tenure_core::event::Record;
+use tenure_record::event::Record;
 
 use super::{Held, hold};
 use crate::book::Book;
@@ -20,7 +20,8 @@ pub(super) fn record(book: &Book, record: &Record<'_>) -> Held {
 }
 
 pub(super) fn stepped(life: &Life, now: u64, next: Next) -> Held {
-    if next == Next::Now {
+    // What a run that was parked is late with is due at once when it goes on.
+    if matches!(next, Next::Now | Next::WithinMs(0)) {
         return Ok(());
     }
     let log = life.now(now).log;

@@ -6,8 +6,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tenure_log::Fault;
+
 use super::{Disk, DiskFile, real};
-use crate::fault::Fault;
 
 /// A folder that exists, and stays as it is.
 #[derive(Clone, Debug)]

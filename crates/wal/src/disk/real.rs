@@ -2,16 +2,16 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::giving_back::GivingBack;
-use super::{Disk, DiskFile};
+use super::{Disk, DiskFile, private};
 
-/// The file whose lock says that the folder is taken. It is never removed: a lock on a name that
-/// can vanish keeps nobody out.
-const LOCK_FILE: &str = "LOCK";
+/// The file that is locked besides the folder, for file systems that cannot lock a folder, and for
+/// people and tools that look for it. The server never removes it.
+pub const LOCK_FILE: &str = "LOCK";
 
 /// A folder that exists.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ impl RealDisk {
     /// Uses a folder; it is made if only it is missing.
     pub fn open(folder: impl Into<PathBuf>) -> io::Result<Self> {
         let folder: PathBuf = folder.into();
-        match fs::create_dir(&folder) {
+        match private::create_folder(&folder) {
             // The new name must survive as well as what is written under it.
             Ok(()) => sync_folder(folder.parent().filter(|p| !p.as_os_str().is_empty()))?,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -60,15 +60,65 @@ pub(super) fn free_bytes(folder: &Path) -> io::Result<u64> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// A folder that is taken. A child process that is just being started has a copy of the open file
-/// for a moment, so closing ours would not free it at once: it is unlocked.
+/// Whether a process has locked the folder for writing.
+pub fn is_locked(folder: &Path) -> io::Result<bool> {
+    let is_taken = |file: &File| match file.try_lock() {
+        Ok(()) => file.unlock().map(|()| false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) if cannot_lock_folders(&error) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    };
+    if is_taken(&File::open(folder)?)? {
+        return Ok(true);
+    }
+    match File::open(folder.join(LOCK_FILE)) {
+        Ok(file) => is_taken(&file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Locks on a folder and on the lock file in it. The folder's is the one that counts: removing the
+/// file does not free it. A child process that is just being started has copies of the descriptors for
+/// a moment, so closing ours would not free them at once: they are unlocked.
 #[derive(Debug)]
-pub struct Locked(File);
+pub struct Locked {
+    folder: File,
+    file: File,
+    scope: Scope,
+}
+
+/// What was locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    FolderAndFile,
+    /// The file system cannot lock folders.
+    File,
+}
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // If this fails, closing the file does it.
-        let _ = self.0.unlock();
+        // If this fails, closing them does it.
+        let _ = self.file.unlock();
+        let _ = self.folder.unlock();
+    }
+}
+
+/// Network file systems emulate `flock` by locks that need a descriptor open for writing, which a
+/// folder's never is.
+fn cannot_lock_folders(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let unsupported = [Errno::BADF, Errno::INVAL, Errno::OPNOTSUPP, Errno::NOLCK, Errno::NOSYS];
+    unsupported.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+/// Whether a path leads to this open file or folder.
+fn leads_to(path: &Path, open: &File) -> io::Result<bool> {
+    let open = open.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (open.dev(), open.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -81,16 +131,29 @@ impl Disk for RealDisk {
     }
 
     fn lock(&self) -> io::Result<Option<Locked>> {
-        let file = OpenOptions::new()
-            .create(true)
-            .write(true)
-            .truncate(false)
-            .open(self.path(LOCK_FILE))?;
+        let folder = File::open(&self.folder)?;
+        let scope = match folder.try_lock() {
+            Ok(()) => Scope::FolderAndFile,
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) if cannot_lock_folders(&error) => Scope::File,
+            Err(TryLockError::Error(error)) => return Err(error),
+        };
+        let mut options = private::options();
+        let file = options.create(true).write(true).truncate(false).open(self.path(LOCK_FILE))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Locked(file))),
+            Ok(()) => Ok(Some(Locked { folder, file, scope })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+
+    fn is_held(&self, lock: &Locked) -> io::Result<bool> {
+        Ok(leads_to(&self.folder, &lock.folder)?
+            && match lock.scope {
+                // Whoever removes the lock file does not get the folder.
+                Scope::FolderAndFile => true,
+                Scope::File => leads_to(&self.path(LOCK_FILE), &lock.file)?,
+            })
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
@@ -102,7 +165,7 @@ impl Disk for RealDisk {
     }
 
     fn create(&self, name: &str) -> io::Result<File> {
-        let mut options = OpenOptions::new();
+        let mut options = private::options();
         options.read(true).write(true).create(true).truncate(true).open(self.path(name))
     }
 

@@ -1,11 +1,9 @@
 //! Forgetting the beginning of a log: whole segments, oldest first.
 
 use super::Wal;
-use crate::Lsn;
+use tenure_log::{Extent, Fault, Keep, Lsn, Maintenance, Room, Trimmed};
+
 use crate::disk::Disk;
-use crate::fault::Fault;
-use crate::log::{Extent, Trimmed};
-use crate::options::Keep;
 use crate::planted;
 use crate::segment;
 use crate::spare::Reuse;
@@ -67,5 +65,40 @@ impl<D: Disk> Wal<D> {
     pub fn extent(&self) -> Extent {
         let oldest = self.segments.first().map_or(self.written.next(), |first| first.first_lsn);
         Extent { oldest, bytes: self.segments.iter().map(|segment| segment.file_bytes).sum() }
+    }
+}
+
+impl<D: Disk> Maintenance for Wal<D> {
+    fn sync_due_ms(&self) -> Option<u64> {
+        Wal::sync_due_ms(self)
+    }
+
+    fn sync(&mut self) -> Result<(), Fault> {
+        Wal::sync(self).map(drop)
+    }
+
+    fn mark(&mut self, at_ms: u64) -> Result<u64, Fault> {
+        Wal::mark(self, at_ms)?;
+        Ok(segment::MARK_BYTES)
+    }
+
+    fn close(&mut self, at_ms: u64) -> Result<(), Fault> {
+        Wal::close(self, at_ms)
+    }
+
+    fn room(&mut self) -> Room {
+        Wal::room(self)
+    }
+
+    fn durable(&self) -> Lsn {
+        Wal::durable(self)
+    }
+
+    fn trim(&mut self, before: Lsn, keep: Keep, at_ms: u64) -> Result<Trimmed, Fault> {
+        self.trim_one(before, keep, at_ms)
+    }
+
+    fn extent(&self) -> Extent {
+        Wal::extent(self)
     }
 }

@@ -2,13 +2,15 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::support::{self, append, crashes, options, record};
+use tenure_log::SnapshotFooter;
+use tenure_log::{Backup, BackupSource, Batch, Fault, Lsn, Note, Read, Since};
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
-use tenure_wal::snapshot::{self, Footer, SnapshotWriter};
-use tenure_wal::{Backup, Batch, CopiedFile, Fault, Lsn, Note, Options, Read, Since, Wal, restore};
+use tenure_wal::snapshot::{self, SnapshotWriter};
+use tenure_wal::{CopiedFile, Options, Wal, restore};
 
 /// Takes the copy out of a backup.
-fn take(backup: &Backup<ModelDisk>) -> ModelDisk {
+fn take(backup: &Backup) -> ModelDisk {
     let copy = ModelDisk::default();
     for file in &backup.files {
         let mut bytes = vec![0; file.size as usize];
@@ -24,10 +26,14 @@ fn take(backup: &Backup<ModelDisk>) -> ModelDisk {
 }
 
 /// A snapshot of nothing but its number.
-fn snapshot(wal: &Wal<ModelDisk>) -> Footer {
+fn snapshot(wal: &Wal<ModelDisk>) -> SnapshotFooter {
     let end = wal.end();
-    let footer =
-        Footer { lsn: end.lsn, chain: end.chain, state_hash: [7; 32], items: wal.written().0 };
+    let footer = SnapshotFooter {
+        lsn: end.lsn,
+        chain: end.chain,
+        state_hash: [7; 32],
+        items: wal.written().0,
+    };
     let mut writer = SnapshotWriter::create(wal.disk(), wal.log_id(), footer.lsn).unwrap();
     writer.write(b"as it is").unwrap();
     writer.finish(&footer).unwrap();
@@ -37,7 +43,7 @@ fn snapshot(wal: &Wal<ModelDisk>) -> Footer {
 /// Everything in a folder, from its oldest record on.
 fn records(
     disk: &ModelDisk,
-    anchor: Option<tenure_wal::Anchor>,
+    anchor: Option<tenure_log::Anchor>,
 ) -> (Vec<(Lsn, Vec<u8>)>, Vec<Note>) {
     let mut found = Vec::new();
     let (_, recovered) = Wal::open(disk, options(), anchor, |frame| {
@@ -51,12 +57,12 @@ fn records(
 fn a_copy_has_all_that_was_told_and_nothing_else() {
     let disk = ModelDisk::default();
     let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
-    let empty = Backup::begin(&wal.reader(), Since::Snapshot).unwrap();
+    let empty = wal.reader().begin_backup(Since::Snapshot).unwrap();
     assert_eq!((empty.lsn, records(&take(&empty), None)), (Lsn(0), (Vec::new(), Vec::new())));
     for count in 1..40 {
         append(&mut wal, count % 4 + 1).unwrap();
         let told = wal.sync().unwrap().lsn();
-        let backup = Backup::begin(&wal.reader(), Since::Snapshot).unwrap();
+        let backup = wal.reader().begin_backup(Since::Snapshot).unwrap();
         // What comes later is not in it, though it is written before the copy is read.
         append(&mut wal, 2).unwrap();
         let (found, notes) = records(&take(&backup), None);
@@ -81,7 +87,7 @@ fn a_snapshot_that_is_taken_behind_a_mark_fits_a_copy() {
             wal.mark(2_000).unwrap();
         }
         let footer = snapshot(&wal);
-        let copy = take(&Backup::begin(&wal.reader(), Since::Snapshot).unwrap());
+        let copy = take(&wal.reader().begin_backup(Since::Snapshot).unwrap());
         let anchor = Some(footer.anchor());
         assert_eq!(records(&copy, anchor), (Vec::new(), Vec::new()));
         let back = ModelDisk::default();
@@ -101,7 +107,7 @@ fn a_copy_outlives_the_files_that_it_is_taken_from() {
         append(&mut wal, 2).unwrap();
         wal.sync().unwrap();
     }
-    let backup = Backup::begin(&wal.reader(), Since::Oldest).unwrap();
+    let backup = wal.reader().begin_backup(Since::Oldest).unwrap();
     // Everything is trimmed, and what was made of it is overwritten.
     for _ in 0..12 {
         wal.trim(wal.written()).unwrap();
@@ -131,7 +137,7 @@ fn a_log_is_put_back_up_to_any_record() {
         append(&mut wal, count).unwrap();
         wal.sync().unwrap();
     }
-    let copy = take(&Backup::begin(&wal.reader(), Since::Oldest).unwrap());
+    let copy = take(&wal.reader().begin_backup(Since::Oldest).unwrap());
     let last = wal.written();
     for until in (0..=last.0).map(Lsn) {
         let folder = ModelDisk::default();
@@ -163,9 +169,9 @@ fn a_copy_goes_back_to_the_older_snapshot_and_no_further() {
     append(&mut wal, 3).unwrap();
     wal.sync().unwrap();
     let [_, older, newer] = footers[..] else { unreachable!("three were taken") };
-    let backup = Backup::begin(&wal.reader(), Since::Snapshot).unwrap();
+    let backup = wal.reader().begin_backup(Since::Snapshot).unwrap();
     assert_eq!((backup.lsn, backup.since), (wal.written(), older.lsn));
-    let whole = Backup::begin(&wal.reader(), Since::Oldest).unwrap();
+    let whole = wal.reader().begin_backup(Since::Oldest).unwrap();
     assert!(whole.files.len() > backup.files.len());
     let copy = take(&backup);
     for until in (older.lsn.0..=wal.written().0).map(Lsn) {
@@ -180,7 +186,7 @@ fn a_copy_goes_back_to_the_older_snapshot_and_no_further() {
 }
 
 /// A log with two snapshots and records after them, and the copy in the making.
-fn copied_log() -> (Wal<ModelDisk>, Footer, Backup<ModelDisk>) {
+fn copied_log() -> (Wal<ModelDisk>, SnapshotFooter, Backup) {
     let disk = ModelDisk::default();
     let (mut wal, _) = Wal::open(&disk, options(), None, |_| {}).unwrap();
     let mut newest = None;
@@ -193,12 +199,12 @@ fn copied_log() -> (Wal<ModelDisk>, Footer, Backup<ModelDisk>) {
     }
     append(&mut wal, 3).unwrap();
     wal.sync().unwrap();
-    let backup = Backup::begin(&wal.reader(), Since::Snapshot).unwrap();
+    let backup = wal.reader().begin_backup(Since::Snapshot).unwrap();
     (wal, newest.unwrap(), backup)
 }
 
 /// Writes a copy as `tenure backup` does: piece by piece, each file durable before the next.
-fn write_copy(backup: &Backup<ModelDisk>, to: &ModelDisk) -> Result<(), Fault> {
+fn write_copy(backup: &Backup, to: &ModelDisk) -> Result<(), Fault> {
     for file in &backup.files {
         let mut copied = CopiedFile::create(to, &file.name)?;
         let mut piece = [0; 1_000];
@@ -212,7 +218,7 @@ fn write_copy(backup: &Backup<ModelDisk>, to: &ModelDisk) -> Result<(), Fault> {
 }
 
 /// All that a whole copy has to have.
-fn assert_whole(disk: &ModelDisk, newest: Footer, last: Lsn, what: &str) {
+fn assert_whole(disk: &ModelDisk, newest: SnapshotFooter, last: Lsn, what: &str) {
     let there = snapshot::list(disk).unwrap();
     assert_eq!((there.len(), there[0]), (2, newest.lsn), "{what}");
     for lsn in there {
@@ -336,7 +342,7 @@ fn a_copy_is_begun_anew_when_a_file_is_gone_and_is_given_up_in_the_end() {
         let before = disk.calls();
         (begun(), disk.calls() - before)
     };
-    let begin = || Backup::begin(&wal.reader(), Since::Oldest).is_ok();
+    let begin = || wal.reader().begin_backup(Since::Oldest).is_ok();
     let (is_begun, once) = calls(&begin);
     assert!(is_begun);
     let unreadable =
@@ -385,7 +391,7 @@ fn a_copy_that_begins_right_behind_its_snapshot_is_put_back() {
     wal.sync().unwrap();
     wal.trim(second_begins).unwrap();
     assert_eq!(wal.extent().oldest, second_begins);
-    let copy = take(&Backup::begin(&wal.reader(), Since::Oldest).unwrap());
+    let copy = take(&wal.reader().begin_backup(Since::Oldest).unwrap());
     let restored = restore(&copy, &ModelDisk::default(), options(), None, &mut |_| {}).unwrap();
     assert_eq!(restored.lsn, second_begins);
     let [only] = snapshot::list(&copy).unwrap()[..] else { unreachable!("there is one") };
@@ -406,7 +412,7 @@ fn nothing_behind_the_cut_of_a_long_segment_is_put_back() {
         wal.append(&mut batch, 1_000).unwrap();
         wal.sync().unwrap();
     }
-    let copy = take(&Backup::begin(&wal.reader(), Since::Oldest).unwrap());
+    let copy = take(&wal.reader().begin_backup(Since::Oldest).unwrap());
     let folder = ModelDisk::default();
     let restored = restore(&copy, &folder, options, Some(Lsn(15)), &mut |_| {}).unwrap();
     assert_eq!(restored.lsn, Lsn(15));

@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::support::{self, BATCHES, append, open, options, record, write_all};
+use tenure_log::{Anchor, Batch, Fault, Lsn, Note, Read};
+use tenure_wal::Wal;
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::ModelDisk;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Anchor, Batch, Fault, Lsn, Note, Read, Wal};
 
 const WRITTEN: u64 = 21;
 
@@ -102,7 +103,7 @@ fn an_anchor_saves_reading_and_is_held_against_the_log() {
     for anchor in &anchors {
         let mut visited = Vec::new();
         let visit =
-            |frame: &tenure_wal::Frame<'_>| visited.extend(frame.records().map(|(lsn, _)| lsn.0));
+            |frame: &tenure_log::Frame<'_>| visited.extend(frame.records().map(|(lsn, _)| lsn.0));
         Wal::open(&disk, options(), Some(*anchor), visit).unwrap();
         assert_eq!(visited, (anchor.lsn.0 + 1..=WRITTEN).collect::<Vec<_>>());
     }

@@ -14,8 +14,9 @@ use crate::support::reference::{
     BATCHES, Ends, Outcome, Reference, file_of, open_image, reference, reference_of, refused,
 };
 use crate::support::{append, open, options};
+use tenure_log::{Anchor, Fault};
 use tenure_wal::disk::model::{ModelDisk, SECTOR_BYTES};
-use tenure_wal::{Anchor, Fault, Options, Wal};
+use tenure_wal::{Options, Wal};
 
 const THREADS: usize = 4;
 
@@ -267,20 +268,26 @@ fn frames_of_a_segment_with_another_salt_do_not_fit() {
 fn a_newer_format_is_left_alone() {
     let reference = reference(Ends::WithRecords);
     for name in reference.image.keys() {
-        for both in [true, false] {
+        for (both, other) in [(true, 3_u32), (false, 3), (true, 1), (false, 1)] {
             let mut image = reference.image.clone();
             let bytes = image.get_mut(name).unwrap();
             for at in [0, SECOND_HEADER_AT] {
-                bytes[at + 8..at + 12].copy_from_slice(&2_u32.to_le_bytes());
+                bytes[at + 8..at + 12].copy_from_slice(&other.to_le_bytes());
             }
             reseal_headers(bytes);
-            // What a newer format keeps behind its header is none of our business.
+            // What another format keeps behind its header is not checked.
             bytes[HEADER_BYTES + 10] = 7;
             if !both {
                 bytes[20] ^= 1;
             }
             let fault = refused(&image, name);
-            assert!(matches!(&fault, Fault::Newer { version: 2, .. }), "{fault}");
+            assert!(
+                matches!(&fault, Fault::Format { version, .. } if *version == other),
+                "{fault}"
+            );
+            let says = fault.to_string();
+            let advice = if other > 2 { "use the newer binary" } else { "empty data folder" };
+            assert!(says.contains(advice), "{says}");
             assert_eq!(file_of(&fault), name);
         }
     }

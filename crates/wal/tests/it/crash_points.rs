@@ -6,8 +6,9 @@
 
 use crate::support::trimming::{self, Told, check_trimmed, open_trimmed, write_and_trim};
 use crate::support::{BATCHES, Nothing, check_after_crash, crashes, open, options, write_all};
+use tenure_log::Lsn;
+use tenure_wal::Wal;
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
-use tenure_wal::{Lsn, Wal};
 
 /// The disk as it is when the process dies in that call, and what it had acknowledged.
 fn died_at(call: u64) -> (ModelDisk, Lsn, bool) {

@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::support::{Nothing, append, check_after_crash, crashes, open, options, record};
+use tenure_log::{AppendAt, Batch, Committed, Fault, Log, Lsn, Outcome};
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Batch, Durability, Fault, Log, LogThread, Lsn, Options, Place, Spares, Wal};
+use tenure_wal::{Durability, LogThread, Options, Spares, Wal};
 
 fn batch_of(first: u64, count: u64) -> Batch {
     let mut batch = Batch::default();
@@ -64,6 +65,14 @@ fn in_os_mode_only_a_segment_that_is_left_is_made_durable() {
     assert_eq!(wal.sync_due_ms(), None);
 }
 
+#[track_caller]
+fn released(committed: &Committed) -> Lsn {
+    let Outcome::Done { released, .. } = committed.outcome else {
+        unreachable!("{:?}", committed.outcome)
+    };
+    released.lsn()
+}
+
 #[test]
 fn the_next_batch_is_made_while_the_last_one_syncs() {
     let folder = std::env::temp_dir().join(format!("tenure-wal-thread-{}", std::process::id()));
@@ -73,25 +82,25 @@ fn the_next_batch_is_made_while_the_last_one_syncs() {
     let (ring, bell) = std::sync::mpsc::channel();
     let mut log = LogThread::start(wal, move || ring.send(()).unwrap()).unwrap();
     let epoch = log.epoch();
-    let at = |lsn| Place { lsn: Lsn(lsn), epoch };
+    let at = |lsn| AppendAt { lsn: Lsn(lsn), epoch };
     let mut next = 1;
     for _ in 0..50 {
         log.begin(batch_of(next, 3), at(next), next);
         let ready = batch_of(next + 3, 1);
         bell.recv().unwrap();
         let committed = log.poll().expect("the bell rings when it is done");
-        assert_eq!(committed.result.unwrap().lsn(), Lsn(next + 2));
+        assert_eq!(released(&committed), Lsn(next + 2));
         assert_eq!(committed.batch.records(), 3, "it comes back as it was sent");
         let committed = log.commit(ready, at(next + 3), next);
-        assert_eq!(committed.result.unwrap().lsn(), Lsn(next + 3));
+        assert_eq!(released(&committed), Lsn(next + 3));
         next += 4;
     }
     assert_eq!(log.end().lsn, Lsn(next - 1));
     let elsewhere =
-        [Place { lsn: Lsn(next + 1), epoch }, Place { lsn: Lsn(next), epoch: epoch + 1 }];
+        [AppendAt { lsn: Lsn(next + 1), epoch }, AppendAt { lsn: Lsn(next), epoch: epoch + 1 }];
     for place in elsewhere {
-        let refused = log.commit(batch_of(next, 1), place, next).result.unwrap_err();
-        assert!(matches!(refused, Fault::Deposed { .. }), "{refused}");
+        let refused = log.commit(batch_of(next, 1), place, next).outcome;
+        assert!(matches!(refused, Outcome::Failed(Fault::Deposed { .. })), "{refused:?}");
     }
     assert!(log.poll().is_none());
     log.wal().mark(next).unwrap();

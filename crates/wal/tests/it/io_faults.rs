@@ -10,8 +10,9 @@ use crate::support::trimming::{Told, check_trimmed, write_and_trim};
 use crate::support::{
     self, BATCHES, Nothing, append, check_after_crash, crashes, open, options, write_all,
 };
+use tenure_log::{Batch, Fault, Lsn};
+use tenure_wal::Wal;
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
-use tenure_wal::{Batch, Fault, Lsn, Wal};
 
 /// How a run ended.
 enum Ended {

@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::support::{crashes, options};
+use tenure_log::{Batch, Fault, Lsn};
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::{Batch, Fault, Lsn, Options, Wal};
+use tenure_wal::{Options, Wal};
 
 const SEGMENT_BYTES: u64 = 3 << 20;
 const RECORD_BYTES: usize = 600_000;

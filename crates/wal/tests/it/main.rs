@@ -9,6 +9,7 @@ mod support;
 
 mod backups;
 mod basic;
+mod conformance;
 mod corruption;
 mod crash_points;
 mod durability;

@@ -4,8 +4,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::{append, options, record};
+use tenure_log::{Lsn, Read};
+use tenure_wal::Wal;
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Lsn, Read, Wal};
 
 #[test]
 fn a_reader_in_a_trimmed_segment_is_told_so() {

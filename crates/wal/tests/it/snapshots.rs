@@ -4,15 +4,22 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::support::{self, BATCHES, crashes, open, options, write_all};
+use tenure_log::SnapshotFooter;
+use tenure_log::{Chain, Fault, Lsn};
+use tenure_wal::Wal;
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
-use tenure_wal::snapshot::{self, Footer, SnapshotWriter};
-use tenure_wal::{Chain, Fault, Lsn, Wal};
+use tenure_wal::snapshot::{self, SnapshotWriter};
 
 const LOG_ID: u128 = 0xabc;
 
-fn footer(lsn: u64) -> Footer {
-    Footer { lsn: Lsn(lsn), chain: Chain([lsn as u8; 32]), state_hash: [7; 32], items: lsn * 2 }
+fn footer(lsn: u64) -> SnapshotFooter {
+    SnapshotFooter {
+        lsn: Lsn(lsn),
+        chain: Chain([lsn as u8; 32]),
+        state_hash: [7; 32],
+        items: lsn * 2,
+    }
 }
 
 /// More than two blocks, in uneven pieces.
@@ -32,7 +39,7 @@ fn write<D: Disk>(disk: &D, lsn: u64, content: &[u8]) -> Result<(), Fault> {
     writer.finish(&footer(lsn))
 }
 
-fn load<D: Disk>(disk: &D, lsn: u64) -> Result<(Footer, Vec<u8>), Fault> {
+fn load<D: Disk>(disk: &D, lsn: u64) -> Result<(SnapshotFooter, Vec<u8>), Fault> {
     let mut bytes = Vec::new();
     let footer = snapshot::load(disk, LOG_ID, Lsn(lsn), |piece| bytes.extend_from_slice(piece))?;
     Ok((footer, bytes))
@@ -144,7 +151,7 @@ fn a_log_goes_on_from_a_snapshot_after_its_beginning_is_gone() {
     let disk = ModelDisk::default();
     write_all(&disk, &BATCHES, |_| {}).unwrap();
     let (mut wal, recovered, _) = open(&disk).unwrap();
-    let whole = Footer { chain: recovered.chain, ..footer(recovered.last_lsn.0) };
+    let whole = SnapshotFooter { chain: recovered.chain, ..footer(recovered.last_lsn.0) };
     let writer = SnapshotWriter::create(&disk, wal.log_id(), whole.lsn).unwrap();
     writer.finish(&whole).unwrap();
     support::append(&mut wal, 3).unwrap();

@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::support::{SEGMENT_BYTES, append, options};
+use tenure_log::{Keep, Lsn, Trimmed};
+use tenure_wal::Wal;
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Keep, Lsn, Trimmed, Wal};
 
 /// A log of several segments, and where each of them begins.
 fn several_segments() -> (Wal<ModelDisk>, Vec<Lsn>) {

@@ -9,9 +9,10 @@ pub(crate) mod script;
 pub(crate) mod silent;
 pub(crate) mod trimming;
 
+use tenure_log::{Batch, Fault, Lsn, Read, Recovered};
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::{ModelDisk, Survival};
-use tenure_wal::{Batch, Fault, Lsn, Options, Read, Recovered, Spares, Wal};
+use tenure_wal::{Options, Spares, Wal};
 
 /// Two headers, two pages for a few frames, and one for the word that the log goes on, so that a
 /// short run needs several segments.

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use tenure_log::{Fault, Lsn, Note};
 use tenure_wal::disk::model::{ModelDisk, SECTOR_BYTES};
-use tenure_wal::{Fault, Lsn, Note, Options, Wal};
+use tenure_wal::{Options, Wal};
 
 use super::image::{
     FRAME_HEADER_BYTES, FRAMES_FROM, Image, Lies, PAGE_BYTES, SECOND_HEADER_AT, What, disk_of,
@@ -75,11 +76,14 @@ pub(crate) fn open_image(image: &Image) -> Outcome {
 pub(crate) fn file_of(fault: &Fault) -> &str {
     match fault {
         Fault::Corrupt(corruption) => &corruption.file,
-        Fault::Newer { file, .. } | Fault::Foreign { file, .. } => file,
+        Fault::Format { file, .. } | Fault::Foreign { file, .. } => file,
         Fault::NoFolder { .. }
         | Fault::NotEmpty { .. }
         | Fault::Beyond { .. }
         | Fault::InUse { .. }
+        | Fault::Replaced { .. }
+        | Fault::Exposed { .. }
+        | Fault::IsBackup { .. }
         | Fault::Io { .. }
         | Fault::Deposed { .. }
         | Fault::Full => {

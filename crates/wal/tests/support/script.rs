@@ -1,7 +1,8 @@
 //! A workload that follows from a number, for tests that try many.
 
+use tenure_log::{Fault, Lsn};
+use tenure_wal::Wal;
 use tenure_wal::disk::Disk;
-use tenure_wal::{Fault, Lsn, Wal};
 
 use super::{append, options};
 

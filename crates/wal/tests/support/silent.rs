@@ -1,13 +1,14 @@
 //! A disk that loses or changes one write of a snapshot and says nothing.
 
+use tenure_log::SnapshotFooter;
+use tenure_log::{Chain, Fault, Lsn};
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault};
-use tenure_wal::snapshot::{self, Footer, SnapshotWriter};
-use tenure_wal::{Chain, Fault, Lsn};
+use tenure_wal::snapshot::{self, SnapshotWriter};
 
 const LOG_ID: u128 = 0xabc;
 
-fn footer(lsn: u64) -> Footer {
-    Footer { lsn: Lsn(lsn), chain: Chain([lsn as u8; 32]), state_hash: [7; 32], items: lsn }
+fn footer(lsn: u64) -> SnapshotFooter {
+    SnapshotFooter { lsn: Lsn(lsn), chain: Chain([lsn as u8; 32]), state_hash: [7; 32], items: lsn }
 }
 
 fn write(disk: &ModelDisk, lsn: u64) -> Result<(), Fault> {

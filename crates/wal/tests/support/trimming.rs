@@ -1,8 +1,9 @@
 //! A log that is trimmed as it goes, so that the files of old segments become new ones.
 
+use tenure_log::{Anchor, Fault, Lsn, Recovered};
+use tenure_wal::Wal;
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::ModelDisk;
-use tenure_wal::{Anchor, Fault, Lsn, Recovered, Wal};
 
 use super::{BATCHES, Nothing, append, options, record};
 

@@ -19,7 +19,7 @@ use tenure_flow::Definition;
 use tenure_sdk::{Client, Run, TokenFilter, WatchFrom, Workflow};
 
 use self::model::{Graph, Token};
-use super::shown::error_words;
+use super::shown::{error_words, standing_words};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
@@ -170,6 +170,7 @@ fn title(run: &Run) -> Vec<String> {
             end.unwrap_or_default()
         ),
     ];
+    title.extend(standing_words(run, now));
     title.extend(error_words(&run.error));
     title
 }

@@ -9,10 +9,12 @@ use tenure_core::State;
 use tenure_core::shelf::Shelf;
 use tenure_core::state::StateHash;
 use tenure_core::state::snapshot::Decoder;
+use tenure_log::SnapshotFooter;
+use tenure_log::{Fault, Lsn, Note};
 use tenure_server::FileShelf;
 use tenure_wal::disk::read_only::ReadOnlyDisk;
-use tenure_wal::snapshot::{self, Footer, file_name};
-use tenure_wal::{Beginning, Fault, Lsn, Note, first_segment};
+use tenure_wal::snapshot::{self, file_name};
+use tenure_wal::{Beginning, first_segment};
 
 use crate::failure::{Failure, Place};
 
@@ -21,7 +23,7 @@ pub(super) struct Base {
     pub(super) beginning: Beginning,
     pub(super) state: State,
     /// The snapshots that the records will come by, the first of them last.
-    pub(super) snapshots: Vec<Footer>,
+    pub(super) snapshots: Vec<SnapshotFooter>,
     /// Those that cannot be read, and what is wrong with each.
     pub(super) bad_snapshots: Vec<(Lsn, String)>,
 }
@@ -62,7 +64,7 @@ fn read(
     shelf: Option<Arc<dyn Shelf>>,
     log_id: u128,
     lsn: Lsn,
-) -> Result<Result<(State, Footer), String>, Failure> {
+) -> Result<Result<(State, SnapshotFooter), String>, Failure> {
     let mut decoder = Decoder::new(0).on_shelf(shelf);
     let mut fed = Ok(());
     let footer = snapshot::load(disk, log_id, lsn, |piece| {

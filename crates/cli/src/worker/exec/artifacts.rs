@@ -2,7 +2,9 @@
 //! `$TENURE_ARTIFACTS`, and what is there when it ends well goes with its completion.
 
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use tenure_sdk::{Failure, Output, Task};
@@ -11,6 +13,8 @@ use tenure_sdk::{Failure, Output, Task};
 const FILES_MAX: usize = 100;
 const BYTES_MAX: u64 = 7 << 20;
 const LEVELS_MAX: usize = 16;
+/// Names that are tried for a folder, each with 128 random bits.
+const TRIES_MAX: u32 = 8;
 
 /// A folder of one attempt. It goes with it.
 #[derive(Debug)]
@@ -22,14 +26,30 @@ impl Folder {
         if task.run_id().is_none() {
             return Ok(None);
         }
-        let (process, task, lease) = (std::process::id(), task.id(), task.lease_id());
-        let name = format!("tenure-artifacts-{process}-{task}-{lease}");
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir(&path).map_err(|error| {
-            let shown = path.display();
-            Failure::new(format!("no folder for artifacts could be made at {shown}: {error}"))
+        let parent = std::env::temp_dir();
+        let made = Self::make(&parent).map_err(|error| {
+            let shown = parent.display();
+            Failure::new(format!("no folder for artifacts could be made in {shown}: {error}"))
         })?;
-        Ok(Some(Self(path)))
+        Ok(Some(made))
+    }
+
+    /// Makes a folder that only this user can enter, under a name that other users of the machine
+    /// cannot predict: in a shared folder a predictable name can be taken by anyone first.
+    fn make(parent: &Path) -> io::Result<Self> {
+        let mut tries = 0;
+        loop {
+            let name = format!("tenure-artifacts-{:016x}{:016x}", random(), random());
+            let path = parent.join(name);
+            tries += 1;
+            // Without `recursive`, whatever has the name already is an error, a link too.
+            match fs::DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < TRIES_MAX => {
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -58,6 +78,12 @@ impl Folder {
         }
         Ok(output)
     }
+}
+
+/// A number that only this process knows: the standard library seeds its hashers from the system's
+/// random numbers.
+fn random() -> u64 {
+    RandomState::new().hash_one(std::process::id())
 }
 
 impl Drop for Folder {
@@ -139,16 +165,30 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn folder(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("tenure-exec-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).unwrap();
-        Folder(path)
+    fn folder() -> Folder {
+        Folder::make(&std::env::temp_dir()).unwrap()
+    }
+
+    #[test]
+    fn no_other_user_can_predict_or_enter_the_folder() {
+        use std::os::unix::fs::PermissionsExt;
+        let (one, other) = (folder(), folder());
+        let name = |folder: &Folder| {
+            let name = folder.path().file_name().unwrap().to_str().unwrap();
+            name.strip_prefix("tenure-artifacts-").unwrap().to_owned()
+        };
+        assert_ne!(name(&one), name(&other));
+        for folder in [&one, &other] {
+            let mode = fs::metadata(folder.path()).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o700);
+            let name = name(folder);
+            assert_eq!(name.len(), 32, "128 bits");
+        }
     }
 
     #[test]
     fn files_go_with_the_output_and_the_folder_goes_with_the_attempt() {
-        let folder = folder("files");
+        let folder = folder();
         fs::create_dir(folder.path().join("logs")).unwrap();
         fs::write(folder.path().join("logs/a.log"), "one").unwrap();
         fs::write(folder.path().join("b.bin"), [0, 1]).unwrap();
@@ -163,7 +203,7 @@ mod tests {
 
     #[test]
     fn links_and_too_many_files_are_refused() {
-        let folder = folder("links");
+        let folder = folder();
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
         let refused = folder.add_to(Output::from("1")).unwrap_err();
         assert!(format!("{refused:?}").contains("no file"), "{refused:?}");
@@ -175,7 +215,7 @@ mod tests {
 
     #[test]
     fn too_many_bytes_are_refused() {
-        let folder = folder("bytes");
+        let folder = folder();
         let file = fs::File::create(folder.path().join("large")).unwrap();
         file.set_len(BYTES_MAX + 1).unwrap();
         let refused = folder.add_to(Output::from("1")).unwrap_err();

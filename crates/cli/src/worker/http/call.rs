@@ -5,7 +5,9 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::header::{HeaderMap, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT};
+use hyper::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT,
+};
 use hyper::{Request, Response, StatusCode};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -89,6 +91,8 @@ fn request(task: &Task, call: Call) -> Request<Full<Bytes>> {
     *headers = call.headers;
     let user_agent = HeaderValue::from_static(concat!("tenure/", env!("CARGO_PKG_VERSION")));
     headers.entry(USER_AGENT).or_insert(user_agent);
+    // Nothing here decodes a body, so none is asked for.
+    headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
     headers.insert("tenure-task-id", task.id().into());
     headers.insert("tenure-lease-id", task.lease_id().into());
     headers.insert("tenure-attempt", task.attempt().into());
@@ -117,7 +121,10 @@ async fn judge(answer: Response<Incoming>, output_max: usize) -> Result<Output, 
     let (head, body) = answer.into_parts();
     if head.status.is_success() {
         return match read(body, output_max).await? {
-            Body::Whole(bytes) => output::of(&bytes),
+            Body::Whole(bytes) => match encoding(&head.headers) {
+                Some(encoding) if !bytes.is_empty() => Err(encoded(&encoding)),
+                Some(_) | None => output::of(&bytes),
+            },
             Body::Beginning(_) => Err(output::too_large(format!(
                 "the answer has more than {output_max} bytes; answer with less, or with where it is"
             ))),
@@ -143,6 +150,11 @@ async fn refusal(status: StatusCode, headers: &HeaderMap, body: Incoming) -> Fai
             "the answer is {status} to {to:?}, and no redirect is followed"
         ));
     }
+    // Encoded bytes are not text.
+    if let Some(encoding) = encoding(headers) {
+        let said = format!("the answer is {status}, with a body encoded as {encoding:?}");
+        return Failure::new(said);
+    }
     // The status says enough if the body cannot be read.
     let (Body::Whole(bytes) | Body::Beginning(bytes)) =
         read(body, REASON_BODY_BYTES_MAX).await.unwrap_or(Body::Whole(Vec::new()));
@@ -150,6 +162,25 @@ async fn refusal(status: StatusCode, headers: &HeaderMap, body: Incoming) -> Fai
         "" => Failure::new(format!("the answer is {status}")),
         text => Failure::new(format!("the answer is {status}: {text}")),
     }
+}
+
+/// How the body is encoded, if it is.
+fn encoding(headers: &HeaderMap) -> Option<String> {
+    let values = headers.get_all(CONTENT_ENCODING).iter();
+    let values: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+    let codings = values.iter().flat_map(|value| value.split(',')).map(str::trim);
+    let is_coding = |coding: &&str| !coding.is_empty() && !coding.eq_ignore_ascii_case("identity");
+    let codings: Vec<_> = codings.filter(is_coding).collect();
+    (!codings.is_empty()).then(|| codings.join(", "))
+}
+
+/// The other side would encode it again, so it is not called again.
+fn encoded(encoding: &str) -> Failure {
+    let said = format!(
+        "the answer is encoded as {encoding:?}, and this worker asked for it as it is \
+         (Accept-Encoding: identity); turn compression off for this URL"
+    );
+    Failure::new(said).code("answer_encoded").last()
 }
 
 fn may_be_repeated(status: StatusCode) -> bool {
@@ -203,6 +234,19 @@ mod tests {
         for code in [301, 302, 307, 400, 401, 403, 404, 409, 410, 413, 422] {
             assert!(!may(code), "{code}");
         }
+    }
+
+    #[test]
+    fn only_a_coding_other_than_identity_counts_as_encoded() {
+        let of = |values: &[&'static str]| {
+            let header = |value: &&'static str| (CONTENT_ENCODING, HeaderValue::from_static(value));
+            encoding(&values.iter().map(header).collect())
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&["identity"]), None);
+        assert_eq!(of(&["", " Identity , identity"]), None);
+        assert_eq!(of(&["gzip"]), Some("gzip".to_owned()));
+        assert_eq!(of(&["identity, br", "zstd"]), Some("br, zstd".to_owned()));
     }
 
     #[test]

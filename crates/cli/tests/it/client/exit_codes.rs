@@ -92,12 +92,15 @@ fn a_refusal_is_1_with_the_sentence_of_the_server() {
 
 #[test]
 fn a_key_is_asked_for_and_taken_from_the_environment() {
-    let server = Server::start_with("client-key", &[], &[("TENURE_API_KEY", "secret")]);
+    let server = Server::start_with("client-key", &[], &[("TENURE_API_KEY", "0123456789abcdef")]);
     let ran = tenure(&server, &["status"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     assert!(ran.stderr.contains("unauthorized"), "{}", ran.stderr);
     let mut call = command(&server.address, &["status"]);
-    let call = call.env("TENURE_API_KEY", "secret").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let call = call
+        .env("TENURE_API_KEY", "0123456789abcdef")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     ended(call.spawn().unwrap()).good();
 }
 

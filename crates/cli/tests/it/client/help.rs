@@ -40,6 +40,7 @@ const VERBS: &[&[&str]] = &[
     &["run", "get"],
     &["run", "list"],
     &["run", "cancel"],
+    &["run", "unpark"],
     &["run", "signal"],
     &["run", "graph"],
     &["run", "tokens"],

@@ -115,12 +115,20 @@ fn an_answer_to_a_change_is_the_thing_as_it_is_afterwards() {
 }
 
 #[test]
-fn the_status_is_that_of_the_http_api_but_for_the_time() {
+fn the_status_is_that_of_the_http_api_but_for_the_time_and_memory_in_use() {
     let server = lived("client-json-status");
     let shown = |args: &[&str], path: &str| {
         let mut ours: Value = serde_json::from_str(&tenure(&server, args).good()).unwrap();
         let mut theirs = server.get(path).1;
         assert!(ours["uptime_ms"].take().is_u64() && theirs["uptime_ms"].take().is_u64());
+        // What is in use changes with every request.
+        let (our_memory, their_memory) = (ours["memory"].take(), theirs["memory"].take());
+        assert_eq!(our_memory["max_bytes"], their_memory["max_bytes"]);
+        let pools = |memory: &Value| {
+            memory["pools"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(pools(&our_memory), pools(&their_memory));
+        assert!(our_memory["used_bytes"].is_u64() && our_memory["full"] == false);
         assert_eq!(ours, theirs);
         ours
     };

@@ -10,5 +10,5 @@ mod json;
 mod runs;
 mod submit;
 mod tables;
-mod tenure;
+pub(crate) mod tenure;
 mod watch;

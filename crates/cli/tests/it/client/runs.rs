@@ -106,6 +106,7 @@ fn programs_see_what_the_http_api_says() {
         assert_eq!(ours.trim_end(), server.text(path).trim_end(), "{args:?}");
     }
     let known = ["run", "start", "order", "--input", INPUT, "--key", "A-1", "-o", "json"];
+    let known: Vec<_> = known.into_iter().chain(["--tag", "customer=ada"]).collect();
     let known: Value = serde_json::from_str(&tenure(&server, &known).good()).unwrap();
     assert_eq!(known, server.get("/v1/runs/1").1);
     let put = tenure(&server, &["workflow", "put", ORDER, "-o", "json"]).good();

@@ -7,7 +7,7 @@ use crate::server::Server;
 
 #[test]
 fn people_see_tables() {
-    let server = Server::start("client-tables");
+    let server = Server::start_with("client-tables", &["--memory-max", "4GiB"], &[]);
     let show = |args: &[&str]| redacted(&tenure(&server, args).good());
     assert_eq!(show(&["task", "list"]), "no such tasks");
     assert_eq!(show(&["queue", "list"]), "no queues yet; a task makes one");

@@ -11,6 +11,12 @@ use serde_json::{Value, json};
 use crate::exec::crew::{LONG, Worker, eventually};
 use crate::server::Server;
 
+/// `"hello"`, as gzip makes it.
+const GZIPPED: [u8; 27] = [
+    0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0x53, 0xca, 0x48, 0xcd, 0xc9, 0xc9,
+    0x57, 0x02, 0x00, 0xb2, 0xce, 0x03, 0x77, 0x07, 0x00, 0x00, 0x00,
+];
+
 /// What came in: method, path, headers, body.
 #[derive(Clone, Debug)]
 struct Seen {
@@ -60,16 +66,19 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<Seen>>, dropped: &Mutex<u32>) {
         seen.iter().filter(|other| other.path == request.path).count() - 1
     };
     let (status, headers, body) = match (request.path.as_str(), earlier) {
-        ("/json", _) => ("200 OK", "", json!({"taken": true}).to_string()),
-        ("/text", _) => ("201 Created", "", "made\n".to_owned()),
-        ("/empty", _) => ("204 No Content", "", String::new()),
-        ("/flaky", 0) => ("500 Internal Server Error", "", "try again".to_owned()),
-        ("/busy", 0) => ("429 Too Many Requests", "Retry-After: 2\r\n", String::new()),
-        ("/flaky" | "/busy", _) => ("200 OK", "", "1".to_owned()),
-        ("/redirect", _) => ("302 Found", "Location: /secret\r\n", String::new()),
-        ("/huge", _) => ("200 OK", "", "x".repeat(3 << 20)),
+        ("/json", _) => ("200 OK", "", json!({"taken": true}).to_string().into()),
+        ("/text", _) => ("201 Created", "", b"made\n".to_vec()),
+        ("/empty", _) => ("204 No Content", "", Vec::new()),
+        ("/flaky", 0) => ("500 Internal Server Error", "", b"try again".to_vec()),
+        ("/busy", 0) => ("429 Too Many Requests", "Retry-After: 2\r\n", Vec::new()),
+        ("/flaky" | "/busy", _) => ("200 OK", "", b"1".to_vec()),
+        ("/redirect", _) => ("302 Found", "Location: /secret\r\n", Vec::new()),
+        ("/huge", _) => ("200 OK", "", vec![b'x'; 3 << 20]),
+        ("/gzip", _) => ("200 OK", "Content-Encoding: gzip\r\n", GZIPPED.to_vec()),
+        ("/gzip-refused", _) => ("400 Bad Request", "Content-Encoding: gzip\r\n", GZIPPED.to_vec()),
+        ("/identity", _) => ("200 OK", "Content-Encoding: identity\r\n", b"\"plain\"".to_vec()),
         ("/cut", 0) => return,
-        ("/cut", _) => ("200 OK", "", "2".to_owned()),
+        ("/cut", _) => ("200 OK", "", b"2".to_vec()),
         ("/slow", _) => {
             // Until the other side goes away.
             stream.set_read_timeout(Some(LONG)).unwrap();
@@ -78,13 +87,13 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<Seen>>, dropped: &Mutex<u32>) {
             }
             return;
         }
-        _ => ("404 Not Found", "", "there is no such thing".to_owned()),
+        _ => ("404 Not Found", "", b"there is no such thing".to_vec()),
     };
     let len = body.len();
     let head =
         format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {len}\r\nConnection: close\r\n\r\n");
     // Whoever has read enough goes away.
-    let _ = stream.write_all((head + &body).as_bytes());
+    let _ = stream.write_all(&[head.as_bytes(), &body].concat());
 }
 
 fn read(stream: &TcpStream) -> Option<Seen> {
@@ -177,6 +186,25 @@ fn a_refusal_is_final_and_says_what_was_answered() {
         assert!(task["error"]["message"].as_str().unwrap().contains(says), "{}", task["error"]);
     }
     assert!(site.seen("/secret").is_empty(), "no redirect is followed");
+}
+
+#[test]
+fn an_encoded_answer_is_never_kept_as_an_output() {
+    let (server, site) = (Server::start("http-encoded"), Site::start());
+    let _worker = Worker::start(&server, "http", &["--slots", "4"], &[]);
+    for (path, code) in [("/gzip", "answer_encoded"), ("/gzip-refused", "http_400")] {
+        let task = server.ended(server.submit(&json!({"url": site.url(path)})));
+        assert_eq!((&task["state"], &task["attempt"]), (&json!("FAILED"), &json!(1)), "{task}");
+        assert_eq!(task["error"]["code"], code);
+        let said = task["error"]["message"].as_str().unwrap();
+        assert!(said.contains("encoded as \"gzip\"") && !said.contains('\u{fffd}'), "{said}");
+        assert_eq!(site.seen(path)[0].headers["accept-encoding"], "identity");
+    }
+    let task = server.ended(server.submit(&json!({"url": site.url("/identity")})));
+    assert_eq!((&task["state"], &task["output"]), (&json!("COMPLETED"), &json!("plain")));
+    let own = json!({"url": site.url("/json"), "headers": {"Accept-Encoding": "br"}});
+    assert_eq!(server.ended(server.submit(&own))["state"], "COMPLETED");
+    assert_eq!(site.seen("/json")[0].headers["accept-encoding"], "br", "the payload's own stays");
 }
 
 #[test]

@@ -95,7 +95,8 @@ fn a_result_that_comes_after_the_lease_is_lost() {
     for id in &ids {
         let task = server.ended(*id);
         assert_eq!((&task["state"], &task["output"]), (&json!("COMPLETED"), &json!("second")));
-        let stale = server.events(*id).iter().filter(|event| *event == "TaskCancelled").count();
+        let stale =
+            server.events(*id).iter().filter(|event| *event == "StaleReportRejected").count();
         assert_eq!(stale, 1, "recorded once, however often it came");
     }
     server.check_all(&ids);

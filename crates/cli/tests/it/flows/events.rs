@@ -8,7 +8,7 @@ use crate::flows::definitions::{FAN, complete, lease, put_yaml, start};
 use crate::server::Server;
 
 /// The first few events, each with its id.
-fn events(server: &Server, query: &str, count: usize) -> Vec<(String, Value)> {
+pub(crate) fn events(server: &Server, query: &str, count: usize) -> Vec<(String, Value)> {
     let mut stream = server.connect();
     write!(stream, "GET /v1/events{query} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let (mut found, mut id) = (Vec::new(), String::new());

@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod definitions;
+mod ending;
 mod events;
+mod exactness;
 mod lines;
+mod parked;
 mod reads;
 mod refusals;
 mod signals;

@@ -47,7 +47,8 @@ fn a_run_keeps_so_many_signals_and_no_more() {
         assert_eq!(server.post_text(&path, &body).0, 200);
     }
     let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}",
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
     let answer = server.raw(&request).to_ascii_lowercase();

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod large;
+mod refusals;
 mod runs;
 mod server;
 mod stopping;

@@ -148,6 +148,7 @@ pub(crate) fn completes(sequence: u64, leases: &[v1::Lease]) -> v1::Reports {
         lease_id: lease.lease_id,
         output: lease.payload.to_vec(),
         artifacts: Vec::new(),
+        worker: None,
     };
     v1::Reports { sequence, completes: leases.iter().map(complete).collect(), ..Default::default() }
 }

@@ -1,6 +1,6 @@
 //! Each verb does what it does over HTTP, and a refusal has the same code.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenure_sdk::wire as v1;
 use tenure_sdk::{Error, NewTask, TaskFilter, TaskState, WatchFrom};
@@ -8,6 +8,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Code;
 
 use crate::grpc::server::{LONG, Server, lease_ref};
+use crate::server::{agent, url};
 
 fn lease_request(max: u32) -> v1::LeaseRequest {
     v1::LeaseRequest {
@@ -31,7 +32,7 @@ async fn tasks_are_submitted_seen_canceled_and_retried() {
     let again = client.submit(NewTask::new("q", "1").key("k").tag("a", "b")).await.unwrap();
     assert_eq!(again.id, task.id, "the same key gives the same task");
     let other = client.submit(NewTask::new("q", "2").key("k")).await.unwrap_err();
-    assert_eq!((other.code(), other.is_refusal()), ("conflict", true));
+    assert_eq!((other.code().as_str(), other.is_refusal()), ("conflict", true));
 
     let ids = client.submit_batch([NewTask::new("q", "3"), NewTask::new("q", "4")]).await.unwrap();
     assert_eq!(ids, [task.id + 1, task.id + 2]);
@@ -100,6 +101,7 @@ async fn work_is_leased_and_reported_on() {
         lease_id: lease.lease_id,
         output: output.to_vec(),
         artifacts: Vec::new(),
+        worker: None,
     };
     let fail = |lease: &v1::LeaseRef| v1::FailReport {
         task_id: lease.task_id,
@@ -108,6 +110,7 @@ async fn work_is_leased_and_reported_on() {
         code: Some("why".to_owned()),
         retryable: Some(false),
         retry_after_ms: None,
+        worker: None,
     };
     let done = workers.complete(complete(&refs[0], b"\xff")).await.unwrap().into_inner();
     assert_eq!((done.state(), &done.output[..]), (TaskState::Completed, &b"\xff"[..]));
@@ -131,7 +134,7 @@ async fn work_is_leased_and_reported_on() {
     assert_eq!((results.sequence, codes), (5, vec!["", "lease_lost", "", "", ""]));
 
     let late = Error::from(workers.complete(complete(&stale, b"")).await.unwrap_err());
-    assert_eq!(late.code(), "lease_lost");
+    assert_eq!(late.code().as_str(), "lease_lost");
 
     let register = v1::RegisterRequest {
         worker: "w".to_owned(),
@@ -153,7 +156,7 @@ async fn queues_are_seen_paused_and_configured() {
     let client = server.client().await;
     let mut queues = client.queues();
     let missing = Error::from(queues.get(queue("q")).await.unwrap_err());
-    assert_eq!(missing.code(), "not_found");
+    assert_eq!(missing.code().as_str(), "not_found");
     client.submit(NewTask::new("q", "")).await.unwrap();
     assert!(client.pause("q").await.unwrap().paused);
     let leases = client.workers().lease(lease_request(1)).await.unwrap().into_inner().leases;
@@ -176,11 +179,11 @@ async fn queues_are_seen_paused_and_configured() {
 
 #[tokio::test]
 async fn a_refusal_has_its_code_and_a_sentence() {
-    let server = Server::start_with("refusals", Some("secret"));
+    let server = Server::start_with("refusals", Some("0123456789abcdef"));
     let stranger = server.client().await;
     let refused = stranger.tasks().get(v1::GetTaskRequest::default()).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unauthenticated);
-    assert_eq!(Error::from(refused).code(), "unauthorized");
+    assert_eq!(Error::from(refused).code().as_str(), "unauthorized");
     let health = tonic_health::pb::HealthCheckRequest { service: "tenure.v1.Tasks".to_owned() };
     let channel = tonic::transport::Endpoint::new(server.address.clone()).unwrap();
     let channel = channel.connect().await.unwrap();
@@ -188,25 +191,62 @@ async fn a_refusal_has_its_code_and_a_sentence() {
     let health = client.check(health).await.unwrap().into_inner();
     assert_eq!(health.status, 1, "health is open, and good");
 
-    let client = server.client_with("secret").await;
+    let client = server.client_with("0123456789abcdef").await;
     let missing = client.get(1).await.unwrap_err();
-    assert_eq!(missing.code(), "not_found");
+    assert_eq!(missing.code().as_str(), "not_found");
     assert!(missing.message().starts_with("there is no task 1"), "{missing}");
     let wrong = client.submit(NewTask::new("q", "").priority(101)).await.unwrap_err();
-    assert_eq!(wrong.code(), "invalid_request");
+    assert_eq!(wrong.code().as_str(), "invalid_request");
     assert_eq!(wrong.message(), "priority is 101; it must be from -100 to 100");
     let large = client.submit(NewTask::new("q", vec![0; (1 << 20) + 1])).await.unwrap_err();
-    assert_eq!(large.code(), "payload_too_large");
+    assert_eq!(large.code().as_str(), "payload_too_large");
     let nothing = client.tasks().submit(v1::SubmitRequest::default()).await.unwrap_err();
     assert_eq!(nothing.code(), Code::InvalidArgument);
     let id = client.submit(NewTask::new("q", "")).await.unwrap().id;
-    assert_eq!(client.retry(id).await.unwrap_err().code(), "conflict");
+    assert_eq!(client.retry(id).await.unwrap_err().code().as_str(), "conflict");
     let leased = client.workers().lease(lease_request(1)).await.unwrap().into_inner();
     let report = v1::Reports { completes: vec![done(&leased.leases[0])], ..Default::default() };
     client.workers().report(report).await.unwrap();
-    assert_eq!(client.cancel(id, None).await.unwrap_err().code(), "task_terminal");
+    assert_eq!(client.cancel(id, None).await.unwrap_err().code().as_str(), "task_terminal");
     let future = client.watch(WatchFrom::after("1000000")).await.unwrap_err();
-    assert_eq!(future.code(), "invalid_request");
+    assert_eq!(future.code().as_str(), "invalid_request");
+}
+
+#[tokio::test]
+async fn pages_of_other_origins_and_compressed_calls_are_refused() {
+    let server = Server::start("pages");
+    let client = server.client().await;
+    for (name, value, status, code) in [
+        ("origin", "http://localhost:3000", Code::PermissionDenied, "forbidden"),
+        ("sec-fetch-site", "same-site", Code::PermissionDenied, "forbidden"),
+        ("content-encoding", "gzip", Code::InvalidArgument, "unsupported_media_type"),
+    ] {
+        let mut request = tonic::Request::new(v1::GetTaskRequest { task_id: 1, wait_ms: 0 });
+        request.metadata_mut().insert(name, value.parse().unwrap());
+        let refused = client.tasks().get(request).await.unwrap_err();
+        assert_eq!(refused.code(), status, "{name}: {refused}");
+        assert_eq!(Error::from(refused).code().as_str(), code, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_whose_idle_connection_was_closed_connects_again_by_itself() {
+    let server = Server::start("idle");
+    let client = server.client().await;
+    let address = server.address.trim_start_matches("http://");
+    let open = || {
+        let metrics = agent().get(url(address, "/metrics")).call().unwrap();
+        let metrics = metrics.into_body().read_to_string().unwrap();
+        let line = metrics.lines().find_map(|line| line.strip_prefix("tenure_connections "));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    assert!(open() > 1, "the client's, and the one that asks");
+    let begun = Instant::now();
+    while open() > 1 {
+        assert!(begun.elapsed() < LONG, "a connection without a request is closed");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    client.submit(NewTask::new("q", "1")).await.unwrap();
 }
 
 fn done(lease: &v1::Lease) -> v1::CompleteReport {
@@ -215,6 +255,7 @@ fn done(lease: &v1::Lease) -> v1::CompleteReport {
         lease_id: lease.lease_id,
         output: Vec::new(),
         artifacts: Vec::new(),
+        worker: None,
     }
 }
 
@@ -227,7 +268,7 @@ async fn a_stranger_s_host_is_refused() {
     let mut status = v1::status_client::StatusClient::new(channel);
     let refused = status.get(v1::GetStatusRequest::default()).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied);
-    assert_eq!(Error::from(refused).code(), "bad_host");
+    assert_eq!(Error::from(refused).code().as_str(), "bad_host");
 }
 
 #[tokio::test]
@@ -243,6 +284,7 @@ async fn a_method_that_is_not_there_is_unimplemented() {
     let request = tonic::Request::new(v1::GetTaskRequest::default());
     let refused = grpc.unary(request, path, codec).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unimplemented);
+    assert_eq!(Error::from(refused).code().as_str(), "method_not_allowed");
     client.status().await.unwrap();
 }
 

@@ -180,7 +180,7 @@ async fn a_stream_that_begins_wrong_is_refused() {
     let mut stream = Stream::open(&client, hello("w", 0)).await;
     stream.credit(100_001).await;
     let refused = tenure_sdk::Error::from(stream.receive.message().await.unwrap_err());
-    assert_eq!(refused.code(), "invalid_request");
+    assert_eq!(refused.code().as_str(), "invalid_request");
 }
 
 #[tokio::test]

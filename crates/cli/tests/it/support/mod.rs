@@ -6,23 +6,29 @@ use std::num::NonZeroU32;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::Command as Process;
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use tenure_core::codec;
 use tenure_core::command::{
-    Command, CompleteTask, LeaseRef, LeaseTasks, NewTask, Rest, SubmitTasks,
+    Command, CompleteTask, LeaseRef, LeaseTasks, NewTask, ParkRun, RegisterWorkflow, Rest,
+    StartRun, SubmitTasks,
 };
-use tenure_core::event::Record;
-use tenure_core::id::{LeaseId, TaskId};
-use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::state::snapshot::Encoder;
-use tenure_core::terms::Payload;
-use tenure_core::time::{Now, Timestamp};
 use tenure_core::{Draft, State, Verdict, apply, decide};
+use tenure_flow::Definition;
+use tenure_log::Batch;
+use tenure_log::SnapshotFooter;
+use tenure_record::codec;
+use tenure_record::event::Record;
+use tenure_record::id::{LeaseId, RunId, TaskId};
+use tenure_record::name::{QueueName, WorkerName};
+use tenure_record::terms::{Payload, Tags};
+use tenure_record::time::{Now, Timestamp};
+use tenure_value::Value;
 use tenure_wal::disk::read_only::ReadOnlyDisk;
 use tenure_wal::disk::real::RealDisk;
-use tenure_wal::snapshot::{Footer, SnapshotWriter};
-use tenure_wal::{Batch, Beginning, Inspection, Options, Spares, Wal, inspect};
+use tenure_wal::snapshot::SnapshotWriter;
+use tenure_wal::{Beginning, Inspection, Options, Spares, Wal, inspect};
 
 /// Small, so that a story of seven records and a mark goes over more than one segment: the mark
 /// has no room in the first one, whose last page is for the word that the log goes on.
@@ -175,11 +181,13 @@ impl Story {
             lease: first,
             output: sent.clone(),
             artifacts: Vec::new(),
+            worker: None,
         }));
         story.play(&Command::CompleteTask(CompleteTask {
             lease: second,
             output: sent,
             artifacts: Vec::new(),
+            worker: None,
         }));
         story.wal.mark(story.clock_ms).unwrap();
         story.end(folder)
@@ -195,10 +203,35 @@ impl Story {
                 story.snapshot_into(folder, n);
             }
         }
-        story.wal.trim(tenure_wal::Lsn(31)).unwrap();
+        story.wal.trim(tenure_log::Lsn(31)).unwrap();
         let state_hash = story.state.facts().hash().to_string();
         let end = Place { segment: 0, offset: 0 };
         Written { record_bytes: story.record_bytes, state_hash, frames: Vec::new(), end }
+    }
+
+    /// A run with two tasks, the first of them leased, a signal to wait for and a child run; then the
+    /// run is parked. A step that does not fit 8 MiB is what parks a run otherwise.
+    pub(crate) fn parked(folder: &Folder, workflows: &[&str]) {
+        let mut story = Self::begin(folder.open_with(1 << 20));
+        // Close to the present, so that leases of the story still hold when a server goes on with it.
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        story.clock_ms = now.as_millis() as u64;
+        for workflow in workflows {
+            let definition = Definition::compile(&tenure_flow::yaml::parse(workflow).unwrap());
+            let definition = Arc::new(definition.unwrap());
+            story.play(&Command::RegisterWorkflow(RegisterWorkflow { definition }));
+        }
+        story.play(&Command::StartRun(StartRun {
+            workflow: "held".into(),
+            version: None,
+            input: Value::from_json(b"{}").unwrap(),
+            key: None,
+            tags: Tags::default(),
+        }));
+        story.lease("anna");
+        let reason = "what comes next does not fit one record".to_owned();
+        story.play(&Command::ParkRun(ParkRun { run_id: RunId(1), reason }));
+        story.wal.mark(story.clock_ms).unwrap();
     }
 
     /// Another log with as many records, which say something else.
@@ -213,14 +246,14 @@ impl Story {
     pub(crate) fn snapshot_into(&mut self, folder: &Folder, lsn: u64) {
         let facts = self.state.facts();
         let disk = RealDisk::open(folder.path()).unwrap();
-        let mut writer = SnapshotWriter::create(&disk, 7, tenure_wal::Lsn(lsn)).unwrap();
+        let mut writer = SnapshotWriter::create(&disk, 7, tenure_log::Lsn(lsn)).unwrap();
         let mut encoder = Encoder::new(facts.clone());
         let mut bytes = Vec::new();
         while encoder.next_block(&mut bytes) == Rest::More {}
         writer.write(&bytes).unwrap();
-        let (lsn, chain) = (tenure_wal::Lsn(lsn), self.wal.chain());
+        let (lsn, chain) = (tenure_log::Lsn(lsn), self.wal.chain());
         let (state_hash, items) = (facts.hash().0, facts.task_count());
-        writer.finish(&Footer { lsn, chain, state_hash, items }).unwrap();
+        writer.finish(&SnapshotFooter { lsn, chain, state_hash, items }).unwrap();
     }
 
     /// More than a pipe can hold.

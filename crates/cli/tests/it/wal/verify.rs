@@ -1,11 +1,13 @@
 //! `tenure wal verify`: what is sound, what is not, and what is not even whole.
 
 use serde_json::{Value, json};
-use tenure_core::codec;
-use tenure_core::event::{About, Event, LeaseExtended, Record, TaskCompleted, TasksPurged};
-use tenure_core::id::{LeaseId, Lsn, TaskId};
-use tenure_core::name::Text;
-use tenure_core::time::Timestamp;
+use tenure_record::codec;
+use tenure_record::event::{
+    About, Event, LeaseExtended, Record, Report, ReportsApplied, TaskCompleted, TasksPurged,
+};
+use tenure_record::id::{LeaseId, Lsn, TaskId};
+use tenure_record::name::Text;
+use tenure_record::time::Timestamp;
 
 use super::{tenure, wal};
 use crate::support::{Folder, Ran, Story};
@@ -22,7 +24,7 @@ fn append(folder: &Folder, lsn: u64, at: u64, event: Event<'_>) {
 
 /// Task 1 done once more, under a lease that is over.
 fn second_completion() -> Event<'static> {
-    Event::TaskCompleted(TaskCompleted {
+    report(Report::TaskCompleted(TaskCompleted {
         about: About {
             task_id: TaskId(1),
             queue: Text::Borrowed("mail"),
@@ -34,7 +36,11 @@ fn second_completion() -> Event<'static> {
         worker: Text::Borrowed("ben"),
         output: b"\"again\"",
         cascade: Vec::new(),
-    })
+    }))
+}
+
+fn report(report: Report<'_>) -> Event<'_> {
+    Event::ReportsApplied(ReportsApplied { reports: vec![report] })
 }
 
 fn said(ran: &Ran) -> Value {
@@ -134,11 +140,11 @@ fn a_record_with_another_number_or_an_older_time_is_named() {
     let folder = Folder::new("verify-lsn");
     Story::lifecycle(&folder);
     let heartbeat = LeaseExtended { task_id: TaskId(1), ..LeaseExtended::default() };
-    append(&folder, 9, END_MS, Event::LeaseExtended(heartbeat.clone()));
+    append(&folder, 9, END_MS, report(Report::LeaseExtended(heartbeat.clone())));
     assert_eq!(law_broken(&folder, 8), "NoGapInLsns");
     let folder = Folder::new("verify-time");
     Story::lifecycle(&folder);
-    append(&folder, 8, END_MS - 1, Event::LeaseExtended(heartbeat));
+    append(&folder, 8, END_MS - 1, report(Report::LeaseExtended(heartbeat)));
     assert_eq!(law_broken(&folder, 8), "TimeNeverGoesBack");
 }
 

@@ -15,15 +15,15 @@ fn only_the_lease_that_holds_completes_a_task() {
                     | its lease                  | an older lease            | never given
         Fresh       | lease_lost                 | lease_lost                | lease_lost
         Delayed     | lease_lost                 | lease_lost                | lease_lost
-        Returned    | TaskCancelled, lease_lost  | TaskCancelled, lease_lost | lease_lost
-        BackingOff  | TaskCancelled, lease_lost  | TaskCancelled, lease_lost | lease_lost
-        Leased      | TaskCompleted -> COMPLETED | TaskCancelled, lease_lost | lease_lost
-        Late        | TaskCancelled, lease_lost  | TaskCancelled, lease_lost | lease_lost
-        AskedToStop | TaskCompleted -> COMPLETED | TaskCancelled, lease_lost | lease_lost
-        Completed   | = COMPLETED                | TaskCancelled, lease_lost | lease_lost
-        Failed      | TaskCancelled, lease_lost  | TaskCancelled, lease_lost | lease_lost
-        Dead        | TaskCancelled, lease_lost  | TaskCancelled, lease_lost | lease_lost
-        Canceled    | TaskCancelled, lease_lost  | TaskCancelled, lease_lost | lease_lost
+        Returned    | StaleReportRejected, lease_lost  | StaleReportRejected, lease_lost | lease_lost
+        BackingOff  | StaleReportRejected, lease_lost  | StaleReportRejected, lease_lost | lease_lost
+        Leased      | TaskCompleted -> COMPLETED | StaleReportRejected, lease_lost | lease_lost
+        Late        | StaleReportRejected, lease_lost  | StaleReportRejected, lease_lost | lease_lost
+        AskedToStop | TaskCompleted -> COMPLETED | StaleReportRejected, lease_lost | lease_lost
+        Completed   | = COMPLETED                | StaleReportRejected, lease_lost | lease_lost
+        Failed      | StaleReportRejected, lease_lost  | StaleReportRejected, lease_lost | lease_lost
+        Dead        | StaleReportRejected, lease_lost  | StaleReportRejected, lease_lost | lease_lost
+        Canceled    | StaleReportRejected, lease_lost  | StaleReportRejected, lease_lost | lease_lost
         ",
     );
 }

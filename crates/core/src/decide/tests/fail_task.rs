@@ -17,15 +17,15 @@ fn only_the_lease_that_holds_fails_a_task() {
                     | its lease                   | for good                  | in a minute                 | an older lease            | never given
         Fresh       | lease_lost                  | lease_lost                | lease_lost                  | lease_lost                | lease_lost
         Delayed     | lease_lost                  | lease_lost                | lease_lost                  | lease_lost                | lease_lost
-        Returned    | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | lease_lost
-        BackingOff  | = WAITING                   | = WAITING                 | = WAITING                   | TaskCancelled, lease_lost | lease_lost
-        Leased      | TaskFailed -> WAITING, 10 s | TaskFailed -> FAILED      | TaskFailed -> WAITING, 60 s | TaskCancelled, lease_lost | lease_lost
-        Late        | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | lease_lost
-        AskedToStop | TaskFailed -> CANCELED      | TaskFailed -> CANCELED    | TaskFailed -> CANCELED      | TaskCancelled, lease_lost | lease_lost
-        Completed   | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | lease_lost
-        Failed      | = FAILED                    | = FAILED                  | = FAILED                    | TaskCancelled, lease_lost | lease_lost
-        Dead        | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | lease_lost
-        Canceled    | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | TaskCancelled, lease_lost   | TaskCancelled, lease_lost | lease_lost
+        Returned    | StaleReportRejected, lease_lost   | StaleReportRejected, lease_lost | StaleReportRejected, lease_lost   | StaleReportRejected, lease_lost | lease_lost
+        BackingOff  | = WAITING                   | = WAITING                 | = WAITING                   | StaleReportRejected, lease_lost | lease_lost
+        Leased      | TaskFailed -> WAITING, 10 s | TaskFailed -> FAILED      | TaskFailed -> WAITING, 60 s | StaleReportRejected, lease_lost | lease_lost
+        Late        | StaleReportRejected, lease_lost   | StaleReportRejected, lease_lost | StaleReportRejected, lease_lost   | StaleReportRejected, lease_lost | lease_lost
+        AskedToStop | TaskFailed -> CANCELED      | TaskFailed -> CANCELED    | TaskFailed -> CANCELED      | StaleReportRejected, lease_lost | lease_lost
+        Completed   | StaleReportRejected, lease_lost   | StaleReportRejected, lease_lost | StaleReportRejected, lease_lost   | StaleReportRejected, lease_lost | lease_lost
+        Failed      | = FAILED                    | = FAILED                  | = FAILED                    | StaleReportRejected, lease_lost | lease_lost
+        Dead        | StaleReportRejected, lease_lost   | StaleReportRejected, lease_lost | StaleReportRejected, lease_lost   | StaleReportRejected, lease_lost | lease_lost
+        Canceled    | StaleReportRejected, lease_lost   | StaleReportRejected, lease_lost | StaleReportRejected, lease_lost   | StaleReportRejected, lease_lost | lease_lost
         ",
     );
 }

@@ -1,9 +1,11 @@
 //! A worker asks for work.
 
+use tenure_record::limits::PAYLOAD_BYTES_MAX;
+use tenure_record::name::{TagKey, TagValue};
+use tenure_record::terms::{Payload, Tags};
+
 use super::*;
-use crate::limits::{LEASE_BYTES, LEASE_QUEUES_MAX, PAYLOAD_BYTES_MAX};
-use crate::name::{TagKey, TagValue};
-use crate::terms::{Payload, Tags};
+use crate::limits::{LEASE_BYTES, LEASE_QUEUES_MAX};
 
 #[test]
 fn only_a_task_that_waits_and_whose_moment_has_come_is_leased() {
@@ -39,7 +41,7 @@ fn nobody_gets_more_than_was_asked_for_or_is_there() {
     let task = || NewTask { key: None, ..body(Fresh) };
     let tasks = vec![task(), task(), task()];
     world.play(&Command::SubmitTasks(SubmitTasks { tasks }));
-    let ids = |world: &World| world.state.counts().of(StateName::Leased);
+    let ids = |world: &World| world.state.counts().of(TaskState::Leased);
     for (asked, leased) in [(1, 1), (5, 3), (5, 3)] {
         world.play(&lease_of(&["q", "q", "unknown"], asked));
         assert_eq!(ids(&world), leased);
@@ -54,7 +56,7 @@ fn large_payloads_end_a_grant_early_but_one_is_always_given() {
     for _ in 0..5 {
         world.play(&Command::SubmitTasks(SubmitTasks { tasks: vec![task()] }));
     }
-    let leased = |world: &World| world.state.counts().of(StateName::Leased);
+    let leased = |world: &World| world.state.counts().of(TaskState::Leased);
     for sum in [2, 4, 5] {
         world.play(&lease_of(&["q"], 100));
         assert_eq!(leased(&world), sum);
@@ -89,6 +91,6 @@ fn tags_count_into_what_one_grant_gives() {
         let mut world = World::new();
         world.play(&Command::SubmitTasks(SubmitTasks { tasks }));
         world.play(&lease_of(&["q"], 100));
-        assert_eq!(world.state.counts().of(StateName::Leased), leased);
+        assert_eq!(world.state.counts().of(TaskState::Leased), leased);
     }
 }

@@ -25,20 +25,12 @@ use std::fmt::Write as _;
 use std::num::NonZeroU32;
 
 use super::{Verdict, decide};
-use crate::codec;
 use crate::command::{
     CancelTask, Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, NewTask, Reply, Reported,
     Retry, Start, SubmitOutcome, SubmitTasks, Swept,
 };
-use crate::event::{Event, Record, Report};
-use crate::id::{LeaseId, TaskId};
-use crate::limits::RECORD_BYTES_MAX;
-use crate::name::{QueueName, Reason, TaskKey, WorkerName};
 use crate::rejection::Rejection;
-use crate::state::{Draft, State, StateName};
-use crate::terms::{Backoff, BackoffKind, Budget, Payload, SpanMs};
-use crate::time::{Now, Timestamp};
-use crate::transition::transitions;
+use crate::state::{Draft, State};
 use crate::{apply, invariant};
 
 /// Every situation that makes a difference to some command.
@@ -72,6 +64,15 @@ use Situation::{
     AskedToStop, BackingOff, Canceled, Completed, Dead, Delayed, Failed, Fresh, Late, Leased,
     Returned,
 };
+use tenure_record::codec;
+use tenure_record::event::{Event, Record, Report};
+use tenure_record::id::{LeaseId, TaskId};
+use tenure_record::limits::RECORD_BYTES_MAX;
+use tenure_record::name::{QueueName, Reason, TaskKey, WorkerName};
+use tenure_record::state::TaskState;
+use tenure_record::terms::{Backoff, BackoffKind, Budget, Payload, SpanMs};
+use tenure_record::time::{Now, Timestamp};
+use tenure_record::transition::transitions;
 
 const SITUATIONS: [Situation; 11] = [
     Fresh,
@@ -215,7 +216,7 @@ impl World {
         let (event, reply) = match decide(&mut Draft::new(&self.state), command, now, 0) {
             Ok(Verdict::Append(event, reply)) => (event, reply),
             Ok(Verdict::Answer(reply)) => return answered(&reply),
-            Err(refusal) => return refusal.code().to_owned(),
+            Err(refusal) => return refusal.code().to_string(),
         };
         let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
         apply(&mut self.state, &record);
@@ -262,33 +263,30 @@ fn written(record: &Record<'_>, reply: &Reply, now: Timestamp) -> String {
         Event::LeaseGranted(event) => {
             let _ = write!(text, ", {} s", seconds(event.grants[0].expires_at));
         }
-        Event::LeaseExtended(item) => {
-            let _ = write!(text, ", {} s", seconds(item.expires_at));
-        }
-        Event::CancelRequested(item) if item.to == StateName::Leased => {
+        Event::CancelRequested(item) if item.to == TaskState::Leased => {
             let _ = write!(text, ", {} s left", seconds(item.expires_at));
-        }
-        Event::TaskFailed(item) if item.to == StateName::Waiting => {
-            let _ = write!(text, ", {} s", seconds(item.not_before));
         }
         Event::LeaseExpired(event) => {
             let _ = write!(text, ", {}", event.leases[0].cause.as_str());
         }
         Event::ReportsApplied(event) => {
-            let names = event.reports.iter().map(|report| match report {
-                Report::LeaseExtended(_) => "LeaseExtended",
-                Report::TaskCompleted(_) => "TaskCompleted",
-                Report::TaskFailed(_) => "TaskFailed",
-                Report::LeaseReleased(_) => "LeaseReleased",
-                Report::TaskCancelled(_) => "TaskCancelled",
-            });
-            text = names.collect::<Vec<_>>().join("+");
+            let names: Vec<_> = event.reports.iter().map(Report::name).collect();
+            text = match event.reports.as_slice() {
+                [report] => text.replace(record.event.name(), report.name()),
+                _ => names.join("+"),
+            };
+            let moment = match event.reports.as_slice() {
+                [Report::LeaseExtended(item)] => Some(item.expires_at),
+                [Report::TaskFailed(item)] if item.to == TaskState::Waiting => {
+                    Some(item.not_before)
+                }
+                _ => None,
+            };
+            if let Some(at) = moment {
+                let _ = write!(text, ", {} s", seconds(at));
+            }
         }
         Event::TaskCreated(_)
-        | Event::LeaseReleased(_)
-        | Event::TaskCompleted(_)
-        | Event::TaskFailed(_)
-        | Event::TaskCancelled(_)
         | Event::CancelRequested(_)
         | Event::TaskRetried(_)
         | Event::TimerFired(_)
@@ -298,11 +296,14 @@ fn written(record: &Record<'_>, reply: &Reply, now: Timestamp) -> String {
         | Event::WorkflowRegistered(_)
         | Event::RunStarted(_)
         | Event::SignalReceived(_)
+        | Event::EndContinued(_)
+        | Event::RunParked(_)
+        | Event::RunUnparked(_)
         | Event::RunCancelRequested(_)
         | Event::DispatchContinued(_) => {}
     }
     match reply {
-        Reply::LeaseLost(_) | Reply::Reported(_) => format!("{text}, {}", answered(reply)),
+        Reply::LeaseLost(_) | Reply::Reported { .. } => format!("{text}, {}", answered(reply)),
         Reply::Extended(extended) if extended.cancel_requested => text + ", cancel requested",
         Reply::Submitted(_)
         | Reply::Leased(_)
@@ -322,7 +323,7 @@ fn written(record: &Record<'_>, reply: &Reply, now: Timestamp) -> String {
 fn answered(reply: &Reply) -> String {
     let result = |report: &Reported| match &report.result {
         Ok(accepted) => accepted.state.as_str(),
-        Err(refusal) => refusal.code(),
+        Err(refusal) => refusal.code().as_str(),
     };
     match reply {
         Reply::Submitted(tasks) => {
@@ -332,8 +333,8 @@ fn answered(reply: &Reply) -> String {
         Reply::Leased(leases) => format!("= {} leases", leases.len()),
         Reply::Extended(_) => "= extended".to_owned(),
         Reply::Task(_, state) => format!("= {state}"),
-        Reply::LeaseLost(refusal) => refusal.code().to_owned(),
-        Reply::Reported(reports) => reports.iter().map(result).collect::<Vec<_>>().join("+"),
+        Reply::LeaseLost(refusal) => refusal.code().to_string(),
+        Reply::Reported { reports, .. } => reports.iter().map(result).collect::<Vec<_>>().join("+"),
         Reply::Swept(swept) => format!("= {} done", swept.items),
         Reply::Skipped(next) => format!("= task {} is next", next.next_task_id),
         Reply::Registered(registered) => format!("= version {}", registered.version),
@@ -396,11 +397,16 @@ fn of(lease: u64) -> LeaseRef {
 }
 
 fn completion(lease: u64) -> CompleteTask {
-    CompleteTask { lease: of(lease), output: Payload::default(), artifacts: Vec::new() }
+    CompleteTask {
+        lease: of(lease),
+        output: Payload::default(),
+        artifacts: Vec::new(),
+        worker: None,
+    }
 }
 
 fn failure(lease: u64, retry: Retry) -> FailTask {
-    FailTask { lease: of(lease), reason: Reason::default(), code: None, retry }
+    FailTask { lease: of(lease), reason: Reason::default(), code: None, retry, worker: None }
 }
 
 fn complete(lease: u64) -> Command {

@@ -1,8 +1,9 @@
 //! What is in the archive is forgotten: exactly that, and only if nothing happened to it since.
 
+use tenure_record::id::Lsn;
+
 use super::*;
 use crate::command::{Archived, Rest};
-use crate::id::Lsn;
 use crate::limits::{BATCH_ITEMS_MAX, DUE_ITEMS_MAX};
 
 fn purge(tasks: &[TaskId], as_of: u64) -> Command {

@@ -1,12 +1,11 @@
 //! Several reports at once.
 
+use tenure_record::limits::{CODE_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX, RECORD_BYTES_MAX};
+use tenure_record::name::FailureCode;
+
 use super::*;
 use crate::command::ReportTasks;
-use crate::limits::{
-    BATCH_ITEMS_MAX, CODE_BYTES_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, REASON_BYTES_MAX,
-    RECORD_BYTES_MAX,
-};
-use crate::name::FailureCode;
+use crate::limits::BATCH_ITEMS_MAX;
 
 #[test]
 fn each_report_is_decided_as_if_those_before_it_were_applied() {
@@ -31,15 +30,15 @@ fn each_report_is_decided_as_if_those_before_it_were_applied() {
                     | heartbeat, complete                           | complete, fail                                    | release twice
         Fresh       | lease_lost+lease_lost                         | lease_lost+lease_lost                             | lease_lost+lease_lost
         Delayed     | lease_lost+lease_lost                         | lease_lost+lease_lost                             | lease_lost+lease_lost
-        Returned    | TaskCancelled, lease_lost+lease_lost          | TaskCancelled, lease_lost+lease_lost              | WAITING+WAITING
-        BackingOff  | TaskCancelled, lease_lost+lease_lost          | TaskCancelled, lease_lost+WAITING                 | lease_lost+lease_lost
-        Leased      | LeaseExtended+TaskCompleted, LEASED+COMPLETED | TaskCompleted+TaskCancelled, COMPLETED+lease_lost | LeaseReleased, WAITING+WAITING
-        Late        | TaskCancelled, lease_lost+lease_lost          | TaskCancelled, lease_lost+lease_lost              | lease_lost+lease_lost
-        AskedToStop | LeaseExtended+TaskCompleted, LEASED+COMPLETED | TaskCompleted+TaskCancelled, COMPLETED+lease_lost | LeaseReleased, CANCELED+CANCELED
-        Completed   | lease_lost+COMPLETED                          | TaskCancelled, COMPLETED+lease_lost               | lease_lost+lease_lost
-        Failed      | TaskCancelled, lease_lost+lease_lost          | TaskCancelled, lease_lost+FAILED                  | lease_lost+lease_lost
-        Dead        | TaskCancelled, lease_lost+lease_lost          | TaskCancelled, lease_lost+lease_lost              | lease_lost+lease_lost
-        Canceled    | TaskCancelled, lease_lost+lease_lost          | TaskCancelled, lease_lost+lease_lost              | CANCELED+CANCELED
+        Returned    | StaleReportRejected, lease_lost+lease_lost          | StaleReportRejected, lease_lost+lease_lost              | WAITING+WAITING
+        BackingOff  | StaleReportRejected, lease_lost+lease_lost          | StaleReportRejected, lease_lost+WAITING                 | lease_lost+lease_lost
+        Leased      | LeaseExtended+TaskCompleted, LEASED+COMPLETED | TaskCompleted+StaleReportRejected, COMPLETED+lease_lost | LeaseReleased -> WAITING, WAITING+WAITING
+        Late        | StaleReportRejected, lease_lost+lease_lost          | StaleReportRejected, lease_lost+lease_lost              | lease_lost+lease_lost
+        AskedToStop | LeaseExtended+TaskCompleted, LEASED+COMPLETED | TaskCompleted+StaleReportRejected, COMPLETED+lease_lost | LeaseReleased -> CANCELED, CANCELED+CANCELED
+        Completed   | lease_lost+COMPLETED                          | StaleReportRejected, COMPLETED+lease_lost               | lease_lost+lease_lost
+        Failed      | StaleReportRejected, lease_lost+lease_lost          | StaleReportRejected, lease_lost+FAILED                  | lease_lost+lease_lost
+        Dead        | StaleReportRejected, lease_lost+lease_lost          | StaleReportRejected, lease_lost+lease_lost              | lease_lost+lease_lost
+        Canceled    | StaleReportRejected, lease_lost+lease_lost          | StaleReportRejected, lease_lost+lease_lost              | CANCELED+CANCELED
         ",
     );
 }
@@ -57,40 +56,13 @@ fn as_many_reports_as_are_allowed_are_taken_and_one_more_is_refused_whatever_the
             completes: vec![completion(ITS_OWN); 2],
             fails: vec![failure(ITS_OWN, Retry::Never); 3],
             releases: vec![of(ITS_OWN); items - 6],
+            ..ReportTasks::default()
         })
     };
     let (items, items_max) = (BATCH_ITEMS_MAX + 1, BATCH_ITEMS_MAX);
     let refusal = World::new().refusal(&of_all_kinds(items));
     assert_eq!(refusal, Some(Rejection::BatchTooLarge { items, items_max }));
     assert_eq!(World::new().refusal(&of_all_kinds(items_max)), None);
-}
-
-#[test]
-fn reports_may_fill_a_record_to_its_last_byte_and_no_further() {
-    let mut world = World::new();
-    let count = RECORD_BYTES_MAX / PAYLOAD_BYTES_MAX;
-    let tasks = vec![NewTask { key: None, ..body(Fresh) }; count];
-    world.play(&Command::SubmitTasks(SubmitTasks { tasks }));
-    world.play(&lease_of(&["q"], count as u32));
-    let reports = |last_bytes: usize| {
-        let completes = (1..=count).map(|id| {
-            let bytes = if id == count { last_bytes } else { PAYLOAD_BYTES_MAX };
-            CompleteTask {
-                lease: LeaseRef { task_id: TaskId(id as u64), lease_id: LeaseId(id as u64) },
-                output: Payload::parse("output", vec![b'1'; bytes]).unwrap(),
-                artifacts: Vec::new(),
-            }
-        });
-        let completes = completes.collect();
-        Command::ReportTasks(ReportTasks { completes, ..ReportTasks::default() })
-    };
-    let too_many = |last_bytes| match world.refusal(&reports(last_bytes)) {
-        Some(Rejection::RecordTooLarge { bytes }) => bytes - RECORD_BYTES_MAX,
-        other => unreachable!("{other:?}"),
-    };
-    let fits = PAYLOAD_BYTES_MAX - too_many(PAYLOAD_BYTES_MAX);
-    assert_eq!(too_many(fits + 1), 1);
-    assert!(world.bytes(&reports(fits)).is_some_and(|bytes| bytes <= RECORD_BYTES_MAX));
 }
 
 /// Names, codes and reasons as long as they may be.
@@ -114,6 +86,7 @@ fn reports_that_are_taken_fit_into_a_record() {
         reason: Reason::keep_end(&long(REASON_BYTES_MAX)),
         code: Some(FailureCode::parse(&long(CODE_BYTES_MAX)).unwrap()),
         retry: Retry::WithBackoff,
+        worker: None,
     };
     let most = largest_that_is_taken(&world, count, |count| {
         let fails = (1..=count as u64).map(fail).collect();

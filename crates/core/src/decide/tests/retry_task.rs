@@ -35,7 +35,11 @@ fn a_retry_starts_the_budgets_and_the_deadline_again() {
         assert_eq!(task.deadline_at(), Some(world.now.plus_ms(HOUR)), "{situation:?}");
         assert!(!task.cancel_requested() && task.errors().is_empty(), "{situation:?}");
         assert_eq!(world.play(&lease()), "LeaseGranted -> LEASED, 30 s", "{situation:?}");
-        assert_eq!(world.play(&complete(ITS_OWN)), "TaskCancelled, lease_lost", "{situation:?}");
+        assert_eq!(
+            world.play(&complete(ITS_OWN)),
+            "StaleReportRejected, lease_lost",
+            "{situation:?}"
+        );
         assert_eq!(world.play(&complete(3)), "TaskCompleted -> COMPLETED", "{situation:?}");
     }
 }

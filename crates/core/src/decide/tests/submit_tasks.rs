@@ -1,12 +1,15 @@
 //! A client brings tasks.
 
-use super::*;
-use crate::limits::{
-    BATCH_ITEMS_MAX, BUDGET_MAX, DELAY_MS_MAX, KEY_BYTES_MAX, LEASE_MS_MAX, NAME_BYTES_MAX,
-    PAYLOAD_BYTES_MAX, QUEUES_MAX, RECORD_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX,
+use tenure_code::Code;
+use tenure_record::limits::{
+    BUDGET_MAX, DELAY_MS_MAX, KEY_BYTES_MAX, LEASE_MS_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX,
+    RECORD_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX,
 };
-use crate::name::{TagKey, TagValue};
-use crate::terms::{LeaseMs, Priority, Tags};
+use tenure_record::name::{TagKey, TagValue};
+use tenure_record::terms::{LeaseMs, Priority, Tags};
+
+use super::*;
+use crate::limits::{BATCH_ITEMS_MAX, QUEUES_MAX};
 
 #[test]
 fn a_key_is_held_as_long_as_its_task_exists() {
@@ -102,7 +105,7 @@ fn a_request_that_is_too_large_is_refused() {
     let payload = Payload::parse("payload", vec![b'x'; PAYLOAD_BYTES_MAX]).unwrap();
     let large = NewTask { payload, ..small() };
     let refusal = world.refusal(&batch(large.clone(), 8));
-    assert_eq!(refusal.map(|refusal| refusal.code()), Some("payload_too_large"));
+    assert_eq!(refusal.map(|refusal| refusal.code()), Some(Code::PayloadTooLarge));
     assert!(world.bytes(&batch(large, 7)).is_some());
 }
 
@@ -118,7 +121,7 @@ fn one_queue_too_many_is_refused() {
     let refusal = world.refusal(&Command::SubmitTasks(SubmitTasks { tasks }));
     assert_eq!(refusal, Some(Rejection::TooManyQueues { index: Some(1) }));
     let refusal = world.refusal(&Command::PauseQueue(queue("new")));
-    assert_eq!(refusal.map(|refusal| refusal.code()), Some("too_many_queues"));
+    assert_eq!(refusal.map(|refusal| refusal.code()), Some(Code::TooManyQueues));
     assert_eq!(world.refusal(&Command::PauseQueue(queue("1"))), None);
 }
 

@@ -6,20 +6,25 @@
 mod few;
 mod runs;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;
+use tenure_flow::Schema;
+use tenure_flow::schema::Complaint;
+use tenure_record::event::{IdsSkipped, QueueSettings};
+use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
+use tenure_record::name::Text;
+use tenure_value::Value;
 
 use self::runs::DraftRuns;
 use super::State;
 use super::dense::{ColdRef, QueueRef, WorkerRef};
 use super::ledger::Ledger;
-use super::task::{Cold, Task, TaskState};
-use crate::event::{IdsSkipped, QueueSettings};
-use crate::id::{LeaseId, Lsn, RunId, TaskId};
-use crate::name::Text;
+use super::task::{Cold, Task, TaskPhase};
+use crate::limits::{RECORD_WORK, STEPS_PER_UNIT, SWEEP_BYTES_MAX};
 
 type FixedState = foldhash::fast::FixedState;
 
@@ -48,6 +53,26 @@ pub struct Draft<'s> {
     next_run_id: RunId,
     /// Absent until a run is touched: most commands touch none.
     runs: Option<Box<DraftRuns>>,
+    /// Something began to end in it.
+    begins_endings: bool,
+    /// What its record has cost so far.
+    pub(crate) spent: Spent,
+    /// Units of work beside the tasks that it touched.
+    work: Cell<u64>,
+    /// Steps of expressions and schemas.
+    steps: Cell<u64>,
+}
+
+/// What the record of a draft has cost so far. The bounds are per record, so they are counted here
+/// and not per cascade: a record may hold many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spent {
+    /// Branches that began.
+    pub begun: u32,
+    /// Tokens, tasks and child runs that ended with a scope around them.
+    pub ended: usize,
+    /// Bytes of decisions, about.
+    pub bytes: usize,
 }
 
 struct Touched {
@@ -76,7 +101,41 @@ impl<'s> Draft<'s> {
             next_lease_id: state.facts.next_lease_id,
             next_run_id: state.facts.next_run_id,
             runs: None,
+            begins_endings: false,
+            spent: Spent::default(),
+            work: Cell::new(0),
+            steps: Cell::new(0),
         }
+    }
+
+    /// What its record costs so far, in the units of [`crate::limits::RECORD_WORK_MAX`].
+    #[must_use]
+    pub fn work(&self) -> u64 {
+        let tasks = self.created.len() + self.touched.len();
+        self.work.get() + tasks as u64 + self.steps.get() / STEPS_PER_UNIT
+    }
+
+    pub(crate) fn count_work(&self, units: usize) {
+        self.work.set(self.work.get() + units as u64);
+    }
+
+    pub(crate) fn count_steps(&self, steps: u64) {
+        self.steps.set(self.steps.get() + steps);
+    }
+
+    /// Checks a value against its schema, and counts what that costs.
+    pub(crate) fn check(&self, schema: &Schema, value: &Value) -> Result<(), Vec<Complaint>> {
+        let mut steps = 0;
+        let checked = schema.check_counted(value, &mut steps);
+        self.count_steps(steps);
+        checked
+    }
+
+    /// Whether what is left of a batch waits for the next record.
+    pub(crate) fn is_full(&self) -> bool {
+        self.spent.ended >= self.state.end_items_max()
+            || self.spent.bytes >= SWEEP_BYTES_MAX
+            || self.work() >= RECORD_WORK
     }
 
     /// Makes room for so many tasks, where it is known that many will be touched.
@@ -144,12 +203,12 @@ impl<'s> Draft<'s> {
     /// Who holds a task's lease; no name if nobody does.
     pub(crate) fn holder(&self, task: &Task) -> Text<'static> {
         match task.state {
-            TaskState::Leased { worker, .. } => self.worker_name(worker),
-            TaskState::Waiting { .. }
-            | TaskState::Completed { .. }
-            | TaskState::Failed { .. }
-            | TaskState::Dead { .. }
-            | TaskState::Canceled { .. } => Text::default(),
+            TaskPhase::Leased { worker, .. } => self.worker_name(worker),
+            TaskPhase::Waiting { .. }
+            | TaskPhase::Completed { .. }
+            | TaskPhase::Failed { .. }
+            | TaskPhase::Dead { .. }
+            | TaskPhase::Canceled { .. } => Text::default(),
         }
     }
 
@@ -209,7 +268,7 @@ impl<'s> Draft<'s> {
         if self.queue_name(drafted.queue).as_str() == &**facts.queue_name(task.queue) {
             same.queue = task.queue;
         }
-        if let (TaskState::Leased { worker, .. }, TaskState::Leased { worker: there, .. }) =
+        if let (TaskPhase::Leased { worker, .. }, TaskPhase::Leased { worker: there, .. }) =
             (&mut same.state, task.state)
             && self.worker_name(*worker).as_str() == &**facts.worker_name(there)
         {
@@ -282,7 +341,8 @@ impl Ledger for Draft<'_> {
         }
     }
 
-    fn create(&mut self, id: TaskId, task: Task, cold: Option<Cold>, _payload: &[u8]) {
+    fn create(&mut self, id: TaskId, task: Task, cold: Option<Cold>, payload: &[u8]) {
+        self.count_work(payload.len() / 1_024);
         if let Some(key) = cold.as_ref().and_then(|cold| cold.key.as_ref()) {
             self.new_keys.insert((task.queue, Arc::clone(&key.text)), id);
         }
@@ -308,7 +368,9 @@ impl Ledger for Draft<'_> {
     }
 
     /// Nothing is decided by an output, so a draft does not copy it.
-    fn set_output(&mut self, _id: TaskId, _output: &[u8]) {}
+    fn set_output(&mut self, _id: TaskId, output: &[u8]) {
+        self.count_work(output.len() / 1_024);
+    }
 
     fn purge(&mut self, id: TaskId) {
         self.touch(id).task = None;

@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
-use tenure_flow::Value;
+use tenure_record::event::{RunState, SubmitHash};
+use tenure_record::id::{GroupId, RunId, TokenId};
+use tenure_value::Value;
 
 use super::Draft;
 use super::few::Few;
-use crate::event::RunState;
-use crate::id::{GroupId, RunId, TokenId};
-use crate::state::run::{Branch, Group, KeptKey, Run, ScopeRef, StoredRun, Token, Workflow};
+use crate::state::run::{
+    Branch, Group, KeptKey, Parked, Run, ScopeRef, StoredRun, Token, Workflow,
+};
 use crate::state::{Runs, State};
 
 /// What is touched of runs.
@@ -169,6 +171,7 @@ impl std::fmt::Debug for Bare<'_> {
             .field(&(run.started_at, run.finished_at, run.deadline_at, &run.output, &run.error))
             .field(&(&run.root, run.parent, run.depth, run.groups, run.tokens, run.live))
             .field(&(run.busy, run.unstarted, &run.rare, run.last_lsn))
+            .field(&(run.top, run.descendants, &run.endings, &run.parked))
             .finish()
     }
 }
@@ -200,7 +203,14 @@ impl Runs for Draft<'_> {
     }
 
     fn change_run(&mut self, id: RunId, change: impl FnOnce(&mut Run)) {
-        change(&mut self.touch_run(id).head);
+        let head = &mut self.touch_run(id).head;
+        change(head);
+        let is_ending = head.endings.is_some();
+        self.begins_endings |= is_ending;
+    }
+
+    fn park(&mut self, id: RunId, parked: Option<Arc<Parked>>) {
+        self.touch_run(id).head.parked = parked;
     }
 
     fn token(&self, run: RunId, id: TokenId) -> Option<&Token> {
@@ -279,12 +289,16 @@ impl Runs for Draft<'_> {
     /// Nothing is decided by what a branch held once its group is closed.
     fn drop_branches(&mut self, _run: RunId, _group: GroupId) {}
 
+    fn has_endings(&self) -> bool {
+        self.begins_endings || Runs::has_endings(self.state)
+    }
+
     fn keep_output(&mut self, run: RunId, key: KeptKey, value: Value) {
         self.touch_run(run).kept.push((key, value));
     }
 
     /// A command brings one signal at most, and it was looked for before.
-    fn note_signal(&mut self, _run: RunId, _signal_id: &str) {}
+    fn note_signal(&mut self, _run: RunId, _signal_id: &str, _hash: Option<SubmitHash>) {}
 
     fn purge_run(&mut self, id: RunId) {
         let run = self.touch_run(id);

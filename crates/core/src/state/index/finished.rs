@@ -6,9 +6,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use crate::id::TaskId;
+use tenure_record::id::TaskId;
+use tenure_record::time::Timestamp;
+
 use crate::state::dense::QueueRef;
-use crate::time::Timestamp;
 
 /// The finished tasks of one queue, oldest end first.
 pub(crate) type FinishedLine = BTreeSet<(Timestamp, TaskId)>;

@@ -5,28 +5,33 @@
 //! change of a task moves it from the place before to the place after, and nothing else touches
 //! an index; so what is kept and what would be built anew cannot drift apart.
 
+mod compare;
 mod finished;
+mod held;
 mod id_set;
 mod names;
 mod ready;
 mod runs;
+mod woken;
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use tenure_record::id::{LeaseId, TaskId};
+use tenure_record::state::TaskState;
+use tenure_record::terms::Priority;
+use tenure_record::time::{Clock, Now, Timestamp};
 
 use self::finished::{FinishedLine, Head, Heads};
 use self::ready::{Links, Next, Ready};
 use super::dense::QueueRef;
 use super::facts::Facts;
-use super::task::{StateName, Task, TaskState};
+use super::task::{Task, TaskPhase};
 use crate::command::{Rest, Retention};
-use crate::id::{LeaseId, TaskId};
 use crate::limits::{ADVANCE_TASKS_MAX, FOR_EVER_MS};
-use crate::terms::Priority;
-use crate::time::{Clock, Now, Timestamp};
 
 pub(crate) use self::id_set::IdSet;
 pub(crate) use self::names::Names;
-pub(crate) use self::runs::{GroupPlace, HeadPlace, RunIndexes, TokenPlace};
+pub(crate) use self::runs::{GroupPlace, HeadPlace, Parent, RunIndexes, TokenPlace};
 
 /// Everything derived.
 #[derive(Clone, Debug)]
@@ -48,8 +53,16 @@ pub(crate) struct Indexes {
     /// Queues in which something became ready, or may be leased again; each once.
     woken: Vec<QueueRef>,
     pub runs: RunIndexes,
+    /// Tasks of parked runs, which are in no other index.
+    held: BTreeSet<TaskId>,
+    /// Tasks that were held and never leased: they go between the others, not behind them.
+    unheld: BTreeSet<TaskId>,
     /// Ended tasks that are kept as long as their runs.
     pub kept: u64,
+    /// Bytes of keys, tags and failures that all tasks hold, about.
+    pub text_bytes: u64,
+    /// Bytes that all definitions take, about.
+    pub definition_bytes: u64,
 }
 
 /// How far the clocks were followed: what is due by then is ready. Among tasks of the same moment,
@@ -101,21 +114,21 @@ pub struct StateCounts([u64; 6]);
 impl StateCounts {
     /// How many are in that state.
     #[must_use]
-    pub fn of(&self, state: StateName) -> u64 {
+    pub fn of(&self, state: TaskState) -> u64 {
         self.0[list_of(state)]
     }
 
     /// How many have ended.
     #[must_use]
     pub fn terminal(&self) -> u64 {
-        StateName::ALL
+        TaskState::ALL
             .into_iter()
             .filter(|state| state.is_terminal())
             .map(|state| self.of(state))
             .sum()
     }
 
-    fn moved(&mut self, from: Option<StateName>, to: Option<StateName>) {
+    fn moved(&mut self, from: Option<TaskState>, to: Option<TaskState>) {
         if let Some(state) = from {
             self.0[list_of(state)] -= 1;
         }
@@ -125,7 +138,7 @@ impl StateCounts {
     }
 }
 
-fn list_of(state: StateName) -> usize {
+fn list_of(state: TaskState) -> usize {
     state as usize - 1
 }
 
@@ -141,6 +154,8 @@ enum Place {
     Finished(Timestamp),
     /// Ended, and kept as long as its run.
     Kept,
+    /// Its run is parked.
+    Held,
 }
 
 impl Indexes {
@@ -158,8 +173,17 @@ impl Indexes {
             followed,
             woken: Vec::new(),
             runs: RunIndexes::build(facts),
+            held: BTreeSet::new(),
+            unheld: BTreeSet::new(),
             kept: 0,
+            text_bytes: 0,
+            definition_bytes: facts.workflows.values().flatten().map(|it| it.bytes()).sum(),
         };
+        for (_, stored) in facts.runs.iter().filter(|(_, run)| run.head.parked.is_some()) {
+            let is_live = |id: &TaskId| facts.tasks.get(id.0).is_some_and(|it| !it.is_terminal());
+            let tasks = stored.tokens().filter_map(|(_, token)| token.task());
+            indexes.held.extend(tasks.filter(is_live));
+        }
         for (queue, known) in facts.queues.iter() {
             indexes.retention_changed(queue, known.settings.retention_ms);
         }
@@ -167,6 +191,7 @@ impl Indexes {
             let id = TaskId(id);
             indexes.moved(id, None, Some(task));
             let Some(cold) = facts.cold_of(task) else { continue };
+            indexes.text_bytes += cold.text_bytes();
             if !task.is_terminal() {
                 indexes.deadline_moved(id, Timestamp::ZERO, cold.deadline_at);
             }
@@ -231,21 +256,6 @@ impl Indexes {
         self.finished.moved(queue, before, after);
     }
 
-    /// Remembers that a lease request for this queue may now get something.
-    pub(crate) fn wake(&mut self, queue: QueueRef) {
-        let at = self.grow_to(queue);
-        if !std::mem::replace(&mut self.queues[at].is_woken, true) {
-            self.woken.push(queue);
-        }
-    }
-
-    /// One of the queues that were woken, which is then no longer among them.
-    pub(crate) fn next_woken(&mut self) -> Option<QueueRef> {
-        let queue = self.woken.pop()?;
-        self.queue(queue).is_woken = false;
-        Some(queue)
-    }
-
     /// Follows the clocks: what was delayed until now is ready. At most [`ADVANCE_TASKS_MAX`] at
     /// a time; the rest waits for the next call.
     pub(crate) fn advance(&mut self, facts: &Facts, now: Now) -> Rest {
@@ -280,7 +290,7 @@ impl Indexes {
             let returned: Vec<_> = queue.ready.returned().collect();
             for Next { priority, task_id } in returned {
                 let task = facts.tasks.get(task_id.0).expect("a ready task exists");
-                if let TaskState::Waiting { not_before, clock: Clock::Wall } = task.state
+                if let TaskPhase::Waiting { not_before, clock: Clock::Wall } = task.state
                     && not_before > wall
                 {
                     queue.ready.remove_returned(priority, task_id);
@@ -328,7 +338,7 @@ impl Indexes {
         if tasks.max(self.runs.finished.len() as u64) > retention.tasks_max {
             return Some(Timestamp::ZERO);
         }
-        let run = self.runs.finished.first().map(|(at, _)| at.plus_ms(age_ms));
+        let run = self.runs.next_purge(age_ms);
         self.finished.first(age_ms).into_iter().chain(run).min()
     }
 
@@ -364,34 +374,39 @@ impl Indexes {
     }
 
     /// The ids of a queue's tasks in one state.
-    pub(crate) fn list(&self, queue: QueueRef, state: StateName) -> Option<&IdSet> {
+    pub(crate) fn list(&self, queue: QueueRef, state: TaskState) -> Option<&IdSet> {
         self.queues.get(queue.0 as usize).map(|queue| &queue.lists[list_of(state)])
     }
 
     fn place(&self, id: TaskId, task: &Task) -> Place {
+        if !task.is_terminal() && !self.held.is_empty() && self.held.contains(&id) {
+            return Place::Held;
+        }
         match task.state {
-            TaskState::Waiting { not_before, clock }
+            TaskPhase::Waiting { not_before, clock }
                 if (not_before, id) > self.followed.on(clock) =>
             {
                 Place::Delayed(clock, not_before)
             }
-            TaskState::Waiting { not_before: Timestamp::ZERO, .. } if task.attempt == 0 => {
+            TaskPhase::Waiting { not_before: Timestamp::ZERO, .. }
+                if task.attempt == 0 && !self.unheld.contains(&id) =>
+            {
                 Place::Fresh
             }
-            TaskState::Waiting { .. } => Place::Returned,
-            TaskState::Leased { expires_at, .. } => Place::Leased(expires_at, task.lease_id),
-            TaskState::Completed { .. }
-            | TaskState::Failed { .. }
-            | TaskState::Dead { .. }
-            | TaskState::Canceled { .. }
+            TaskPhase::Waiting { .. } => Place::Returned,
+            TaskPhase::Leased { expires_at, .. } => Place::Leased(expires_at, task.lease_id),
+            TaskPhase::Completed { .. }
+            | TaskPhase::Failed { .. }
+            | TaskPhase::Dead { .. }
+            | TaskPhase::Canceled { .. }
                 if task.in_run =>
             {
                 Place::Kept
             }
-            TaskState::Completed { at }
-            | TaskState::Failed { at }
-            | TaskState::Dead { at }
-            | TaskState::Canceled { at } => Place::Finished(at),
+            TaskPhase::Completed { at }
+            | TaskPhase::Failed { at }
+            | TaskPhase::Dead { at }
+            | TaskPhase::Canceled { at } => Place::Finished(at),
         }
     }
 
@@ -416,6 +431,7 @@ impl Indexes {
                 line.insert((at, id));
             }),
             Place::Kept => self.kept += 1,
+            Place::Held => {}
         }
     }
 
@@ -425,7 +441,10 @@ impl Indexes {
                 let at = self.grow_to(task.queue);
                 self.queues[at].ready.remove_fresh(&mut self.links, task.priority, id);
             }
-            Place::Returned => self.queue(task.queue).ready.remove_returned(task.priority, id),
+            Place::Returned => {
+                self.queue(task.queue).ready.remove_returned(task.priority, id);
+                self.unheld.remove(&id);
+            }
             Place::Delayed(clock, until) => {
                 self.delayed[clock as usize].remove(&(until, id));
             }
@@ -436,6 +455,9 @@ impl Indexes {
                 line.remove(&(at, id));
             }),
             Place::Kept => self.kept -= 1,
+            Place::Held => {
+                self.held.remove(&id);
+            }
         }
     }
 
@@ -465,36 +487,5 @@ impl QueueIndex {
     fn head(&self) -> Option<Head> {
         let (oldest, _) = self.finished.first()?;
         Some(Head { oldest: *oldest, own_ms: self.own_retention_ms })
-    }
-}
-
-impl Indexes {
-    /// Everything in an order of its own, for comparing two of them. Says the first difference.
-    pub(crate) fn compare(&self, other: &Self) -> Result<(), String> {
-        fn same<T: PartialEq>(what: &str, a: &T, b: &T) -> Result<(), String> {
-            if a == b { Ok(()) } else { Err(format!("{what} differ")) }
-        }
-        same("leases", &self.leases, &other.leases)?;
-        same("delayed tasks", &self.delayed, &other.delayed)?;
-        same("deadlines", &self.deadlines, &other.deadlines)?;
-        same("queues by oldest end", &self.finished, &other.finished)?;
-        same("counts", &self.counts, &other.counts)?;
-        same("the numbers of keys", &self.keys.len(), &other.keys.len())?;
-        same("kept tasks", &self.kept, &other.kept)?;
-        same("runs", &self.runs, &other.runs)?;
-        same("the numbers of links", &self.links.len(), &other.links.len())?;
-        let none = QueueIndex::default();
-        for at in 0..self.queues.len().max(other.queues.len()) {
-            let a = self.queues.get(at).unwrap_or(&none);
-            let b = other.queues.get(at).unwrap_or(&none);
-            same("lists of a queue", &a.lists, &b.lists)?;
-            same("counts of a queue", &a.counts, &b.counts)?;
-            same("finished tasks of a queue", &a.finished, &b.finished)?;
-            same("retentions of a queue", &a.own_retention_ms, &b.own_retention_ms)?;
-            let order = |ready: &Ready, links| ready.iter(links).collect::<Vec<_>>();
-            let (a, b) = (order(&a.ready, &self.links), order(&b.ready, &other.links));
-            same("ready tasks of a queue", &a, &b)?;
-        }
-        Ok(())
     }
 }

@@ -1,16 +1,15 @@
 //! Who is next: for each queue and priority, a list of the tasks that were never leased and a set
 //! of those that came back. Both are ordered by id; the smaller head goes first.
 
-use std::collections::BTreeSet;
-use std::collections::btree_set;
+use std::collections::{BTreeSet, btree_set};
 use std::iter::Peekable;
 use std::num::NonZeroU64;
 
 use smallvec::SmallVec;
+use tenure_record::id::TaskId;
+use tenure_record::terms::Priority;
 
-use crate::id::TaskId;
 use crate::state::paged::Paged;
-use crate::terms::Priority;
 
 /// As many as fit 16 KiB with a header.
 const PAGE_SLOTS: usize = 1020;

@@ -1,16 +1,20 @@
 //! Finding runs: by their moments, by what they wait for, by key and by workflow.
 //!
-//! Each entry is a function of one head, token or group alone; a change takes out what the part
-//! before gave and puts in what the part after gives.
+//! Each entry is a function of one head, token or group, and of the definition, which never changes;
+//! a change removes what the part before gave and inserts what the part after gives. The one
+//! exception is `finished`: a child run is not in it while its parent exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::event::{GroupState, RunState, TokenState};
-use crate::id::{GroupId, RunId, TokenId};
+use tenure_flow::definition::{NodeKind, TimerNode};
+use tenure_record::event::{GroupState, RunState, TokenState};
+use tenure_record::id::{GroupId, RunId, TokenId};
+use tenure_record::time::{Clock, Timestamp};
+
+use crate::planted::{self, Bug};
 use crate::state::facts::Facts;
-use crate::state::run::{Group, Run, StoredRun, Token, Work};
-use crate::time::Timestamp;
+use crate::state::run::{Group, Run, StoredRun, Token, Work, head_bytes};
 
 /// A signal's name and its correlation.
 type SignalName = Arc<(Arc<str>, Arc<str>)>;
@@ -24,21 +28,30 @@ pub(crate) struct RunIndexes {
     pub joins: BTreeSet<(Timestamp, RunId, GroupId)>,
     /// Deadlines of live tokens.
     pub nodes: BTreeSet<(Timestamp, RunId, TokenId)>,
-    /// Moments that tokens wait for, by the wall clock.
-    pub timers: BTreeSet<(Timestamp, RunId, TokenId)>,
+    /// Moments that tokens wait for, one set per [`Clock`].
+    timers: [BTreeSet<(Timestamp, RunId, TokenId)>; 2],
     /// Tokens that wait for a signal, by name and correlation.
     pub waits: BTreeSet<(RunId, SignalName, TokenId)>,
+    /// Runs of which something is ending.
+    pub endings: BTreeSet<RunId>,
+    /// How many runs stand still.
+    pub parked: u64,
     /// Groups of which more branches may begin.
     pub dispatch: BTreeSet<(RunId, GroupId)>,
     /// Runs by workflow and key. A tree, because strangers choose the keys.
     pub keys: BTreeMap<(Arc<str>, Arc<str>), RunId>,
     pub by_workflow: BTreeSet<(Arc<str>, RunId)>,
-    /// Runs that are over, by their end.
+    /// Runs that are over and that retention may let go, by their end. A child run is kept as long as
+    /// its parent exists; after that it goes at once, and stands here under [`Timestamp::ZERO`].
     pub finished: BTreeSet<(Timestamp, RunId)>,
     /// How many runs there are in each state.
     pub counts: [u64; RunState::ALL.len()],
     /// How many of those that are live only wait for something outside.
     pub waiting: u64,
+    /// Bytes of memory that all runs take, about.
+    pub bytes: u64,
+    /// Those of them that the branches of a group take, for groups that have some.
+    pub branch_bytes: BTreeMap<(RunId, GroupId), u64>,
 }
 
 /// What an index needs of a head, to see whether it changed.
@@ -46,14 +59,57 @@ pub(crate) struct RunIndexes {
 pub(crate) struct HeadPlace {
     state: RunState,
     deadline_at: Timestamp,
-    finished_at: Timestamp,
+    /// Since when retention counts; none while the run is live or its parent keeps it.
+    finished_at: Option<Timestamp>,
     is_waiting: bool,
+    is_ending: bool,
+    is_parked: bool,
 }
 
 impl HeadPlace {
-    pub(crate) fn of(run: &Run) -> Self {
-        let Run { state, deadline_at, finished_at, .. } = *run;
-        Self { state, deadline_at, finished_at, is_waiting: run.is_waiting() }
+    pub(crate) fn of(run: &Run, parent: Parent) -> Self {
+        let Run { state, finished_at, .. } = *run;
+        let finished_at = match parent {
+            Parent::None => Some(finished_at),
+            Parent::Kept if planted::has(Bug::ChildPurgedAlone) => Some(finished_at),
+            Parent::Kept => None,
+            Parent::Gone => Some(Timestamp::ZERO),
+        };
+        let finished_at = finished_at.filter(|_| state.is_terminal());
+        // The deadline of a run that ends anyway, or stands still, wakes nothing.
+        let deadline_at = match run.ending_root().is_some() || run.parked.is_some() {
+            true => Timestamp::ZERO,
+            false => run.deadline_at,
+        };
+        Self {
+            state,
+            deadline_at,
+            finished_at,
+            is_waiting: run.is_waiting(),
+            is_ending: run.endings.is_some(),
+            is_parked: run.parked.is_some(),
+        }
+    }
+}
+
+/// What a run's parent means for how long the run is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parent {
+    /// The run is no child.
+    None,
+    /// The parent exists, live or over.
+    Kept,
+    /// The parent was forgotten.
+    Gone,
+}
+
+impl Parent {
+    pub(crate) fn of(run: &Run, facts: &Facts) -> Self {
+        match run.parent {
+            None => Parent::None,
+            Some((parent, _)) if facts.runs.get(parent.0).is_some() => Parent::Kept,
+            Some(_) => Parent::Gone,
+        }
     }
 }
 
@@ -61,19 +117,22 @@ impl HeadPlace {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct TokenPlace {
     deadline: Option<Timestamp>,
-    timer: Option<Timestamp>,
+    timer: Option<(Clock, Timestamp)>,
     wait: Option<SignalName>,
 }
 
 impl TokenPlace {
-    pub(crate) fn of(token: &Token) -> Self {
-        if token.state.is_terminal() {
+    /// A token of a run that stands still waits for nothing.
+    pub(crate) fn of(run: &Run, token: &Token) -> Self {
+        if token.state.is_terminal() || run.parked.is_some() {
             return Self::default();
         }
         let deadline = Some(token.deadline_at).filter(|at| *at > Timestamp::ZERO);
         match (&token.work, token.state) {
             (Work::Timer(at), TokenState::WaitingForTimer) => {
-                Self { deadline, timer: Some(*at), wait: None }
+                let node = &run.workflow.definition.nodes[token.node as usize];
+                let clock = timer_clock(&node.kind);
+                Self { deadline, timer: Some((clock, *at)), wait: None }
             }
             (Work::Signal(signal), TokenState::WaitingForSignal) => {
                 Self { deadline, timer: None, wait: Some(Arc::clone(signal)) }
@@ -91,7 +150,11 @@ pub(crate) struct GroupPlace {
 }
 
 impl GroupPlace {
-    pub(crate) fn of(group: &Group) -> Self {
+    /// A group of a run that stands still waits for nothing.
+    pub(crate) fn of(run: &Run, group: &Group) -> Self {
+        if run.parked.is_some() {
+            return Self::default();
+        }
         let is_open = group.state == GroupState::Open;
         let timeout = Some(group.timeout_at).filter(|at| is_open && *at > Timestamp::ZERO);
         Self { timeout, has_room: group.room() > 0 }
@@ -102,36 +165,88 @@ impl RunIndexes {
     pub(crate) fn build(facts: &Facts) -> Self {
         let mut indexes = Self::default();
         for (id, stored) in facts.runs.iter() {
-            indexes.add(RunId(id), stored);
+            indexes.add(RunId(id), stored, Parent::of(&stored.head, facts));
         }
         indexes
     }
 
-    fn add(&mut self, id: RunId, stored: &StoredRun) {
-        self.begun(id, &stored.head);
+    fn add(&mut self, id: RunId, stored: &StoredRun, parent: Parent) {
+        self.begun(id, &stored.head, parent);
+        self.unparked(id, stored);
+        for (group_id, group) in (1..).map(GroupId).zip(&stored.groups) {
+            self.branches_resized(id, group_id, 0, stored.branches_bytes(group));
+        }
+        self.resized(head_bytes(&stored.head), stored.bytes());
+    }
+
+    /// The parts of a run that stood still wait again.
+    pub(crate) fn unparked(&mut self, id: RunId, stored: &StoredRun) {
         for (token_id, token) in stored.tokens() {
-            self.token_moved(id, token_id, TokenPlace::default(), TokenPlace::of(token));
+            let place = TokenPlace::of(&stored.head, token);
+            self.token_moved(id, token_id, TokenPlace::default(), place);
         }
         for (group_id, group) in (1..).map(GroupId).zip(&stored.groups) {
-            let place = GroupPlace::of(&group.head);
+            let place = GroupPlace::of(&stored.head, &group.head);
             self.group_moved(id, group_id, GroupPlace::default(), place);
         }
     }
 
-    pub(crate) fn begun(&mut self, id: RunId, run: &Run) {
+    /// A part of a run takes more or less memory than before.
+    pub(crate) fn resized(&mut self, before: u64, after: u64) {
+        self.bytes = self.bytes + after - before;
+    }
+
+    /// The branches of a group take more or less memory than before.
+    pub(crate) fn branches_resized(&mut self, run: RunId, id: GroupId, before: u64, after: u64) {
+        self.resized(before, after);
+        if before == after {
+            return;
+        }
+        let bytes = self.branch_bytes.entry((run, id)).or_default();
+        *bytes = *bytes + after - before;
+        if *bytes == 0 {
+            self.branch_bytes.remove(&(run, id));
+        }
+    }
+
+    /// The branches of a group are gone.
+    pub(crate) fn branches_dropped(&mut self, run: RunId, id: GroupId) {
+        if let Some(bytes) = self.branch_bytes.remove(&(run, id)) {
+            self.resized(bytes, 0);
+        }
+    }
+
+    /// The parts of a run wait for nothing any more; `before` is the run as it was.
+    pub(crate) fn parked(&mut self, id: RunId, before: &Run, stored: &StoredRun) {
+        for (token_id, token) in stored.tokens() {
+            let place = TokenPlace::of(before, token);
+            self.token_moved(id, token_id, place, TokenPlace::default());
+        }
+        for (group_id, group) in (1..).map(GroupId).zip(&stored.groups) {
+            let place = GroupPlace::of(before, &group.head);
+            self.group_moved(id, group_id, place, GroupPlace::default());
+        }
+    }
+
+    pub(crate) fn begun(&mut self, id: RunId, run: &Run, parent: Parent) {
+        self.resized(0, head_bytes(run));
         self.by_workflow.insert((Arc::clone(&run.workflow.name), id));
         if let Some(key) = key_of(run) {
             self.keys.insert(key, id);
         }
-        self.enter(id, HeadPlace::of(run));
+        self.enter(id, HeadPlace::of(run, parent));
     }
 
-    pub(crate) fn gone(&mut self, id: RunId, stored: &StoredRun) {
+    pub(crate) fn gone(&mut self, id: RunId, stored: &StoredRun, parent: Parent) {
         self.by_workflow.remove(&(Arc::clone(&stored.head.workflow.name), id));
         if let Some(key) = key_of(&stored.head) {
             self.keys.remove(&key);
         }
-        self.leave(id, HeadPlace::of(&stored.head));
+        self.leave(id, HeadPlace::of(&stored.head, parent));
+        for group in (1..=stored.groups.len() as u32).map(GroupId) {
+            self.branches_dropped(id, group);
+        }
+        self.resized(stored.bytes(), 0);
     }
 
     pub(crate) fn moved(&mut self, id: RunId, before: HeadPlace, after: HeadPlace) {
@@ -144,9 +259,14 @@ impl RunIndexes {
     fn enter(&mut self, id: RunId, place: HeadPlace) {
         self.counts[place.state as usize] += 1;
         self.waiting += u64::from(place.is_waiting);
-        if place.state.is_terminal() {
-            self.finished.insert((place.finished_at, id));
-        } else if place.deadline_at > Timestamp::ZERO {
+        self.parked += u64::from(place.is_parked);
+        if place.is_ending {
+            self.endings.insert(id);
+        }
+        if let Some(at) = place.finished_at {
+            self.finished.insert((at, id));
+        }
+        if !place.state.is_terminal() && place.deadline_at > Timestamp::ZERO {
             self.deadlines.insert((place.deadline_at, id));
         }
     }
@@ -154,9 +274,14 @@ impl RunIndexes {
     fn leave(&mut self, id: RunId, place: HeadPlace) {
         self.counts[place.state as usize] -= 1;
         self.waiting -= u64::from(place.is_waiting);
-        if place.state.is_terminal() {
-            self.finished.remove(&(place.finished_at, id));
-        } else if place.deadline_at > Timestamp::ZERO {
+        self.parked -= u64::from(place.is_parked);
+        if place.is_ending {
+            self.endings.remove(&id);
+        }
+        if let Some(at) = place.finished_at {
+            self.finished.remove(&(at, id));
+        }
+        if !place.state.is_terminal() && place.deadline_at > Timestamp::ZERO {
             self.deadlines.remove(&(place.deadline_at, id));
         }
     }
@@ -174,8 +299,8 @@ impl RunIndexes {
         if let Some(at) = before.deadline {
             self.nodes.remove(&(at, run, id));
         }
-        if let Some(at) = before.timer {
-            self.timers.remove(&(at, run, id));
+        if let Some((clock, at)) = before.timer {
+            self.timers[clock as usize].remove(&(at, run, id));
         }
         if let Some(wait) = before.wait {
             self.waits.remove(&(run, wait, id));
@@ -183,8 +308,8 @@ impl RunIndexes {
         if let Some(at) = after.deadline {
             self.nodes.insert((at, run, id));
         }
-        if let Some(at) = after.timer {
-            self.timers.insert((at, run, id));
+        if let Some((clock, at)) = after.timer {
+            self.timers[clock as usize].insert((at, run, id));
         }
         if let Some(wait) = after.wait {
             self.waits.insert((run, wait, id));
@@ -225,12 +350,41 @@ impl RunIndexes {
         [runs, joins, nodes].into_iter().flatten().min()
     }
 
-    /// The oldest token of a run that waits for a signal.
-    pub(crate) fn waiting(&self, run: RunId, name: &str, correlation: &str) -> Option<TokenId> {
+    /// The moments on that clock that tokens wait for.
+    pub(crate) fn timers(&self, clock: Clock) -> &BTreeSet<(Timestamp, RunId, TokenId)> {
+        &self.timers[clock as usize]
+    }
+
+    /// When the next finished run is to be forgotten by its age; at once if its parent is.
+    pub(crate) fn next_purge(&self, age_ms: u64) -> Option<Timestamp> {
+        let (at, _) = self.finished.first()?;
+        Some(if *at == Timestamp::ZERO { Timestamp::ZERO } else { at.plus_ms(age_ms) })
+    }
+
+    /// The tokens of a run that wait for a signal, oldest first.
+    pub(crate) fn waiting(
+        &self,
+        run: RunId,
+        name: &str,
+        correlation: &str,
+    ) -> impl Iterator<Item = TokenId> {
         let wait = Arc::new((Arc::from(name), Arc::from(correlation)));
         let from = (run, Arc::clone(&wait), TokenId::NONE);
-        let (there, found, token) = self.waits.range(from..).next()?;
-        (*there == run && *found == wait).then_some(*token)
+        let waits = self.waits.range(from..);
+        waits.take_while(move |(there, found, _)| *there == run && *found == wait).map(|it| it.2)
+    }
+}
+
+/// The clock that a timer node waits on: a delay is a span of log time, `until` is a moment of the
+/// wall clock.
+fn timer_clock(kind: &NodeKind) -> Clock {
+    match kind {
+        NodeKind::Timer(TimerNode::Until(_)) => Clock::Wall,
+        NodeKind::Timer(TimerNode::Delay(_))
+        | NodeKind::Task(_)
+        | NodeKind::Pass
+        | NodeKind::Workflow(_)
+        | NodeKind::Signal(_) => Clock::Log,
     }
 }
 

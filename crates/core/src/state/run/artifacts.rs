@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use tenure_record::artifact::Sha256;
+use tenure_record::id::{RunId, TokenId};
+
 use super::{RunView, Staged, StoredRun};
-use crate::artifact::Sha256;
-use crate::id::{RunId, TokenId};
 use crate::state::facts::Facts;
 
 /// Where an artifact stands, as the log says it.

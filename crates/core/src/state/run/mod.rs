@@ -2,23 +2,32 @@
 //! branches. Values are shared, so a copy of any of these costs a few words.
 
 mod artifacts;
+mod bytes;
 mod chunks;
+mod ending;
+mod halted;
+mod signals;
 mod store;
 mod view;
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tenure_flow::value::Path;
-use tenure_flow::{Definition, Value};
-
-use crate::artifact::Sha256;
-use crate::event::{BranchOutcome, GroupState, RunState, TokenState};
-use crate::id::{GroupId, Lsn, RunId, TaskId, TokenId};
-use crate::time::Timestamp;
+use tenure_flow::Definition;
+use tenure_record::artifact::Sha256;
+use tenure_record::event::{BranchOutcome, GroupState, RunState, SubmitHash, TokenState};
+use tenure_record::id::{GroupId, Lsn, RunId, TaskId, TokenId};
+use tenure_record::time::Timestamp;
+use tenure_value::{Path, Value};
 
 pub use self::artifacts::{ArtifactState, ArtifactView};
+pub(crate) use self::bytes::{
+    branch_bytes, group_bytes, head_bytes, kept_bytes, signal_id_bytes, token_bytes,
+};
 pub(crate) use self::chunks::Chunks;
+pub(crate) use self::ending::{EndingRoot, EndingScope, Endings, Parked};
+pub use self::halted::{EndingView, Halted, ParkedView};
+pub(crate) use self::signals::{KeptSignal, KeptSignals};
 pub(crate) use self::store::{KeptKey, StoredGroup, StoredRun};
 pub use self::view::{GroupView, RunFilter, RunPage, RunView, TokenView, WorkflowView};
 
@@ -29,6 +38,16 @@ pub(crate) struct Workflow {
     pub version: u32,
     pub registered_at: Timestamp,
     pub definition: Arc<Definition>,
+}
+
+impl Workflow {
+    /// Bytes of memory that it takes, about: its source, copies of its texts, and what was compiled
+    /// from it. A compiled schema takes about five times what the structure of its source takes
+    /// beside the texts, as measured with schemas of thousands of properties.
+    pub(crate) fn bytes(&self) -> u64 {
+        let (held, text) = (self.definition.source.held_bytes(), self.definition.source.bytes());
+        (size_of::<Definition>() + held + 2 * text + 5 * held.saturating_sub(text)) as u64
+    }
 }
 
 /// Where values live: the root of a run, or a branch of a group.
@@ -61,6 +80,10 @@ pub(crate) struct Run {
     pub error: Option<Value>,
     pub root: Arc<Scope>,
     pub parent: Option<(RunId, TokenId)>,
+    /// The run at the top of its tree of child runs; itself if it has no parent.
+    pub top: RunId,
+    /// Child runs ever started in its tree, counted at the top only.
+    pub descendants: u32,
     /// How many runs are above it.
     pub depth: u32,
     /// How many groups there were.
@@ -73,6 +96,10 @@ pub(crate) struct Run {
     /// Branches of groups that have not begun.
     pub unstarted: u64,
     pub rare: Option<Arc<RareRun>>,
+    /// What of it is ending, over several records.
+    pub endings: Option<Arc<Endings>>,
+    /// Why it stands still, if it does.
+    pub parked: Option<Arc<Parked>>,
     /// How many artifacts it was handed, those included that were dropped.
     pub staged: u32,
     /// What it leaves behind, once it is over.
@@ -84,7 +111,16 @@ pub(crate) struct Run {
 impl Run {
     /// Whether all that is live in it waits for a signal, a timer or a child.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.state == RunState::Running && self.busy == 0 && self.unstarted == 0
+        self.state == RunState::Running
+            && self.busy == 0
+            && self.unstarted == 0
+            && self.ending_root().is_none()
+            && self.parked.is_none()
+    }
+
+    /// How the run will end, if it is ending as a whole.
+    pub(crate) fn ending_root(&self) -> Option<&EndingRoot> {
+        self.endings.as_ref()?.root.as_ref()
     }
 }
 
@@ -92,20 +128,13 @@ impl Run {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RareRun {
     pub key: Option<Arc<str>>,
+    /// What the start looked like; absent without a key, or if its record did not say.
+    pub start_hash: Option<SubmitHash>,
     pub tags: Vec<(Arc<str>, Arc<str>)>,
-    /// Signals that nobody has waited for yet, oldest first.
-    pub signals: Vec<KeptSignal>,
+    /// Signals that no token has waited for yet, oldest first.
+    pub signals: KeptSignals,
     /// Signals that came, kept or not.
     pub signal_count: u32,
-}
-
-/// A signal that nobody has waited for yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KeptSignal {
-    pub number: u32,
-    pub name: Arc<str>,
-    pub correlation: Arc<str>,
-    pub payload: Value,
 }
 
 /// A file that was handed in with a completion.
@@ -187,6 +216,16 @@ pub(crate) struct Token {
     pub error: Option<Arc<Value>>,
 }
 
+impl Token {
+    /// Its task, if it has one.
+    pub(crate) fn task(&self) -> Option<TaskId> {
+        match self.work {
+            Work::Task(id) => Some(id),
+            Work::Nothing | Work::Child(_) | Work::Signal(_) | Work::Timer(_) => None,
+        }
+    }
+}
+
 /// What moves a token on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Work {
@@ -196,7 +235,7 @@ pub(crate) enum Work {
     Task(TaskId),
     Child(RunId),
     Signal(Arc<(Arc<str>, Arc<str>)>),
-    /// A moment of the wall clock.
+    /// A moment: of log time after a delay, of the wall clock for `until`.
     Timer(Timestamp),
 }
 
@@ -224,6 +263,11 @@ pub(crate) struct Group {
     pub canceled: u32,
     pub timed_out: u32,
     pub ended: u32,
+    /// How its branches count that are stored as open and have settled with the rest of them;
+    /// `Open` if there are none.
+    pub rest: BranchOutcome,
+    /// Scopes of it that are ending. Its branches are kept until there are none.
+    pub ending: u32,
     pub state: GroupState,
     /// Zero until the first branch arrives.
     pub fan_in: TokenId,
@@ -264,14 +308,6 @@ impl Group {
     /// Branches that have not begun and still will.
     pub(crate) fn unstarted(&self) -> u32 {
         self.total - self.settled() - self.running
-    }
-
-    /// How many branches can be live at a time.
-    pub(crate) fn width(&self) -> u32 {
-        match self.concurrency {
-            0 => self.total,
-            most => most.min(self.total),
-        }
     }
 
     /// How many more branches may begin now.

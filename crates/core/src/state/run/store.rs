@@ -1,13 +1,14 @@
 //! How the parts of a run lie in memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tenure_flow::Value;
+use tenure_record::event::SubmitHash;
+use tenure_record::id::{GroupId, TokenId};
+use tenure_value::Value;
 
 use super::{Branch, Chunks, Group, Run, Scope, ScopeRef, Token};
-use crate::id::{GroupId, TokenId};
 
 /// Where the output of a visit stands among those of other branches: node, outermost group,
 /// indices from the outermost to the innermost branch, token.
@@ -21,8 +22,8 @@ pub(crate) struct StoredRun {
     pub groups: Vec<Arc<StoredGroup>>,
     /// Outputs of visits inside groups, for `outputs.<node>._branches`.
     pub kept: Arc<BTreeMap<KeptKey, Value>>,
-    /// Signals that came with an id.
-    pub signal_ids: Arc<BTreeSet<Arc<str>>>,
+    /// Signals that came with an id, and what each looked like, if its record says so.
+    pub signal_ids: Arc<BTreeMap<Arc<str>, Option<SubmitHash>>>,
 }
 
 /// A group with its branches.
@@ -45,10 +46,6 @@ impl StoredRun {
 
     pub(crate) fn token(&self, id: TokenId) -> Option<&Token> {
         self.tokens.get((id.0 as usize).checked_sub(1)?)
-    }
-
-    pub(crate) fn token_mut(&mut self, id: TokenId) -> Option<&mut Token> {
-        self.tokens.get_mut((id.0 as usize).checked_sub(1)?)
     }
 
     pub(crate) fn group(&self, id: GroupId) -> Option<&Group> {

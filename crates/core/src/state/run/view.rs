@@ -3,15 +3,17 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use tenure_flow::{Definition, Value};
+use tenure_flow::Definition;
+use tenure_record::event::GroupState;
+use tenure_record::id::{GroupId, Lsn, RunId, TaskId, TokenId};
+use tenure_record::state::TaskState;
+use tenure_record::time::Timestamp;
+use tenure_value::Value;
 
 use super::{Group, Run, RunState, ScopeRef, StoredRun, Token, TokenState, Work, Workflow};
-use crate::event::GroupState;
-use crate::id::{GroupId, Lsn, RunId, TaskId, TokenId};
 use crate::limits::{LIST_ITEMS_MAX, LIST_SCAN_MAX};
+use crate::state::State;
 use crate::state::facts::Facts;
-use crate::state::{State, StateName};
-use crate::time::Timestamp;
 
 /// A version of a workflow.
 #[derive(Clone, Debug)]
@@ -201,7 +203,7 @@ impl<'a> RunView<'a> {
         self.stored
     }
 
-    fn head(&self) -> &'a Run {
+    pub(super) fn head(&self) -> &'a Run {
         &self.stored.head
     }
 
@@ -381,7 +383,7 @@ impl<'a> TokenView<'a> {
     pub fn state(&self) -> &'static str {
         let task = self.task_id().filter(|_| self.token.state == TokenState::Dispatched);
         let leased = task.and_then(|id| self.run.facts.task(id));
-        match leased.is_some_and(|task| task.state() == StateName::Leased) {
+        match leased.is_some_and(|task| task.state() == TaskState::Leased) {
             true => "executing",
             false => self.token.state.as_str(),
         }
@@ -428,7 +430,7 @@ impl<'a> TokenView<'a> {
         }
     }
 
-    /// The moment that it waits for, by the wall clock.
+    /// The moment that it waits for: of log time after a delay, of the wall clock for `until`.
     #[must_use]
     pub fn wakes_at(&self) -> Option<Timestamp> {
         if let Work::Timer(at) = self.token.work { Some(at) } else { None }

@@ -1,83 +1,12 @@
-//! The facts as bytes, for a snapshot, and back. What is derived is left out: it is built anew.
-//!
-//! ```text
-//! stream   block, block, …
-//! block    section, version, size, items     items are messages, as in a record
-//! ```
-//!
-//! A section is one kind of thing. Sections come in the order of their numbers, each in as many
-//! blocks as it needs, and the last one says how much there was. A reader refuses what it does not
-//! know: dropping it would drop facts. To add a section, add it to `Section`, and the compiler
-//! says where else.
+//! Facts to snapshot items, and back. The format is that of `tenure_record::snapshot`.
 
-mod items;
 mod read;
 mod read_runs;
-mod run_items;
 #[cfg(test)]
 mod tests;
-mod values;
 mod whole_run;
 mod write;
 mod write_runs;
 
 pub use self::read::Decoder;
-pub use self::write::Encoder;
-
-/// A block is closed at this size; only one whose last item is large is larger.
-const BLOCK_BYTES: usize = 512 << 10;
-/// No block is larger: a reader never has to hold more.
-const BLOCK_BYTES_MAX: usize = 64 << 20;
-
-/// One kind of thing in a snapshot. The numbers are never used for anything else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Section {
-    /// The next ids, the last record, and log time.
-    Counters = 1,
-    /// Queues with their settings; tasks name them by their place here.
-    Queues = 2,
-    /// Workers that hold leases; tasks name them by their place here.
-    Workers = 3,
-    /// Tasks by id, each with all that belongs to it.
-    Tasks = 4,
-    /// Workflows by name, each version in order.
-    Workflows = 5,
-    /// Runs by id, each in as many parts as it has.
-    Runs = 6,
-    /// How many items there were. Nothing follows.
-    End = 1_000,
-}
-
-impl Section {
-    const ALL: [Self; 7] = [
-        Self::Counters,
-        Self::Queues,
-        Self::Workers,
-        Self::Tasks,
-        Self::Workflows,
-        Self::Runs,
-        Self::End,
-    ];
-
-    fn from_number(number: u64) -> Option<Self> {
-        Self::ALL.into_iter().find(|section| *section as u64 == number)
-    }
-
-    /// The version that is written. A new field of an item needs a new one, as in a record.
-    fn version(self) -> u32 {
-        match self {
-            Section::Counters
-            | Section::Queues
-            | Section::Workers
-            | Section::Tasks
-            | Section::Workflows
-            | Section::Runs => 1,
-            // The first one counted no workflows and runs, and came right after the tasks.
-            Section::End => 2,
-        }
-    }
-
-    fn next(self) -> Option<Self> {
-        Self::ALL.into_iter().find(|section| *section > self)
-    }
-}
+pub use self::write::{Encoder, each_item};

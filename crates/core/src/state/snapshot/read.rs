@@ -1,23 +1,23 @@
-//! Blocks to a state. The tasks go straight into their pages.
+//! Snapshot items to a state. Tasks go straight into their pages.
 
 use std::sync::Arc;
 
-use super::items::{ColdItem, Counters, QueueItem, TaskItem, Totals, WorkerItem, each};
+use tenure_record::codec::Malformed;
+use tenure_record::id::TaskId;
+use tenure_record::snapshot::{
+    Blocks, ColdItem, Counters, Item, QueueItem, TaskItem, Totals, WorkerItem,
+};
+use tenure_record::state::TaskState;
+
 use super::read_runs::{self, RunReader};
 use super::write::joined;
-use super::{BLOCK_BYTES_MAX, Section};
-use crate::codec::{Malformed, Reader};
-use crate::id::TaskId;
 use crate::shelf::Shelf;
 use crate::state::State;
 use crate::state::blobs::BlobKind;
 use crate::state::dense::{ColdRef, QueueRef, WorkerRef};
 use crate::state::facts::{Facts, Queue, Worker};
 use crate::state::index::Names;
-use crate::state::task::{Cold, Key, StateName, Task, TaskError};
-
-/// The longest beginning of a block: three numbers.
-const HEAD_BYTES_MAX: usize = 30;
+use crate::state::task::{Cold, Key, Task, TaskError};
 
 /// Reads a stream of blocks, in pieces of any size.
 #[derive(Debug)]
@@ -29,13 +29,10 @@ pub struct Decoder {
     /// By their place in their sections.
     queues: Vec<QueueRef>,
     workers: Vec<WorkerRef>,
-    /// The section of the last block.
-    section: Option<Section>,
+    blocks: Blocks,
     last_task: TaskId,
     totals: Totals,
     runs: RunReader,
-    /// The beginning of a block whose end is still to come.
-    begun: Vec<u8>,
 }
 
 impl Decoder {
@@ -49,11 +46,10 @@ impl Decoder {
             table_seed,
             queues: Vec::new(),
             workers: Vec::new(),
-            section: None,
+            blocks: Blocks::default(),
             last_task: TaskId::NONE,
             totals: Totals::default(),
             runs: RunReader::default(),
-            begun: Vec::new(),
         }
     }
 
@@ -64,98 +60,50 @@ impl Decoder {
         self
     }
 
-    /// Reads on. What was refused once must not be fed more.
+    /// Reads on. A stream that was refused must not be fed more.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
-        if self.begun.is_empty() {
-            let rest = self.read_blocks(bytes)?;
-            self.begun.extend_from_slice(rest);
-            return Ok(());
-        }
-        let mut begun = std::mem::take(&mut self.begun);
-        begun.extend_from_slice(bytes);
-        let rest = self.read_blocks(&begun)?.len();
-        begun.drain(..begun.len() - rest);
-        self.begun = begun;
-        Ok(())
+        let mut blocks = std::mem::take(&mut self.blocks);
+        let fed = blocks.feed(bytes, |item| self.item(item));
+        self.blocks = blocks;
+        fed
     }
 
     /// The state, once all was read. Call [`State::serve`] after the records that follow it.
     pub fn finish(self) -> Result<State, Malformed> {
-        if self.section != Some(Section::End) || !self.begun.is_empty() {
-            return Err(Malformed::new("a snapshot has no end"));
-        }
+        self.blocks.finish()?;
         let Self { facts, queue_names, worker_names, table_seed, .. } = self;
         let rest = State::replaying(table_seed);
         Ok(State { facts, queue_names, worker_names, ..rest })
     }
 
-    /// Reads whole blocks, and gives back what follows the last of them.
-    fn read_blocks<'b>(&mut self, mut bytes: &'b [u8]) -> Result<&'b [u8], Malformed> {
-        while let Some(head) = head(bytes)? {
-            let Some((block, rest)) = bytes[head.bytes..].split_at_checked(head.size) else {
-                break;
-            };
-            self.block(head.section, head.version, block)?;
-            bytes = rest;
-        }
-        Ok(bytes)
-    }
-
-    fn block(&mut self, number: u64, version: u64, block: &[u8]) -> Result<(), Malformed> {
-        let Some(section) = Section::from_number(number) else {
-            return Err(Malformed::new(format!(
-                "a snapshot has section {number}, which this version does not know"
-            )));
-        };
-        if version != u64::from(section.version()) && !self.is_old_end(section, version) {
-            return Err(Malformed::new(format!(
-                "section {section:?} has version {version}; this binary reads {}",
-                section.version()
-            )));
-        }
-        let follows = match self.section {
-            None => section == Section::Counters,
-            Some(before) => {
-                let goes_on = section == before || before.next() == Some(section);
-                before != Section::End && (goes_on || self.is_old_end(section, version))
-            }
-        };
-        if !follows {
-            return Err(Malformed::new(format!("section {section:?} is out of place")));
-        }
-        self.section = Some(section);
-        match section {
-            Section::Counters => each(block, |item: Counters| {
+    fn item(&mut self, item: Item<'_>) -> Result<(), Malformed> {
+        match item {
+            Item::Counters(item) => {
                 let Counters { next_task_id, next_lease_id, last_lsn, last_at, next_run_id } = item;
                 self.facts.next_run_id = next_run_id;
                 (self.facts.next_task_id, self.facts.next_lease_id) = (next_task_id, next_lease_id);
                 (self.facts.last_lsn, self.facts.last_at) = (last_lsn, last_at);
                 Ok(())
-            }),
-            Section::Queues => each(block, |item| self.queue(&item)),
-            Section::Workers => each(block, |item| self.worker(&item)),
-            Section::Tasks => each(block, |item| self.task(&item)),
-            Section::Workflows => each(block, |item| {
+            }
+            Item::Queue(item) => self.queue(&item),
+            Item::Worker(item) => self.worker(&item),
+            Item::Task(item) => self.task(&item),
+            Item::Workflow(item) => {
                 self.totals.workflows += 1;
                 read_runs::workflow(&mut self.facts, &item)
-            }),
-            Section::Runs => self.runs.block(&mut self.facts, block),
-            Section::End => self.end(block),
+            }
+            Item::RunPart(part) => self.runs.part(&mut self.facts, &part),
+            Item::Totals(totals) => self.end(&totals),
         }
     }
 
-    fn end(&mut self, block: &[u8]) -> Result<(), Malformed> {
+    fn end(&mut self, totals: &Totals) -> Result<(), Malformed> {
         self.runs.close(&mut self.facts)?;
         self.totals.runs = self.facts.runs.len();
-        each(block, |totals: Totals| match totals == self.totals {
+        match *totals == self.totals {
             true => Ok(()),
             false => Err(Malformed::new("a snapshot lacks some of its items")),
-        })
-    }
-
-    /// Before there were workflows, a snapshot ended after its tasks.
-    fn is_old_end(&self, section: Section, version: u64) -> bool {
-        (section, version) == (Section::End, 1) && self.section == Some(Section::Tasks)
+        }
     }
 
     fn queue(&mut self, item: &QueueItem<'_>) -> Result<(), Malformed> {
@@ -196,12 +144,12 @@ impl Decoder {
         let lost = |what| Malformed::new(format!("task {} has no {what}", item.id));
         let queue = *self.queues.get(item.queue as usize).ok_or_else(|| lost("queue"))?;
         let worker = match item.state {
-            StateName::Leased => self.workers.get(item.worker as usize).copied(),
-            StateName::Waiting
-            | StateName::Completed
-            | StateName::Failed
-            | StateName::Dead
-            | StateName::Canceled => None,
+            TaskState::Leased => self.workers.get(item.worker as usize).copied(),
+            TaskState::Waiting
+            | TaskState::Completed
+            | TaskState::Failed
+            | TaskState::Dead
+            | TaskState::Canceled => None,
         };
         let state = joined(item.state, item.moment, item.clock, worker);
         let state = state.ok_or_else(|| lost("worker"))?;
@@ -265,32 +213,4 @@ fn cold(item: &ColdItem<'_>) -> Result<Cold, Malformed> {
         // The token says whose it is.
         run: None,
     })
-}
-
-/// The beginning of a block.
-struct Head {
-    section: u64,
-    version: u64,
-    size: usize,
-    /// How long the beginning itself is.
-    bytes: usize,
-}
-
-/// The beginning of the next block, if it is there.
-fn head(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
-    let mut from = Reader::new(&bytes[..bytes.len().min(HEAD_BYTES_MAX)]);
-    let numbers = (|| Ok::<_, Malformed>((from.varint()?, from.varint()?, from.varint()?)))();
-    let (section, version, size) = match numbers {
-        Ok(numbers) => numbers,
-        // It is cut off, and goes on with the next piece.
-        Err(_) if bytes.len() < HEAD_BYTES_MAX => return Ok(None),
-        Err(malformed) => return Err(malformed),
-    };
-    let size = usize::try_from(size).ok().filter(|size| *size <= BLOCK_BYTES_MAX);
-    let Some(size) = size else {
-        return Err(Malformed::new(format!(
-            "a block of a snapshot is over {BLOCK_BYTES_MAX} bytes"
-        )));
-    };
-    Ok(Some(Head { section, version, size, bytes: bytes.len().min(HEAD_BYTES_MAX) - from.len() }))
 }

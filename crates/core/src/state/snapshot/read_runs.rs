@@ -4,22 +4,22 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use tenure_flow::Definition;
 use tenure_flow::limits::MAX_DEPTH_MAX;
-use tenure_flow::value::Path;
-use tenure_flow::{Definition, Value};
-
-use super::run_items::{
+use tenure_record::codec::Malformed;
+use tenure_record::event::{ArtifactItem, BranchOutcome, Committed, GroupState};
+use tenure_record::id::{GroupId, RunId, TokenId};
+use tenure_record::snapshot::{
     BranchItem, GroupItem, HeadItem, KeptItem, ResultItem, RunPart, ScopeItem, SignalItem,
-    SpawnItem, TokenItem, WorkflowItem,
+    SpawnItem, TokenItem, ValueReader, WorkflowItem,
 };
-use super::values::ValueReader;
-use crate::codec::{Malformed, Reader};
-use crate::event::{ArtifactItem, BranchOutcome, Committed, GroupState};
-use crate::id::{GroupId, RunId, TokenId};
+use tenure_value::{Path, Value};
+
 use crate::state::facts::Facts;
 use crate::state::run::{
-    Branch, BranchResult, Chunks, CommittedArtifact, Group, KeptSignal, RareRun, Run, Scope,
-    ScopeRef, Spawn, Staged, StoredGroup, StoredRun, Token, Work, Workflow,
+    Branch, BranchResult, Chunks, CommittedArtifact, EndingRoot, EndingScope, Endings, Group,
+    KeptSignal, KeptSignals, Parked, RareRun, Run, Scope, ScopeRef, Spawn, Staged, StoredGroup,
+    StoredRun, Token, Work, Workflow,
 };
 
 /// Adds a version of a workflow.
@@ -70,27 +70,22 @@ pub(super) struct Awaited {
 }
 
 impl RunReader {
-    /// Reads the parts in a block.
-    pub(super) fn block(&mut self, facts: &mut Facts, block: &[u8]) -> Result<(), Malformed> {
-        let mut from = Reader::new(block);
-        while let Some((tag, wire)) = from.key()? {
-            let part = RunPart::take_one(tag, wire, &mut from)?;
-            if let RunPart::Head(item) = &part {
-                self.close(facts)?;
-                if item.id <= self.last || item.id >= facts.next_run_id {
-                    return Err(Malformed::new(format!("run {} is out of place", item.id)));
-                }
-                self.last = item.id;
-                self.open = Some(OpenRun::new(facts, item)?);
-                continue;
+    /// Reads the next part.
+    pub(super) fn part(&mut self, facts: &mut Facts, part: &RunPart<'_>) -> Result<(), Malformed> {
+        if let RunPart::Head(item) = part {
+            self.close(facts)?;
+            if item.id <= self.last || item.id >= facts.next_run_id {
+                return Err(Malformed::new(format!("run {} is out of place", item.id)));
             }
-            let Some(open) = &mut self.open else {
-                return Err(Malformed::new(format!("a {} comes before its run", part.name())));
-            };
-            let read = open.part(&part);
-            read.map_err(|malformed| Malformed::new(format!("run {}: {malformed}", open.id)))?;
+            self.last = item.id;
+            self.open = Some(OpenRun::new(facts, item)?);
+            return Ok(());
         }
-        Ok(())
+        let Some(open) = &mut self.open else {
+            return Err(Malformed::new(format!("a {} comes before its run", part.name())));
+        };
+        let read = open.part(part);
+        read.map_err(|malformed| Malformed::new(format!("run {}: {malformed}", open.id)))
     }
 
     /// The last run is whole.
@@ -124,6 +119,9 @@ impl OpenRun {
             error,
             root,
             parent: item.parent.is_some().then_some((item.parent, item.parent_token)),
+            // A snapshot without it is older than that field.
+            top: if item.top.is_some() { item.top } else { item.id },
+            descendants: item.descendants,
             depth: item.depth,
             groups: item.groups,
             tokens: item.tokens,
@@ -131,6 +129,10 @@ impl OpenRun {
             busy: 0,
             unstarted: 0,
             rare: None,
+            endings: endings(item, &mut values)?,
+            parked: item.parked.as_ref().map(|parked| {
+                Arc::new(Parked { reason: parked.reason.to_shared(), at: parked.at })
+            }),
             staged: item.staged,
             artifacts: (!item.artifacts.is_empty()).then(|| committed(&item.artifacts)),
             last_lsn: item.last_lsn,
@@ -138,8 +140,9 @@ impl OpenRun {
         let tags = item.tags.iter();
         let rare = RareRun {
             key: item.key.as_ref().map(|key| key.to_shared()),
+            start_hash: item.start_hash,
             tags: tags.map(|tag| (tag.key.to_shared(), tag.value.to_shared())).collect(),
-            signals: Vec::new(),
+            signals: KeptSignals::default(),
             signal_count: item.signal_count,
         };
         let awaited = Awaited {
@@ -190,9 +193,9 @@ impl OpenRun {
             RunPart::SignalId(item) => {
                 less(&mut self.awaited.signal_ids, "ids of signals")?;
                 let ids = Arc::make_mut(&mut self.stored.signal_ids);
-                match ids.insert(item.id.to_shared()) {
-                    true => Ok(()),
-                    false => Err(Malformed::new("an id of a signal is there twice")),
+                match ids.insert(item.id.to_shared(), item.hash) {
+                    None => Ok(()),
+                    Some(_) => Err(Malformed::new("an id of a signal is there twice")),
                 }
             }
         }
@@ -257,6 +260,8 @@ impl OpenRun {
             canceled: item.canceled,
             timed_out: item.timed_out,
             ended: item.ended,
+            rest: item.rest,
+            ending: self.endings_of(GroupId(id)),
             state: item.state,
             fan_in: item.fan_in,
             timeout_at: item.timeout_at,
@@ -265,6 +270,13 @@ impl OpenRun {
             context: self.values.value(&item.context)?,
             outputs: self.values.value(&item.outputs)?,
         })
+    }
+
+    /// How many scopes of a group are ending.
+    fn endings_of(&self, group: GroupId) -> u32 {
+        let Some(endings) = &self.stored.head.endings else { return 0 };
+        let first = EndingScope { group, index: None };
+        endings.scopes.range(first..).take_while(|scope| scope.group == group).count() as u32
     }
 
     fn spawns(&mut self, item: &GroupItem<'_>) -> Result<Arc<[Spawn]>, Malformed> {
@@ -323,7 +335,8 @@ impl OpenRun {
         };
         let group = self.stored.groups.last_mut().map(Arc::make_mut);
         let group = group.ok_or_else(|| Malformed::new("a branch has no group"))?;
-        group.head.running += u32::from(is_open);
+        let is_running = is_open && group.head.rest == BranchOutcome::Open;
+        group.head.running += u32::from(is_running);
         let (outcome, arrived_as) = (item.outcome, item.arrived_as);
         group.branches.push(Branch { outcome, arrived_as, scope, result });
         Ok(())
@@ -365,7 +378,30 @@ impl OpenRun {
 
 /// Whether a group needs nothing of its branches any more.
 pub(super) fn is_over(group: &Group) -> bool {
-    group.state != GroupState::Open && group.settled() == group.total
+    group.state != GroupState::Open && group.settled() == group.total && group.ending == 0
+}
+
+fn endings(
+    item: &HeadItem<'_>,
+    values: &mut ValueReader,
+) -> Result<Option<Arc<Endings>>, Malformed> {
+    let root = match &item.ending {
+        Some(ending) => Some(EndingRoot {
+            state: ending.state,
+            error: values.optional(&ending.error)?,
+            since: ending.since,
+            tokens_ended: ending.tokens_ended,
+            groups_left: ending.groups_left,
+            children: ending.children,
+            holds_parent: ending.holds_parent,
+        }),
+        None => None,
+    };
+    let scopes = item.ending_scopes.iter();
+    let scopes = scopes.map(|scope| EndingScope { group: scope.group, index: scope.index });
+    let endings = Endings { root, scopes: scopes.collect() };
+    let is_ending = !endings.is_empty();
+    Ok(is_ending.then(|| Arc::new(endings)))
 }
 
 fn less(awaited: &mut u32, what: &str) -> Result<(), Malformed> {

@@ -1,16 +1,16 @@
 //! What a snapshot refuses, and that it is a stream of bounded blocks.
 #![allow(clippy::unwrap_used)]
 
+use tenure_record::event::Record;
+use tenure_record::name::QueueName;
+use tenure_record::snapshot::BLOCK_BYTES;
+use tenure_record::terms::Payload;
+use tenure_record::time::{Now, Timestamp};
+
 use super::*;
-use crate::codec::put_varint;
 use crate::command::{Command, NewTask, Rest, SubmitTasks};
-use crate::event::Record;
-use crate::invariant;
-use crate::name::QueueName;
 use crate::state::{Draft, Facts, State};
-use crate::terms::Payload;
-use crate::time::{Now, Timestamp};
-use crate::{Verdict, apply, decide};
+use crate::{Verdict, apply, decide, invariant};
 
 fn run(state: &mut State, command: &Command) {
     let now = Now::both(Timestamp(1_000));
@@ -53,9 +53,13 @@ fn read(bytes: &[u8]) -> Result<State, String> {
 
 fn block(section: u64, version: u64, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    put_varint(section, &mut out);
-    put_varint(version, &mut out);
-    put_varint(bytes.len() as u64, &mut out);
+    for mut number in [section, version, bytes.len() as u64] {
+        while number >= 0x80 {
+            out.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        out.push(number as u8);
+    }
     out.extend_from_slice(bytes);
     out
 }

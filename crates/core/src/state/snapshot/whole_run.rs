@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use tenure_record::codec::Malformed;
+use tenure_record::event::{GroupState, TokenState};
+use tenure_record::id::{GroupId, RunId, TaskId, TokenId};
+
 use super::read_runs::{Awaited, OpenRun, is_over};
-use crate::codec::Malformed;
-use crate::event::{GroupState, TokenState};
-use crate::id::{GroupId, RunId, TaskId, TokenId};
 use crate::state::dense::ColdRef;
 use crate::state::facts::Facts;
 use crate::state::run::{RareRun, Scope, ScopeRef, Work};

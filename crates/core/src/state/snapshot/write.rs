@@ -1,20 +1,23 @@
 //! Facts to blocks, one at a time: however many tasks there are, only a block is in memory.
 
-use super::items::{ColdItem, Counters, ErrorItem, QueueItem, TaskItem, Totals, WorkerItem, put};
-use super::run_items::WorkflowItem;
+use tenure_record::codec::Malformed;
+use tenure_record::event::{Json, Tag};
+use tenure_record::id::TaskId;
+use tenure_record::name::Text;
+use tenure_record::snapshot::{
+    BLOCK_BYTES, ColdItem, Counters, ErrorItem, Item, QueueItem, Section, TaskItem, Totals,
+    WorkerItem, WorkflowItem, put_block,
+};
+use tenure_record::state::TaskState;
+use tenure_record::time::{Clock, Timestamp};
+
 use super::write_runs::RunWriter;
-use super::{BLOCK_BYTES, Section};
-use crate::codec::put_varint;
 use crate::command::Rest;
-use crate::event::{Json, Tag};
-use crate::id::TaskId;
-use crate::name::Text;
 use crate::planted::{self, Bug};
 use crate::state::dense::{Dense, WorkerRef};
-use crate::state::facts::Facts;
+use crate::state::facts::{Facts, Queue, Worker};
 use crate::state::run::Workflow;
-use crate::state::task::{Cold, StateName, Task, TaskState};
-use crate::time::{Clock, Timestamp};
+use crate::state::task::{Cold, Task, TaskPhase};
 
 /// Writes facts as blocks.
 #[derive(Debug)]
@@ -72,10 +75,7 @@ impl Encoder {
         if rest == Rest::Nothing {
             (self.section, self.written) = (section.next(), 0);
         }
-        put_varint(section as u64, out);
-        put_varint(section.version().into(), out);
-        put_varint(block.len() as u64, out);
-        out.extend_from_slice(&block);
+        put_block(section, &block, out);
         self.block = block;
         if self.section.is_some() { Rest::More } else { Rest::Nothing }
     }
@@ -84,33 +84,15 @@ impl Encoder {
     fn fill(&mut self, section: Section, block: &mut Vec<u8>) -> Rest {
         let facts = &self.facts;
         match section {
-            Section::Counters => put(
-                &Counters {
-                    next_task_id: facts.next_task_id,
-                    next_lease_id: facts.next_lease_id,
-                    next_run_id: facts.next_run_id,
-                    last_lsn: facts.last_lsn,
-                    last_at: facts.last_at,
-                },
-                block,
-            ),
+            Section::Counters => counters(facts).put(block),
             Section::Queues => {
                 let (queues, next) = (&facts.queues, self.written);
-                let next = fill_each(queues.iter(), next, block, |(_, queue), block| {
-                    let item = QueueItem {
-                        name: Text::Borrowed(&queue.name),
-                        configured: queue.configured,
-                        settings: queue.settings.clone(),
-                    };
-                    put(&item, block);
-                });
+                let next = fill_each(queues.iter(), next, block, |(_, item)| queue(item));
                 return self.went_on(next);
             }
             Section::Workers => {
                 let (workers, next) = (&facts.workers, self.written);
-                let next = fill_each(workers.iter(), next, block, |(_, worker), block| {
-                    put(&WorkerItem { name: Text::Borrowed(&worker.name) }, block);
-                });
+                let next = fill_each(workers.iter(), next, block, |(_, item)| worker(item));
                 return self.went_on(next);
             }
             Section::Tasks => {
@@ -121,7 +103,7 @@ impl Encoder {
                     }
                     let blobs = &facts.blobs;
                     let (payload, output) = (blobs.get(task.payload), blobs.get(task.output));
-                    put(&self.task(TaskId(id), task, &payload, &output), block);
+                    self.task(TaskId(id), task, &payload, &output).put(block);
                     None
                 });
                 drop(tasks);
@@ -129,20 +111,11 @@ impl Encoder {
             }
             Section::Workflows => {
                 let (workflows, next) = (facts.workflows.values().flatten(), self.written);
-                let next = fill_each(workflows, next, block, |workflow, block| {
-                    put(&workflow_item(workflow), block);
-                });
+                let next = fill_each(workflows, next, block, |item| workflow(item));
                 return self.went_on(next);
             }
             Section::Runs => return self.runs.fill(facts, block),
-            Section::End => {
-                let queues = facts.queues.len() as u64;
-                let workers = facts.workers.len() as u64;
-                let workflows =
-                    facts.workflows.values().map(|versions| versions.len() as u64).sum();
-                let (tasks, runs) = (facts.tasks.len(), facts.runs.len());
-                put(&Totals { queues, workers, tasks, workflows, runs }, block);
-            }
+            Section::End => totals(facts).put(block),
         }
         Rest::Nothing
     }
@@ -158,9 +131,9 @@ impl Encoder {
         task: &Task,
         payload: &'a [u8],
         output: &'a [u8],
-    ) -> TaskItem<'a> {
+    ) -> Item<'a> {
         let (moment, clock, worker) = parts(task.state);
-        TaskItem {
+        Item::Task(TaskItem {
             id,
             queue: self.queues.of_ref(task.queue.0),
             state: task.name(),
@@ -184,60 +157,116 @@ impl Encoder {
             expiries: task.expiries,
             cancel_requested: task.cancel_requested,
             cold: self.facts.cold_of(task).map(cold),
-        }
+        })
     }
 }
 
+/// Hands every item of the facts to `visit`, in the order of a snapshot. Payloads and outputs of
+/// tasks are left empty.
+pub fn each_item(
+    facts: &Facts,
+    mut visit: impl FnMut(Item<'_>) -> Result<(), Malformed>,
+) -> Result<(), Malformed> {
+    let encoder = Encoder::new(facts.clone());
+    visit(counters(facts))?;
+    facts.queues.iter().try_for_each(|(_, item)| visit(queue(item)))?;
+    facts.workers.iter().try_for_each(|(_, item)| visit(worker(item)))?;
+    for (id, task) in facts.tasks.iter() {
+        visit(encoder.task(TaskId(id), task, &[], &[]))?;
+    }
+    facts.workflows.values().flatten().try_for_each(|item| visit(workflow(item)))?;
+    let mut runs = RunWriter::default();
+    for (id, stored) in facts.runs.iter() {
+        runs.begin(id);
+        while let Some(part) = runs.part(stored) {
+            visit(Item::RunPart(part))?;
+        }
+    }
+    visit(totals(facts))
+}
+
 /// Writes items from the nth on until the block is full; says which comes next, if any does.
-fn fill_each<T>(
+fn fill_each<'a, T>(
     items: impl Iterator<Item = T>,
     nth: u64,
     block: &mut Vec<u8>,
-    mut put: impl FnMut(T, &mut Vec<u8>),
+    item: impl Fn(T) -> Item<'a>,
 ) -> Option<u64> {
-    for (nth, item) in (0..).zip(items).skip(nth as usize) {
+    for (nth, it) in (0..).zip(items).skip(nth as usize) {
         if block.len() >= BLOCK_BYTES {
             return Some(nth);
         }
-        put(item, block);
+        item(it).put(block);
     }
     None
 }
 
-fn workflow_item(workflow: &Workflow) -> WorkflowItem<'_> {
+fn counters(facts: &Facts) -> Item<'static> {
+    Item::Counters(Counters {
+        next_task_id: facts.next_task_id,
+        next_lease_id: facts.next_lease_id,
+        next_run_id: facts.next_run_id,
+        last_lsn: facts.last_lsn,
+        last_at: facts.last_at,
+    })
+}
+
+fn queue(queue: &Queue) -> Item<'_> {
+    Item::Queue(QueueItem {
+        name: Text::Borrowed(&queue.name),
+        configured: queue.configured,
+        settings: queue.settings.clone(),
+    })
+}
+
+fn worker(worker: &Worker) -> Item<'_> {
+    Item::Worker(WorkerItem { name: Text::Borrowed(&worker.name) })
+}
+
+fn workflow(workflow: &Workflow) -> Item<'_> {
     let Workflow { name, version, registered_at, definition } = workflow;
-    WorkflowItem {
+    Item::Workflow(WorkflowItem {
         name: Text::Borrowed(name),
         version: *version,
         registered_at: *registered_at,
         definition: Json(definition.source.clone()),
-    }
+    })
+}
+
+fn totals(facts: &Facts) -> Item<'static> {
+    Item::Totals(Totals {
+        queues: facts.queues.len() as u64,
+        workers: facts.workers.len() as u64,
+        tasks: facts.tasks.len(),
+        workflows: facts.workflows.values().map(|versions| versions.len() as u64).sum(),
+        runs: facts.runs.len(),
+    })
 }
 
 /// A state's moment, and what only some states have.
-fn parts(state: TaskState) -> (Timestamp, Clock, Option<WorkerRef>) {
+fn parts(state: TaskPhase) -> (Timestamp, Clock, Option<WorkerRef>) {
     match state {
-        TaskState::Waiting { not_before, clock } => (not_before, clock, None),
-        TaskState::Leased { worker, expires_at } => (expires_at, Clock::Log, Some(worker)),
-        TaskState::Completed { at }
-        | TaskState::Failed { at }
-        | TaskState::Dead { at }
-        | TaskState::Canceled { at } => (at, Clock::Log, None),
+        TaskPhase::Waiting { not_before, clock } => (not_before, clock, None),
+        TaskPhase::Leased { worker, expires_at } => (expires_at, Clock::Log, Some(worker)),
+        TaskPhase::Completed { at }
+        | TaskPhase::Failed { at }
+        | TaskPhase::Dead { at }
+        | TaskPhase::Canceled { at } => (at, Clock::Log, None),
     }
 }
 
 /// The state that `parts` took apart.
 pub(super) fn joined(
-    name: StateName,
+    name: TaskState,
     moment: Timestamp,
     clock: Clock,
     worker: Option<WorkerRef>,
-) -> Option<TaskState> {
+) -> Option<TaskPhase> {
     Some(match name {
-        StateName::Waiting => TaskState::Waiting { not_before: moment, clock },
-        StateName::Leased => TaskState::Leased { worker: worker?, expires_at: moment },
-        StateName::Completed | StateName::Failed | StateName::Dead | StateName::Canceled => {
-            TaskState::ended(name, moment)
+        TaskState::Waiting => TaskPhase::Waiting { not_before: moment, clock },
+        TaskState::Leased => TaskPhase::Leased { worker: worker?, expires_at: moment },
+        TaskState::Completed | TaskState::Failed | TaskState::Dead | TaskState::Canceled => {
+            TaskPhase::ended(name, moment)
         }
     })
 }

@@ -4,22 +4,21 @@ use std::borrow::Cow;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use tenure_flow::Value;
-
-use super::BLOCK_BYTES;
-use super::run_items::{
-    BranchItem, GroupItem, HeadItem, KeptItem, PathItem, ResultItem, RunPart, ScopeItem,
-    SignalIdItem, SignalItem, SpawnItem, TokenItem, ValueItem, WaitItem,
+use tenure_record::event::{ArtifactItem, CloseScope, Committed, LoopCount, StageArtifact, Tag};
+use tenure_record::id::{RunId, TaskId};
+use tenure_record::name::Text;
+use tenure_record::snapshot::{
+    BLOCK_BYTES, BranchItem, EndingItem, GroupItem, HeadItem, Item, KeptItem, ParkedItem, PathItem,
+    ResultItem, RunPart, ScopeItem, SignalIdItem, SignalItem, SpawnItem, TokenItem, ValueItem,
+    ValueWriter, WaitItem,
 };
-use super::values::ValueWriter;
+use tenure_value::Value;
+
 use crate::command::Rest;
-use crate::event::{ArtifactItem, Committed, LoopCount, StageArtifact, Tag};
-use crate::id::{RunId, TaskId};
-use crate::name::Text;
 use crate::state::facts::Facts;
 use crate::state::run::{
-    Branch, CommittedArtifact, Group, KeptKey, KeptSignal, Run, Scope, Spawn, Staged, StoredRun,
-    Token, Work,
+    Branch, CommittedArtifact, EndingRoot, EndingScope, Group, KeptKey, KeptSignal, Parked, Run,
+    Scope, Spawn, Staged, StoredRun, Token, Work,
 };
 
 /// Writes runs, and knows how far it is.
@@ -59,15 +58,20 @@ impl RunWriter {
                     return Rest::More;
                 }
                 let Some(part) = self.part(stored) else { break };
-                part.put_one(block);
+                Item::RunPart(part).put(block);
             }
             self.run = id + 1;
         }
         Rest::Nothing
     }
 
+    /// Begins with that run.
+    pub(super) fn begin(&mut self, run: u64) {
+        self.run = run;
+    }
+
     /// The next part of a run; none after its last.
-    fn part<'a>(&mut self, stored: &'a StoredRun) -> Option<RunPart<'a>> {
+    pub(super) fn part<'a>(&mut self, stored: &'a StoredRun) -> Option<RunPart<'a>> {
         loop {
             match self.stage {
                 Stage::Head => {
@@ -123,7 +127,7 @@ impl RunWriter {
                 },
                 Stage::SignalIds => {
                     let from = after(&self.signal_id);
-                    let Some(id) =
+                    let Some((id, hash)) =
                         stored.signal_ids.range::<Arc<str>, _>((from, Bound::Unbounded)).next()
                     else {
                         self.signal_id = None;
@@ -131,7 +135,8 @@ impl RunWriter {
                         return None;
                     };
                     self.signal_id = Some(Arc::clone(id));
-                    return Some(RunPart::SignalId(SignalIdItem { id: Text::Borrowed(id) }));
+                    let id = Text::Borrowed(id);
+                    return Some(RunPart::SignalId(SignalIdItem { id, hash: *hash }));
                 }
             }
         }
@@ -163,6 +168,8 @@ impl RunWriter {
             error,
             root,
             parent,
+            top,
+            descendants,
             depth,
             groups: _,
             tokens: _,
@@ -170,6 +177,8 @@ impl RunWriter {
             busy: _,
             unstarted: _,
             rare,
+            endings,
+            parked,
             staged,
             artifacts,
             last_lsn,
@@ -206,6 +215,29 @@ impl RunWriter {
             signal_ids: signal_ids.len() as u32,
             staged: *staged,
             artifacts: artifacts.as_deref().unwrap_or_default().iter().map(committed).collect(),
+            start_hash: rare.and_then(|rare| rare.start_hash),
+            top: *top,
+            descendants: *descendants,
+            ending: head.ending_root().map(|ending| self.ending(ending)),
+            ending_scopes: endings.iter().flat_map(|endings| &endings.scopes).map(scope).collect(),
+            parked: parked.as_deref().map(|Parked { reason, at }| ParkedItem {
+                reason: Text::Borrowed(reason),
+                at: *at,
+            }),
+        }
+    }
+
+    fn ending(&mut self, ending: &EndingRoot) -> EndingItem<'static> {
+        let EndingRoot { state, error, since, tokens_ended, groups_left, children, holds_parent } =
+            ending;
+        EndingItem {
+            state: *state,
+            error: self.optional(error.as_ref()),
+            since: *since,
+            tokens_ended: *tokens_ended,
+            groups_left: *groups_left,
+            children: *children,
+            holds_parent: *holds_parent,
         }
     }
 
@@ -286,6 +318,8 @@ impl RunWriter {
             canceled,
             timed_out,
             ended,
+            rest,
+            ending: _,
             state,
             fan_in,
             timeout_at,
@@ -317,6 +351,7 @@ impl RunWriter {
             spawns: spawns.iter().map(|spawn| self.spawn(spawn)).collect(),
             context: self.value(context),
             outputs: self.value(outputs),
+            rest: *rest,
         }
     }
 
@@ -361,6 +396,10 @@ impl RunWriter {
     }
 }
 
+fn scope(scope: &EndingScope) -> CloseScope {
+    CloseScope { group: scope.group, index: scope.index }
+}
+
 fn staged(staged: &Staged) -> StageArtifact<'_> {
     let Staged { name, media_type, bytes, sha256, token } = staged;
     let (name, media_type) = (Text::Borrowed(name), Text::Borrowed(media_type));
@@ -378,5 +417,5 @@ fn after<K>(written: &Option<K>) -> Bound<&K> {
 }
 
 fn signals(run: &Run) -> &[KeptSignal] {
-    run.rare.as_ref().map(|rare| rare.signals.as_slice()).unwrap_or_default()
+    run.rare.as_ref().map(|rare| &*rare.signals).unwrap_or_default()
 }

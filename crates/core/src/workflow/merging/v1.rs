@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tenure_flow::value::Path;
-use tenure_flow::{Map, Value};
-
-use crate::event::{
+use tenure_record::event::{
     BranchOutcome, MergeConflict, MergeInto, MergeMissing, MergeMode, MergeStrategy,
 };
+use tenure_value::{Map, Path, Value};
+
 use crate::planted;
 
 /// The number of these rules in a record.
@@ -330,7 +329,7 @@ mod tests {
             Settled { index: 0, key, outcome, arrived_as: 0, value, error }
         });
         let into = MergeInto {
-            target: crate::name::Text::Borrowed("context.r"),
+            target: tenure_record::name::Text::Borrowed("context.r"),
             strategy: MergeStrategy::Collect,
             include_failed: true,
             ..MergeInto::default()

@@ -1,9 +1,11 @@
 //! What comes over the wire becomes what was meant, or is refused with a sentence.
 
 use prost::Message;
+use tenure_code::Code;
 use tenure_core::command::{Retry, Start};
-use tenure_core::name::{TagKey, TagValue};
-use tenure_core::terms::{BackoffKind, Payload, Tags};
+use tenure_record::name::{TagKey, TagValue};
+use tenure_record::terms::{BackoffKind, Payload, Tags};
+use tenure_record::time::Timestamp;
 
 use super::*;
 
@@ -76,7 +78,7 @@ fn what_is_wrong_is_named() {
     let late = refused(v1::NewTask { delay_ms: Some(u64::MAX), ..plain() });
     assert!(late.detail.starts_with("delay_ms is"), "{}", late.detail);
     let large = refused(v1::NewTask { payload: vec![0; (1 << 20) + 1], ..plain() });
-    assert_eq!(large.code, "payload_too_large");
+    assert_eq!(large.code, Code::PayloadTooLarge);
     let odd = v1::Backoff { kind: 9, ..v1::Backoff::default() };
     let odd = refused(v1::NewTask { backoff: Some(odd), ..plain() });
     assert_eq!(odd.detail, "backoff.kind is 9, which this server does not know");
@@ -92,6 +94,7 @@ fn reports_keep_their_order_and_kind() {
         lease_id: 13,
         output: b"out".to_vec(),
         artifacts: Vec::new(),
+        worker: Some("anna".to_owned()),
     };
     let fail = |retryable, retry_after_ms| v1::FailReport {
         task_id: 4,
@@ -100,6 +103,7 @@ fn reports_keep_their_order_and_kind() {
         code: Some("c".to_owned()),
         retryable,
         retry_after_ms,
+        worker: None,
     };
     let message = v1::Reports {
         sequence: 9,
@@ -108,9 +112,12 @@ fn reports_keep_their_order_and_kind() {
         fails: vec![fail(None, None), fail(Some(false), None), fail(Some(true), Some(5))],
         releases: vec![lease(5)],
     };
-    let (parsed, _) = reports(sent(&message)).unwrap();
+    let stream = WorkerName::parse("ben").unwrap();
+    let (parsed, _) = reports(sent(&message), Some(&stream)).unwrap();
     assert_eq!(parsed.heartbeats, [lease_of(1, 11), lease_of(2, 12)]);
     assert_eq!(parsed.completes[0].output.as_bytes(), b"out");
+    assert_eq!(parsed.completes[0].worker.as_ref().map(|name| name.as_str()), Some("anna"));
+    assert_eq!(parsed.fails[0].worker, Some(stream));
     let retries: Vec<_> = parsed.fails.iter().map(|fail| fail.retry).collect();
     let after = Retry::After(SpanMs::parse("retry_after_ms", 5).unwrap());
     assert_eq!(retries, [Retry::WithBackoff, Retry::Never, after]);

@@ -1,0 +1,254 @@
+//! The laws of leases: who may report, until when, and how each ends.
+
+use tenure_record::event::{
+    Expired, ExpiryCause, Granted, LeaseExtended, LeaseReleased, StaleReportRejected,
+    TaskCompleted, TaskFailed,
+};
+use tenure_record::id::{ID_MAX, LeaseId, TaskId};
+use tenure_record::name::Text;
+use tenure_record::state::TaskState;
+use tenure_record::time::Timestamp;
+
+use super::Audit;
+use super::law::{Law, Violation, broken, hold};
+use super::table::Row;
+
+impl Audit {
+    pub(super) fn granted(
+        &mut self,
+        worker: &Text<'_>,
+        item: &Granted<'_>,
+    ) -> Result<(), Violation> {
+        let (id, lease) = (item.about.task_id, item.lease_id);
+        let mut row = self.known(&item.about, 1)?;
+        hold(Law::LeasesNeverOverlap, row.state == TaskState::Waiting, || {
+            let (state, last) = (row.state, row.lease);
+            format!("task {id} gets lease {lease} and is {state}, with {last} as its last lease")
+        })?;
+        hold(Law::IdsOnlyGrow, lease == self.next_lease && lease.0 <= ID_MAX, || {
+            format!("lease {lease} is given where {} comes next", self.next_lease)
+        })?;
+        let is_due = row.by_wall_clock || row.moment <= self.at;
+        hold(Law::OnlyReadyTasksAreLeased, is_due, || {
+            format!("task {id} is leased at {:?} and not before {:?}", self.at, row.moment)
+        })?;
+        hold(Law::OnlyReadyTasksAreLeased, !self.queues.is_paused(row.queue), || {
+            format!("task {id} is leased out of queue {:?}, which is paused", item.about.queue)
+        })?;
+        hold(Law::ItemsKnowTheirTask, !worker.as_str().is_empty(), || {
+            format!("lease {lease} of task {id} is given to nobody")
+        })?;
+        row.lease_ms = item.lease_ms;
+        self.lasts(id, &row, item.expires_at)?;
+        self.next_lease = lease.next();
+        row.state = TaskState::Leased;
+        row.lease = lease;
+        row.moment = item.expires_at;
+        row.attempt = item.about.attempt;
+        row.worker = self.workers.hold(worker.as_str());
+        row.last_lsn = self.lsn;
+        self.summary.grants += 1;
+        self.tasks.put(id, row);
+        Ok(())
+    }
+
+    pub(super) fn extended(&mut self, item: &LeaseExtended) -> Result<(), Violation> {
+        let id = item.task_id;
+        let mut row = self.exists(id)?;
+        self.holds(id, &row, item.lease_id)?;
+        self.lasts(id, &row, item.expires_at)?;
+        hold(Law::LeasesLastAsGiven, item.expires_at != row.moment, || {
+            format!("a heartbeat of task {id} is on record and moves nothing")
+        })?;
+        row.moment = item.expires_at;
+        self.summary.heartbeats += 1;
+        self.tasks.put(id, row);
+        Ok(())
+    }
+
+    pub(super) fn completed(&mut self, item: &TaskCompleted<'_>) -> Result<(), Violation> {
+        let id = item.about.task_id;
+        let row = self.known(&item.about, 0)?;
+        self.holds(id, &row, item.lease_id)?;
+        self.is_holder(id, &row, &item.worker)?;
+        self.summary.ends.completed += 1;
+        self.end(id, row, TaskState::Completed, Timestamp::ZERO);
+        Ok(())
+    }
+
+    pub(super) fn failed(&mut self, item: &TaskFailed<'_>) -> Result<(), Violation> {
+        let id = item.about.task_id;
+        let mut row = self.known(&item.about, 0)?;
+        self.holds(id, &row, item.lease_id)?;
+        self.is_holder(id, &row, &item.worker)?;
+        counts(id, "failures", item.failures, row.failures, 1)?;
+        row.failures = item.failures;
+        let may_go_on = row.failures < row.max_attempts;
+        // A worker may say that another attempt is of no use.
+        let legal = match item.to {
+            TaskState::Waiting => may_go_on && !row.cancel_requested,
+            TaskState::Failed => !row.cancel_requested,
+            TaskState::Canceled => row.cancel_requested,
+            TaskState::Leased | TaskState::Completed | TaskState::Dead => false,
+        };
+        hold(Law::OnlyLegalSteps, legal, || {
+            let failures = row.failures;
+            format!("task {id} becomes {} at failure {failures} of {}", item.to, row.max_attempts)
+        })?;
+        let waits = item.to == TaskState::Waiting;
+        let in_order = if waits { item.not_before >= self.at } else { item.not_before.0 == 0 };
+        hold(Law::OnlyLegalSteps, in_order, || {
+            format!("task {id} becomes {}, and not before {:?}", item.to, item.not_before)
+        })?;
+        self.summary.ends.failed += 1;
+        self.end(id, row, item.to, item.not_before);
+        Ok(())
+    }
+
+    pub(super) fn released(&mut self, item: &LeaseReleased<'_>) -> Result<(), Violation> {
+        let id = item.about.task_id;
+        let row = self.known(&item.about, 0)?;
+        self.holds(id, &row, item.lease_id)?;
+        self.is_holder(id, &row, &item.worker)?;
+        let to = if row.cancel_requested { TaskState::Canceled } else { TaskState::Waiting };
+        goes_to(id, item.to, to)?;
+        self.summary.ends.released += 1;
+        self.end(id, row, to, Timestamp::ZERO);
+        Ok(())
+    }
+
+    pub(super) fn expired(&mut self, item: &Expired<'_>) -> Result<(), Violation> {
+        let id = item.about.task_id;
+        let mut row = self.known(&item.about, 0)?;
+        is_open(id, &row, item.lease_id)?;
+        self.is_holder(id, &row, &item.worker)?;
+        let is_over = row.moment <= self.at;
+        let revoke_at = self.tasks.rare(id).map(|rare| rare.revoke_at).unwrap_or_default();
+        let fits = match item.cause {
+            ExpiryCause::RanOut => is_over && row.moment != revoke_at,
+            ExpiryCause::Disconnected => !is_over,
+            ExpiryCause::Revoked => is_over && row.moment == revoke_at,
+        };
+        hold(Law::LeasesRunOutInTime, fits, || {
+            let (cause, end, at) = (item.cause.as_str(), row.moment, self.at);
+            format!("lease {} of task {id} ends at {end:?} and is {cause} at {at:?}", row.lease)
+        })?;
+        let (ends, counted) = match item.cause {
+            ExpiryCause::RanOut => (&mut self.summary.ends.ran_out, 1),
+            ExpiryCause::Disconnected => (&mut self.summary.ends.disconnected, 1),
+            ExpiryCause::Revoked => (&mut self.summary.ends.revoked, 0),
+        };
+        *ends += 1;
+        counts(id, "expiries", item.expiries, row.expiries, counted)?;
+        row.expiries = item.expiries;
+        let to = match row.cancel_requested {
+            true => TaskState::Canceled,
+            false if row.expiries >= row.max_expiries => TaskState::Dead,
+            false => TaskState::Waiting,
+        };
+        goes_to(id, item.to, to)?;
+        self.end(id, row, to, Timestamp::ZERO);
+        Ok(())
+    }
+
+    pub(super) fn reported_late(
+        &mut self,
+        item: &StaleReportRejected<'_>,
+    ) -> Result<(), Violation> {
+        let (id, lease) = (item.about.task_id, item.lease_id);
+        let mut row = self.known(&item.about, 0)?;
+        let holds = row.state == TaskState::Leased && lease == row.lease && self.at < row.moment;
+        let is_ending = self.may_be_ending(item.about.run_id);
+        hold(Law::StaleReportsComeOnce, !holds || is_ending, || {
+            format!("lease {lease} of task {id} holds, and a report under it is called stale")
+        })?;
+        hold(Law::StaleReportsComeOnce, lease.is_some() && lease <= row.lease, || {
+            format!("a stale report of task {id} names lease {lease}, which it never had")
+        })?;
+        let known = self.tasks.rare(id).map(|rare| rare.stale_lease).unwrap_or_default();
+        hold(Law::StaleReportsComeOnce, lease > known, || {
+            format!("a stale report of task {id} names lease {lease}; {known} is on record already")
+        })?;
+        goes_to(id, item.state, row.state)?;
+        row.last_lsn = self.lsn;
+        self.summary.stale_reports += 1;
+        self.tasks.rare_mut(id).stale_lease = lease;
+        self.tasks.put(id, row);
+        Ok(())
+    }
+
+    /// The lease is over and the task goes on, or ends.
+    pub(super) fn end(&mut self, id: TaskId, mut row: Row, to: TaskState, moment: Timestamp) {
+        if row.state == TaskState::Leased {
+            self.workers.let_go(row.worker);
+        }
+        row.state = to;
+        row.moment = moment;
+        row.by_wall_clock = false;
+        row.last_lsn = self.lsn;
+        self.tasks.put(id, row);
+        if self.tasks.rare(id).is_some_and(|rare| rare.revoke_at > Timestamp::ZERO) {
+            self.tasks.rare_mut(id).revoke_at = Timestamp::ZERO;
+        }
+    }
+
+    pub(super) fn is_holder(
+        &self,
+        id: TaskId,
+        row: &Row,
+        worker: &Text<'_>,
+    ) -> Result<(), Violation> {
+        let holder = self.workers.text(row.worker);
+        hold(Law::ItemsKnowTheirTask, worker.as_str() == holder, || {
+            format!(
+                "lease {} of task {id} is {holder:?}'s, and is said to be {worker:?}'s",
+                row.lease
+            )
+        })
+    }
+
+    /// Whether a report under this lease is to be heard.
+    fn holds(&self, id: TaskId, row: &Row, lease: LeaseId) -> Result<(), Violation> {
+        is_open(id, row, lease)?;
+        hold(Law::LateIsLost, self.at < row.moment, || {
+            let (end, at) = (row.moment, self.at);
+            format!("lease {lease} of task {id} ended at {end:?} and is reported under at {at:?}")
+        })
+    }
+
+    /// Whether a lease that begins or is extended now ends when it should.
+    fn lasts(&self, id: TaskId, row: &Row, expires_at: Timestamp) -> Result<(), Violation> {
+        let mut end = self.at.plus_ms(row.lease_ms.into());
+        if let Some(rare) = self.tasks.rare(id) {
+            let bounds = [rare.deadline_at, rare.revoke_at].into_iter();
+            end = bounds.filter(|at| *at > Timestamp::ZERO).fold(end, Timestamp::min);
+        }
+        hold(Law::LeasesLastAsGiven, expires_at == end && end > self.at, || {
+            format!("a lease of task {id} is to end at {expires_at:?}, and should at {end:?}")
+        })
+    }
+}
+
+/// Whether that is the task's open lease.
+pub(super) fn is_open(id: TaskId, row: &Row, lease: LeaseId) -> Result<(), Violation> {
+    if row.state == TaskState::Leased && lease == row.lease {
+        return Ok(());
+    }
+    let found = match row.state == TaskState::Leased {
+        true => format!("lease {lease} of task {id} is not its open one, {}", row.lease),
+        false => format!("lease {lease} of task {id} is not open: the task is {}", row.state),
+    };
+    Err(broken(Law::OnlyTheOpenLeaseCounts, found))
+}
+
+pub(super) fn goes_to(id: TaskId, found: TaskState, right: TaskState) -> Result<(), Violation> {
+    hold(Law::OnlyLegalSteps, found == right, || {
+        format!("task {id} is said to be {found}, and should be {right}")
+    })
+}
+
+fn counts(id: TaskId, what: &str, now: u16, before: u16, more: u32) -> Result<(), Violation> {
+    hold(Law::CountersFollowFacts, u32::from(now) == u32::from(before) + more, || {
+        format!("task {id} had {before} {what}, {more} came, and now it has {now}")
+    })
+}

@@ -1,0 +1,211 @@
+//! The laws of tasks: how they begin, are told to stop, begin again and are forgotten.
+
+use std::sync::Arc;
+
+use tenure_record::event::{
+    CancelRequested, Created, DeadlinePassed, QueueConfigured, TaskRetried,
+};
+use tenure_record::id::{ID_MAX, LeaseId, TaskId};
+use tenure_record::name::Text;
+use tenure_record::state::TaskState;
+use tenure_record::time::{Clock, Timestamp};
+
+use super::Audit;
+use super::law::{Law, Violation, broken, hold};
+use super::lease::{goes_to, is_open};
+use super::table::{Rare, Row};
+
+impl Audit {
+    pub(super) fn created(&mut self, item: &Created<'_>) -> Result<(), Violation> {
+        let id = item.task_id;
+        hold(Law::IdsOnlyGrow, id == self.next_task && id.0 <= ID_MAX, || {
+            format!("task {id} is created where {} comes next", self.next_task)
+        })?;
+        self.has_deadline(id, item.timeout_ms, item.deadline_at)?;
+        hold(Law::OnlyLegalSteps, item.max_attempts > 0 && item.max_expiries > 0, || {
+            format!("task {id} is created without a budget")
+        })?;
+        hold(Law::KeysAreUnique, item.key.is_some() == item.submit_hash.is_some(), || {
+            format!("task {id} has a key and no hash of its submit, or the other way round")
+        })?;
+        let queue = self.queues.hold(item.queue.as_str());
+        let rare = Rare {
+            key: item.key.as_ref().map(|key| Arc::from(key.as_str())),
+            timeout_ms: item.timeout_ms,
+            deadline_at: item.deadline_at,
+            ..Rare::default()
+        };
+        if let Some(key) = &rare.key {
+            let holder = self.keys.insert((queue, Arc::clone(key)), id);
+            hold(Law::KeysAreUnique, holder.is_none(), || {
+                let holder = holder.unwrap_or_default();
+                format!("task {id} takes the key {key:?}, which task {holder} holds")
+            })?;
+        }
+        if rare != Rare::default() {
+            *self.tasks.rare_mut(id) = rare;
+        }
+        self.next_task = id.next();
+        self.summary.created += 1;
+        self.tasks.put(
+            id,
+            Row {
+                lease: LeaseId::NONE,
+                moment: item.not_before,
+                last_lsn: self.lsn,
+                attempt: 0,
+                lease_ms: 0,
+                failures: 0,
+                expiries: 0,
+                max_attempts: item.max_attempts,
+                max_expiries: item.max_expiries,
+                queue,
+                worker: Default::default(),
+                priority: item.priority,
+                state: TaskState::Waiting,
+                cancel_requested: false,
+                by_wall_clock: item.clock == Clock::Wall,
+            },
+        );
+        Ok(())
+    }
+
+    pub(super) fn cancel_requested(&mut self, item: &CancelRequested<'_>) -> Result<(), Violation> {
+        let id = item.about.task_id;
+        let mut row = self.known(&item.about, 0)?;
+        goes_to(id, item.from, row.state)?;
+        self.is_live(id, &row, item.lease_id, &item.worker)?;
+        if item.to != TaskState::Leased {
+            goes_to(id, item.to, TaskState::Canceled)?;
+            let moves = item.expires_at.0 == 0 && item.revoke_at.0 == 0;
+            hold(Law::CancelsOnlyTighten, moves, || {
+                format!("task {id} is canceled at once, and its lease is to end later")
+            })?;
+            self.summary.ends.canceled += u64::from(row.state == TaskState::Leased);
+            row.cancel_requested = true;
+            self.end(id, row, TaskState::Canceled, Timestamp::ZERO);
+            return Ok(());
+        }
+        goes_to(id, TaskState::Leased, row.state)?;
+        let known = self.tasks.rare(id).map(|rare| rare.revoke_at).unwrap_or_default();
+        let revoke_at = item.revoke_at;
+        let tightens = match revoke_at == Timestamp::ZERO {
+            true => !row.cancel_requested && item.expires_at == row.moment,
+            false => {
+                revoke_at > self.at
+                    && (known == Timestamp::ZERO || revoke_at < known)
+                    && item.expires_at == row.moment.min(revoke_at)
+            }
+        };
+        hold(Law::CancelsOnlyTighten, tightens, || {
+            format!(
+                "the lease of task {id} ends at {:?} and may be revoked at {known:?}; a cancel \
+                 moves that to {:?} and {revoke_at:?}",
+                row.moment, item.expires_at
+            )
+        })?;
+        row.cancel_requested = true;
+        row.moment = item.expires_at;
+        row.last_lsn = self.lsn;
+        if revoke_at > Timestamp::ZERO {
+            self.tasks.rare_mut(id).revoke_at = revoke_at;
+        }
+        self.tasks.put(id, row);
+        Ok(())
+    }
+
+    pub(super) fn retried(&mut self, item: &TaskRetried<'_>) -> Result<(), Violation> {
+        let id = item.about.task_id;
+        let mut row = self.known(&item.about, 0)?;
+        goes_to(id, item.from, row.state)?;
+        let may = matches!(row.state, TaskState::Failed | TaskState::Dead | TaskState::Canceled);
+        hold(Law::OnlyLegalSteps, may, || format!("task {id} is {} and is retried", row.state))?;
+        let not_before = self.at.max(Timestamp(1));
+        hold(Law::OnlyLegalSteps, item.not_before == not_before, || {
+            format!("task {id} is retried at {not_before:?} for {:?}", item.not_before)
+        })?;
+        let timeout_ms = self.tasks.rare(id).and_then(|rare| rare.timeout_ms);
+        self.has_deadline(id, timeout_ms, item.deadline_at)?;
+        if timeout_ms.is_some() {
+            self.tasks.rare_mut(id).deadline_at = item.deadline_at;
+        }
+        (row.failures, row.expiries, row.cancel_requested) = (0, 0, false);
+        self.end(id, row, TaskState::Waiting, not_before);
+        Ok(())
+    }
+
+    pub(super) fn deadline_passed(&mut self, item: &DeadlinePassed<'_>) -> Result<(), Violation> {
+        let id = item.about.task_id;
+        let row = self.known(&item.about, 0)?;
+        goes_to(id, item.from, row.state)?;
+        self.is_live(id, &row, item.lease_id, &item.worker)?;
+        let deadline_at = self.tasks.rare(id).map(|rare| rare.deadline_at).unwrap_or_default();
+        let is_due = deadline_at > Timestamp::ZERO && deadline_at <= self.at;
+        hold(Law::DeadlinesHold, is_due && item.deadline_at == deadline_at, || {
+            let (said, at) = (item.deadline_at, self.at);
+            format!("the deadline of task {id} is {deadline_at:?}, and fires as {said:?} at {at:?}")
+        })?;
+        self.summary.ends.timed_out += u64::from(row.state == TaskState::Leased);
+        self.end(id, row, TaskState::Canceled, Timestamp::ZERO);
+        Ok(())
+    }
+
+    pub(super) fn purged(&mut self, id: TaskId) -> Result<(), Violation> {
+        let row = self.exists(id)?;
+        hold(Law::OnlyTheEndedIsPurged, row.state.is_terminal(), || {
+            format!("task {id} is {} and is purged", row.state)
+        })?;
+        let rare = self.tasks.remove(id);
+        if let Some(key) = rare.and_then(|rare| rare.key) {
+            self.keys.remove(&(row.queue, key));
+        }
+        self.queues.let_go(row.queue);
+        self.summary.purged += 1;
+        Ok(())
+    }
+
+    /// A queue that somebody set something for stays for ever, so its name is held and never let
+    /// go.
+    pub(super) fn configured(&mut self, item: &QueueConfigured<'_>) {
+        let queue = self.queues.hold(item.queue.as_str());
+        self.queues.pause(queue, item.settings.paused);
+    }
+
+    /// Whether it waits, and no lease is named, or is leased, and its lease and holder are.
+    fn is_live(
+        &self,
+        id: TaskId,
+        row: &Row,
+        lease: LeaseId,
+        worker: &Text<'_>,
+    ) -> Result<(), Violation> {
+        match row.state {
+            TaskState::Leased => {
+                is_open(id, row, lease)?;
+                self.is_holder(id, row, worker)
+            }
+            TaskState::Waiting => {
+                let none = lease == LeaseId::NONE && worker.as_str().is_empty();
+                hold(Law::OnlyTheOpenLeaseCounts, none, || {
+                    format!("task {id} is WAITING, and lease {lease} of {worker:?} is ended")
+                })
+            }
+            TaskState::Completed | TaskState::Failed | TaskState::Dead | TaskState::Canceled => {
+                let found = format!("task {id} is {} already, and is to stop", row.state);
+                Err(broken(Law::OnlyLegalSteps, found))
+            }
+        }
+    }
+
+    fn has_deadline(
+        &self,
+        id: TaskId,
+        timeout_ms: Option<u64>,
+        deadline_at: Timestamp,
+    ) -> Result<(), Violation> {
+        let right = timeout_ms.map_or(Timestamp::ZERO, |ms| self.at.plus_ms(ms));
+        hold(Law::DeadlinesHold, deadline_at == right, || {
+            format!("the deadline of task {id} is {deadline_at:?}, and should be {right:?}")
+        })
+    }
+}

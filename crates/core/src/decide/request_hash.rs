@@ -1,0 +1,55 @@
+//! The hash of a request that came with an idempotency key or id: 128 bits of BLAKE3 over the request
+//! as it was meant. A request is a repetition of an earlier one if and only if both hashes are equal.
+
+use tenure_record::event::SubmitHash;
+
+use crate::command::{SignalRun, StartRun};
+
+/// Collects the parts of a request. Texts carry their length, so that no two lists of parts look alike.
+#[derive(Default)]
+pub(super) struct RequestHasher(blake3::Hasher);
+
+impl RequestHasher {
+    pub(super) fn text(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.update(bytes);
+    }
+
+    pub(super) fn number(&mut self, number: u64) {
+        self.0.update(&number.to_le_bytes());
+    }
+
+    pub(super) fn finish(self) -> SubmitHash {
+        let mut half = [0; 16];
+        self.0.finalize_xof().fill(&mut half);
+        SubmitHash(half)
+    }
+}
+
+/// What makes two starts under one key the same: input, version as asked for, and tags. A start that
+/// asks for the newest version is the same start after a newer version was registered.
+pub(super) fn of_start(start: &StartRun) -> SubmitHash {
+    let mut hasher = RequestHasher::default();
+    hasher.text(start.input.to_canonical_json().as_bytes());
+    hasher.number(start.version.map_or(0, u64::from));
+    for (key, value) in start.tags.as_slice() {
+        hasher.text(key.as_str().as_bytes());
+        hasher.text(value.as_str().as_bytes());
+    }
+    hasher.finish()
+}
+
+/// What makes two signals under one id the same: name, correlation and payload.
+pub(super) fn of_signal(signal: &SignalRun) -> SubmitHash {
+    let mut hasher = RequestHasher::default();
+    hasher.text(signal.name.as_bytes());
+    hasher.text(signal.correlation.as_str().as_bytes());
+    hasher.text(signal.payload.to_canonical_json().as_bytes());
+    hasher.finish()
+}
+
+/// Whether a request repeats the one whose hash is known. A record without a hash does not say what
+/// its request looked like, so every request repeats it.
+pub(super) fn repeats(known: Option<SubmitHash>, hash: SubmitHash) -> bool {
+    known.is_none_or(|known| known == hash)
+}

@@ -1,0 +1,22 @@
+//! A batch of reports is answered item by item, in its order, over however many records it was
+//! decided.
+
+use tenure_coordinator::{Answer, Ask};
+use tenure_core::command::Command;
+use tenure_record::id::TaskId;
+
+use super::{Held, hold};
+
+const EACH: &str = "every report of a batch is answered, in its order";
+
+pub(super) fn told(ask: &Ask, answer: &Answer) -> Held {
+    let (Ask::Command(Command::ReportTasks(report)), Answer::Reported(told)) = (ask, answer) else {
+        return Ok(());
+    };
+    let sent = report.heartbeats.iter().map(|lease| lease.task_id);
+    let sent = sent.chain(report.completes.iter().map(|item| item.lease.task_id));
+    let sent = sent.chain(report.fails.iter().map(|item| item.lease.task_id));
+    let sent: Vec<TaskId> = sent.chain(report.releases.iter().map(|it| it.task_id)).collect();
+    let told: Vec<TaskId> = told.iter().map(|it| it.task_id).collect();
+    hold(EACH, sent == told, || format!("reports on {sent:?} are answered for {told:?}"))
+}
