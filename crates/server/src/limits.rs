@@ -82,10 +82,13 @@ pub const SUBSCRIBERS_MAX: usize = 1_000;
 /// that does not read holds two of these portions.
 pub const PORTION_BYTES: usize = 32 << 10;
 /// Portions that are kept for subscribers that come to the same place.
-pub const PORTIONS_MAX: usize = 64;
-/// Portions that are read from the log concurrently. Each read decodes whole records, so this bounds
-/// memory and CPU time while many subscribers catch up at different places.
-pub const PORTION_READS_MAX: usize = 2;
+pub const PORTIONS_MAX: usize = 512;
+/// Portions that one read of the log yields, so that a large record is decoded once for many of them.
+pub const PORTIONS_PER_READ_MAX: usize = 32;
+/// Reads of the log for subscribers that run concurrently, and never more than half of the
+/// processors. Each read decodes whole records, so this bounds memory and CPU time while many
+/// subscribers catch up at different places.
+pub const PORTION_READS_MAX: usize = 4;
 /// Bytes of live updates on their way to all subscribers.
 pub const SUBSCRIBERS_BYTES_MAX: u64 = 256 << 20;
 /// How much longer subscribers wait for news for each one that there is, so that many of them do not
