@@ -66,6 +66,8 @@ pub const DRAIN_BYTES_MAX: usize = 32 << 20;
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection may take to read what was sent to it.
 pub const READER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Bytes of answers that the kernel holds for a connection and has not sent, about.
+pub const UNSENT_BYTES_MAX: u32 = 128 << 10;
 /// Bytes of tasks, runs or tokens after which a page of a list ends; the one that passes it is still on it.
 pub const PAGE_BYTES: usize = 1 << 20;
 /// Bytes of a request's headers.

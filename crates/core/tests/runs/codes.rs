@@ -6,7 +6,7 @@ use tenure_core::command::{CancelTask, Command};
 use tenure_core::limits::{CAUSES_MAX, CHILD_DEPTH_MAX};
 use tenure_record::id::TokenId;
 
-use super::world::World;
+use super::world::{Checks, World};
 
 /// One node and what follows it; `q` is the queue of all tasks.
 fn two(first: &str, second: &str, transition: &str) -> String {
@@ -107,6 +107,16 @@ transitions:
   - {from: a, to: a, loop: {max_iterations: 1000}}
 ";
     assert_eq!(codes_of(looping, "{}")[0], "CASCADE_LIMIT");
+    let endless = looping.replace("1000", "1000000").replace("50", "1000000");
+    let mut world = World::with(Checks::Touched);
+    world.register(&endless);
+    let run = world.start("w", "{}");
+    assert_eq!(world.codes(run), ["CASCADE_LIMIT"]);
+    assert!(
+        world.error(run).contains("more work than one record may take"),
+        "{}",
+        world.error(run)
+    );
     let limit = looping.replace("1000", "3");
     assert_eq!(codes_of(&limit, "{}")[0], "LOOP_LIMIT");
     let large = "workflow: w
