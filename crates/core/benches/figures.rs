@@ -99,7 +99,12 @@ impl Engine {
         let verdict = decide(&mut Draft::new(&self.state), command, now, 1);
         match verdict.expect("the bench asks for nothing that is refused") {
             Verdict::Append(event, reply) => {
-                let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+                let record = Record {
+                    lsn: self.state.last_lsn().next(),
+                    at: now.log,
+                    wall: now.wall,
+                    event,
+                };
                 if self.ends.is_none() && self.frame.len() >= FRAME_BYTES {
                     self.frame.clear();
                 }

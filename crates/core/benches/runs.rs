@@ -50,7 +50,12 @@ impl Engine {
         let verdict = decide(&mut Draft::new(&self.state), command, now, 1);
         match verdict.unwrap() {
             Verdict::Append(event, reply) => {
-                let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+                let record = Record {
+                    lsn: self.state.last_lsn().next(),
+                    at: now.log,
+                    wall: now.wall,
+                    event,
+                };
                 self.frame.clear();
                 codec::encode(&record, &mut self.frame);
                 apply(&mut self.state, &record);

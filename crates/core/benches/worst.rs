@@ -68,7 +68,12 @@ impl Engine {
         drop(draft);
         let reply = match verdict {
             Verdict::Append(event, reply) => {
-                let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+                let record = Record {
+                    lsn: self.state.last_lsn().next(),
+                    at: now.log,
+                    wall: now.wall,
+                    event,
+                };
                 codec::encode(&record, &mut frame);
                 apply(&mut self.state, &record);
                 reply

@@ -10,7 +10,7 @@ pub(crate) mod task;
 
 use tenure_record::event::{Event, Record, Report, TimerFired};
 use tenure_record::id::Lsn;
-use tenure_record::time::Timestamp;
+use tenure_record::time::{Now, Timestamp, WallOffset};
 
 use self::run::Cause;
 use crate::state::{Ledger, Runs, State};
@@ -19,7 +19,20 @@ use crate::state::{Ledger, Runs, State};
 #[derive(Clone, Copy)]
 pub(crate) struct Stamp {
     pub lsn: Lsn,
+    /// Log time, which spans and retention are counted on.
     pub at: Timestamp,
+    /// The wall clock, for moments that are only shown.
+    pub wall: Timestamp,
+}
+
+impl Stamp {
+    pub(crate) fn new(lsn: Lsn, now: Now) -> Self {
+        Self { lsn, at: now.log, wall: now.wall }
+    }
+
+    pub(crate) fn offset(self) -> WallOffset {
+        WallOffset::between(self.at, self.wall)
+    }
 }
 
 /// Applies one record. Records come in order, each exactly once.
@@ -29,7 +42,7 @@ pub(crate) struct Stamp {
 /// the log is not the one that made this state.
 pub fn apply(state: &mut State, record: &Record<'_>) {
     assert_eq!(record.lsn, state.last_lsn().next(), "records are applied in order, once each");
-    let stamp = Stamp { lsn: record.lsn, at: record.at };
+    let stamp = Stamp::new(record.lsn, record.now());
     event(state, stamp, &record.event);
     state.applied(record.lsn, record.at);
 }

@@ -11,7 +11,7 @@ use tenure_record::event::{
     StageArtifact, StartChild, Step, TakeSignal, TimerKind, TokenState, WorkflowRegistered,
 };
 use tenure_record::id::{GroupId, RunId, TokenId};
-use tenure_record::time::Timestamp;
+use tenure_record::time::{Timestamp, WallOffset};
 use tenure_value::{Path, Value};
 
 use super::{Stamp, ending, group, task};
@@ -38,7 +38,7 @@ pub(crate) fn registered(to: &mut impl Runs, stamp: Stamp, item: &WorkflowRegist
     to.register(Arc::new(Workflow {
         name: item.name.to_shared(),
         version: item.version,
-        registered_at: stamp.at,
+        registered_at: stamp.wall,
         definition: Arc::new(definition),
     }));
 }
@@ -65,7 +65,7 @@ pub(crate) fn signal_received(to: &mut impl Runs, stamp: Stamp, item: &SignalRec
 }
 
 pub(crate) fn parked(to: &mut impl Runs, stamp: Stamp, item: &RunParked<'_>) {
-    let parked = Parked { reason: item.reason.to_shared(), at: stamp.at };
+    let parked = Parked { reason: item.reason.to_shared(), at: stamp.wall };
     to.park(item.run_id, Some(Arc::new(parked)));
     to.change_run(item.run_id, |run| run.last_lsn = stamp.lsn);
 }
@@ -99,8 +99,9 @@ pub(crate) fn begun(to: &mut impl Runs, stamp: Stamp, item: &RunBegun<'_>) {
             workflow,
             input: item.input.0.clone(),
             state: RunState::Running,
-            started_at: stamp.at,
+            started_at: stamp.wall,
             finished_at: Timestamp::ZERO,
+            finished_offset: WallOffset::ZERO,
             deadline_at: item.deadline_at,
             output: None,
             error: None,
@@ -356,7 +357,7 @@ fn set_timer(to: &mut impl Runs, run: RunId, step: &SetTimer) {
     match step.kind {
         TimerKind::Node => to.change_token(run, step.token, |token| token.deadline_at = step.at),
         TimerKind::Wake => to.change_token(run, step.token, |token| {
-            token.work = Work::Timer(step.at);
+            token.work = Work::Timer(step.at, step.clock);
         }),
         TimerKind::Join => to.change_group(run, step.group, |group| group.timeout_at = step.at),
     }
@@ -401,6 +402,7 @@ fn finish(to: &mut impl Runs, stamp: Stamp, run: RunId, step: &FinishRun<'_>) {
         run.endings = None;
         run.state = step.state;
         run.finished_at = stamp.at;
+        run.finished_offset = stamp.offset();
         run.output = step.output.as_ref().map(|output| output.0.clone());
         run.error = step.error.as_ref().map(|error| error.0.clone());
         // What only a live run needs goes; the context stays to be seen.

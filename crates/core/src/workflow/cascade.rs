@@ -221,7 +221,7 @@ impl<'d, 's> Cascade<'d, 's> {
         let last = self.run(run_id).last_lsn;
         let previous = if last == lsn { Lsn::NONE } else { last };
         let decision = Decision { run_id, previous, step };
-        let stamp = Stamp { lsn, at: self.now.log };
+        let stamp = Stamp::new(lsn, self.now);
         apply::run::decide(self.draft, stamp, &decision, apply::run::Cause::Nothing);
         let bytes = bytes_of(&decision.step);
         self.bytes += bytes;

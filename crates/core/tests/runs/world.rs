@@ -90,7 +90,7 @@ impl World {
             Verdict::Append(event, reply) => (event, reply),
             Verdict::Answer(reply) => return Ok(reply),
         };
-        let record = Record { lsn: before.last_lsn().next(), at: now.log, event };
+        let record = Record { lsn: before.last_lsn().next(), at: now.log, wall: now.wall, event };
         let mut bytes = Vec::new();
         codec::encode(&record, &mut bytes);
         let read = codec::decode(&bytes).unwrap();

@@ -13,7 +13,7 @@ use crate::codec::{Field, Malformed, Message, Numbers, Reader, Wire, message, on
 use crate::id::{GroupId, Lsn, RunId, TokenId};
 use crate::name::Text;
 use crate::terms::Priority;
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp};
 
 /// One decision about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -368,6 +368,8 @@ message! {
         3 => group: GroupId,
         /// When.
         4 => at: Timestamp,
+        /// By which clock: the wall clock for `until`.
+        5 => clock: Clock,
     }
 
     /// A run of another workflow begins.
