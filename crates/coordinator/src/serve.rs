@@ -7,7 +7,7 @@ use tenure_core::command::{
 };
 use tenure_core::limits::{BATCH_ITEMS_MAX, LIST_ITEMS_MAX};
 use tenure_core::state::Filter;
-use tenure_core::{Draft, Rejection, Verdict, apply, decide};
+use tenure_core::{Draft, Rejection, Verdict, apply_decided, decide};
 use tenure_log::{Log, Room};
 use tenure_record::codec;
 use tenure_record::event::{Event, Record, Report, Step};
@@ -87,7 +87,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let mut draft = Draft::new(&self.state);
         let verdict = decide(&mut draft, command, now, seed);
         let work = draft.work();
-        drop(draft);
+        let precomputed = draft.into_precomputed();
         self.step_work += work;
         self.work.heaviest = self.work.heaviest.max(work);
         match verdict? {
@@ -106,7 +106,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                     self.oversized = heaviest_run(&record.event).map(|run_id| (run_id, bytes));
                     return Err(Rejection::RecordTooLarge { bytes }.into());
                 }
-                apply(&mut self.state, &record);
+                apply_decided(&mut self.state, &record, &precomputed);
                 if !self.readers.is_empty() {
                     self.tell_readers(&record.event);
                 }

@@ -2,7 +2,7 @@
 //! in which they were taken, and `apply` stores what each one says.
 
 use super::items::{Created, SubmitHash, Tag};
-use super::json::{Json, Unwritten, UnwrittenPath};
+use super::json::Json;
 use super::names::{
     BranchOutcome, GroupState, MergeConflict, MergeMissing, MergeMode, MergeStrategy, RunState,
     TimerKind, TokenState,
@@ -272,8 +272,6 @@ message! {
         1 => token: TokenId,
         /// The result; absent if it is that of the item that this decision belongs to.
         2 => output: Option<Json>,
-        /// The item's result, while it is decided.
-        3 => item: Unwritten,
         /// Whether it is kept beside those of other branches.
         4 => keep: bool,
     }
@@ -294,8 +292,6 @@ message! {
         1 => path: Text<'a>,
         /// What.
         2 => value: Json,
-        /// The same place, while it is decided.
-        3 => known: UnwrittenPath,
     }
 
     /// What the branches gave is put together.
@@ -310,8 +306,6 @@ message! {
         4 => promote: Option<u32>,
         /// How many branches had arrived.
         5 => arrived: u32,
-        /// The context that comes of it, while it is decided.
-        6 => context: Unwritten,
     }
 
     /// One thing that is put together.

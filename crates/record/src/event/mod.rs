@@ -15,7 +15,7 @@ pub use decision::{
     PromoteArtifacts, RunBegun, SetContext, SetTimer, SettleBranch, Spawned, StageArtifact,
     StartChild, Step, StoppedTasks, TakeSignal, TokenUpdate, UpdateTokenStates, Write,
 };
-pub use json::{Json, Unwritten, UnwrittenPath};
+pub use json::Json;
 pub use names::{
     BranchOutcome, GroupState, MergeConflict, MergeMissing, MergeMode, MergeStrategy, RunState,
     TimerKind, TokenState,
