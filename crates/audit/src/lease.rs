@@ -28,9 +28,10 @@ impl Audit {
         hold(Law::IdsOnlyGrow, lease == self.next_lease && lease.0 <= ID_MAX, || {
             format!("lease {lease} is given where {} comes next", self.next_lease)
         })?;
-        let is_due = row.by_wall_clock || row.moment <= self.at;
+        let now = if row.by_wall_clock { self.wall } else { self.at };
+        let is_due = row.moment <= now;
         hold(Law::OnlyReadyTasksAreLeased, is_due, || {
-            format!("task {id} is leased at {:?} and not before {:?}", self.at, row.moment)
+            format!("task {id} is leased at {now:?} and not before {:?}", row.moment)
         })?;
         hold(Law::OnlyReadyTasksAreLeased, !self.queues.is_paused(row.queue), || {
             format!("task {id} is leased out of queue {:?}, which is paused", item.about.queue)

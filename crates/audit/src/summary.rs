@@ -16,7 +16,7 @@ pub struct Summary {
     pub leased: u64,
     /// Records that were read.
     pub records: u64,
-    /// Log time of the first and of the last record.
+    /// The wall clock of the first and of the last record.
     pub times: Option<(Timestamp, Timestamp)>,
     /// Tasks created.
     pub created: u64,
@@ -93,8 +93,8 @@ impl Summary {
 
     pub(super) fn note(&mut self, record: &Record<'_>) {
         self.records += 1;
-        let first = self.times.map_or(record.at, |(first, _)| first);
-        self.times = Some((first, record.at));
+        let first = self.times.map_or(record.wall, |(first, _)| first);
+        self.times = Some((first, record.wall));
     }
 
     pub(super) fn count(&mut self, state: TaskState) {

@@ -38,7 +38,7 @@ pub(super) struct Row {
     pub priority: Priority,
     pub state: TaskState,
     pub cancel_requested: bool,
-    /// Its moment is an appointment on the wall clock, which no record tells.
+    /// Its moment is an appointment on the wall clock.
     pub by_wall_clock: bool,
 }
 

@@ -10,7 +10,7 @@ use tenure_core::state::{
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::state::TaskState;
 use tenure_record::terms::{Backoff, Priority};
-use tenure_record::time::Timestamp;
+use tenure_record::time::{Clock, Timestamp, WallOffset};
 
 use crate::run_info::RUN_STATES;
 use crate::snapshot::Kept;
@@ -30,8 +30,10 @@ pub struct Grant {
     pub payload: SharedBytes,
     /// The task's tags.
     pub tags: Vec<(Arc<str>, Arc<str>)>,
-    /// When the lease ends unless it is extended.
+    /// When the lease ends unless it is extended, by log time.
     pub expires_at: Timestamp,
+    /// When the lease ends unless it is extended, by the wall clock as it stands.
+    pub wall_expires_at: Timestamp,
     /// The run that the task belongs to, if it does.
     pub run_id: Option<RunId>,
 }
@@ -62,7 +64,8 @@ impl TaskOfRun {
     }
 }
 
-/// A task.
+/// A task. All its moments are the wall clock's: those that have passed as it stood then, those that
+/// log time will reach as it stands now.
 #[derive(Clone, Debug)]
 pub struct TaskInfo {
     /// Its number.
@@ -120,9 +123,11 @@ pub struct TaskInfo {
 }
 
 impl TaskInfo {
-    /// A copy of what is seen.
+    /// A copy of what is seen while the wall clock is that far from log time.
     #[must_use]
-    pub fn of(task: &TaskView<'_>) -> Self {
+    pub fn of(task: &TaskView<'_>, offset: WallOffset) -> Self {
+        let lease = task.lease();
+        let not_before = task.not_before();
         Self {
             id: task.id,
             queue: Arc::clone(task.queue()),
@@ -139,10 +144,13 @@ impl TaskInfo {
             failures: task.failures(),
             expiries: task.expiries(),
             cancel_requested: task.cancel_requested(),
-            lease: task.lease(),
+            lease: lease.map(|it| LeaseView { expires_at: offset.shown(it.expires_at), ..it }),
             created_at: task.created_at(),
             run_at: task.run_at(),
-            not_before: task.not_before(),
+            not_before: match task.not_before_clock() {
+                Clock::Log => not_before.map(|at| offset.shown(at)),
+                Clock::Wall => not_before,
+            },
             started_at: task.started_at(),
             finished_at: task.finished_at(),
             key: task.shared_key(),
@@ -190,6 +198,8 @@ pub struct Status {
     pub epoch: u64,
     /// Log time.
     pub now: Timestamp,
+    /// The wall clock.
+    pub wall: Timestamp,
     /// How far log time is ahead of the wall clock; zero if it is not.
     pub log_time_ahead_ms: u64,
     /// Tasks by state.

@@ -39,7 +39,8 @@ impl Story {
         let Ok(Verdict::Append(event, _)) = verdict else {
             unreachable!("{command:?}: {verdict:?}")
         };
-        let record = Record { lsn: self.state.last_lsn().next(), at: self.now, event };
+        let record =
+            Record { lsn: self.state.last_lsn().next(), at: self.now, wall: self.now, event };
         let mut bytes = Vec::new();
         codec::encode(&record, &mut bytes);
         apply(&mut self.state, &record);

@@ -48,7 +48,7 @@ fn leased() -> State {
 fn play(state: &mut State, command: &Command) {
     let verdict = decide(&mut Draft::new(state), command, NOW, 7);
     let Ok(Verdict::Append(event, _)) = verdict else { return };
-    let record = Record { lsn: state.last_lsn().next(), at: NOW.log, event };
+    let record = Record { lsn: state.last_lsn().next(), at: NOW.log, wall: NOW.wall, event };
     let mut written = Vec::new();
     encode(&record, &mut written);
     assert_eq!(decode(&written).expect("a record can be read"), record, "it reads back otherwise");

@@ -113,6 +113,11 @@ fn number() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(u64::MAX), (0..64_u32).prop_flat_map(|bits| 0..=u64::MAX >> bits)]
 }
 
+/// From log time to the wall clock; nearly always nothing.
+fn offset() -> impl Strategy<Value = i64> {
+    prop_oneof![Just(0), number().prop_map(u64::cast_signed)]
+}
+
 fn small() -> impl Strategy<Value = u32> {
     prop_oneof![Just(0), Just(u32::MAX), (0..32_u32).prop_flat_map(|bits| 0..=u32::MAX >> bits)]
 }
@@ -310,11 +315,8 @@ fn record() -> impl Strategy<Value = oracle::Record> {
             .prop_map(|(tasks, runs)| Wire::TasksPurged(oracle::TasksPurged { tasks, runs })),
         skipped,
     ];
-    (number(), number(), event).prop_map(|(lsn, at, event)| oracle::Record {
-        version: FORMAT_VERSION,
-        lsn,
-        at,
-        event: Some(event),
+    (number(), number(), offset(), event).prop_map(|(lsn, at, wall_offset_ms, event)| {
+        oracle::Record { version: FORMAT_VERSION, lsn, at, wall_offset_ms, event: Some(event) }
     })
 }
 
@@ -378,7 +380,9 @@ fn from_wire(record: &oracle::Record) -> Record<'_> {
         | Wire::RunParked(_)
         | Wire::RunUnparked(_) => unreachable!("runs have a strategy of their own"),
     };
-    Record { lsn: Lsn(record.lsn), at: Timestamp(record.at), event }
+    let at = Timestamp(record.at);
+    let wall = Timestamp(record.at.wrapping_add_signed(record.wall_offset_ms));
+    Record { lsn: Lsn(record.lsn), at, wall, event }
 }
 
 fn our_text(text: &str) -> Text<'_> {

@@ -24,10 +24,13 @@ const PAYLOAD_DEPTH_MAX: usize = 127;
 
 /// A record as one object: number, time, name of the event, then what is in it.
 pub(super) fn record(record: &Record<'_>) -> impl fmt::Display {
-    Object::default()
-        .with("lsn", record.lsn.0)
-        .with("at", moment(record.at))
-        .with("event", record.event.name())
+    let head = Object::default().with("lsn", record.lsn.0).with("at", moment(record.wall));
+    // Moments of spans inside the event (leases, delays, deadlines) are on log time.
+    let head = match record.at == record.wall {
+        true => head,
+        false => head.with("log_at", moment(record.at)),
+    };
+    head.with("event", record.event.name())
         .and(&event(&record.event))
         .and(&decisions(&record.event))
 }

@@ -17,7 +17,7 @@ pub(crate) fn granted(to: &mut impl Ledger, stamp: Stamp, worker: WorkerRef, ite
         task.lease_id = item.lease_id;
         task.lease_end = LeaseEnd::Open;
         task.attempt = item.about.attempt + u32::from(planted::has(Bug::AttemptCountedLate));
-        task.started_at = planted::stored(stamp.at);
+        task.started_at = planted::stored(stamp.wall);
         task.last_lsn = stamp.lsn;
     });
 }
@@ -58,7 +58,7 @@ pub(crate) fn end(
 ) {
     task.state = match to == TaskState::Waiting {
         true => TaskPhase::Waiting { not_before, clock: Clock::Log },
-        false => TaskPhase::ended(to, stamp.at),
+        false => TaskPhase::ended(to, stamp.at, stamp.offset()),
     };
     task.lease_end = by;
     task.last_lsn = stamp.lsn;

@@ -20,7 +20,7 @@ pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
     let queue = to.queue_named(item.queue.as_str());
     let task = Task {
         state: TaskPhase::Waiting { not_before: item.not_before, clock: item.clock },
-        created_at: stamp.at,
+        created_at: stamp.wall,
         started_at: Timestamp::ZERO,
         lease_id: LeaseId::NONE,
         last_lsn: stamp.lsn,
@@ -40,11 +40,11 @@ pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
         cancel_requested: false,
         in_run: item.run.is_some(),
     };
-    to.create(item.task_id, task, cold_part(item), &item.payload);
+    to.create(item.task_id, task, cold_part(stamp, item), &item.payload);
 }
 
 /// Most tasks have nothing of it.
-fn cold_part(item: &Created<'_>) -> Option<Cold> {
+fn cold_part(stamp: Stamp, item: &Created<'_>) -> Option<Cold> {
     let plain = item.key.is_none()
         && item.tags.is_empty()
         && item.backoff.is_none()
@@ -66,7 +66,10 @@ fn cold_part(item: &Created<'_>) -> Option<Cold> {
             false => Some(item.tags.iter().map(|tag| (text(&tag.key), text(&tag.value))).collect()),
         },
         backoff: item.backoff.clone(),
-        run_at: item.not_before,
+        run_at: match item.clock {
+            Clock::Log => stamp.offset().shown(item.not_before),
+            Clock::Wall => item.not_before,
+        },
         timeout_ms: item.timeout_ms,
         deadline_at: item.deadline_at,
         run: item.run.as_ref().map(|link| (link.run_id, link.token)),
@@ -113,7 +116,7 @@ pub(crate) fn cancel_requested(to: &mut impl Ledger, stamp: Stamp, item: &Cancel
         if item.to == TaskState::Leased {
             return lease::move_end(task, item.expires_at);
         }
-        task.state = TaskPhase::ended(item.to, stamp.at);
+        task.state = TaskPhase::ended(item.to, stamp.at, stamp.offset());
         if item.lease_id.is_some() {
             task.lease_end = LeaseEnd::Taken;
         }
@@ -130,7 +133,7 @@ pub(crate) fn stopped(to: &mut impl Ledger, stamp: Stamp, item: Stopped) {
     let id = item.task_id;
     to.change(id, |task| {
         task.cancel_requested = true;
-        task.state = TaskPhase::Canceled { at: stamp.at };
+        task.state = TaskPhase::ended(TaskState::Canceled, stamp.at, stamp.offset());
         task.last_lsn = stamp.lsn;
         if item.lease_id.is_some() {
             task.lease_end = LeaseEnd::Taken;

@@ -155,5 +155,5 @@ fn halt(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> Option<Halt> {
 
 /// The record that a draft would become.
 fn stamp(draft: &Draft<'_>, now: Now) -> Stamp {
-    Stamp { lsn: draft.lsn(), at: now.log }
+    Stamp::new(draft.lsn(), now)
 }

@@ -7,7 +7,7 @@ use tenure_record::event::{QueueSettings, Record};
 use tenure_record::name::{QueueName, TaskKey, Text, WorkerName};
 use tenure_record::snapshot::LeaseEnd;
 use tenure_record::terms::{Payload, SpanMs};
-use tenure_record::time::{Clock, Now};
+use tenure_record::time::{Clock, Now, WallOffset};
 
 use super::*;
 use crate::command::{Command, CompleteTask, LeaseRef, LeaseTasks, NewTask, SubmitTasks};
@@ -50,7 +50,7 @@ fn play(state: &mut State, command: &Command) {
     let now = Now::both(Timestamp(1_000));
     let verdict = decide(&mut Draft::new(state), command, now, 0).unwrap();
     let Verdict::Append(event, _) = verdict else { unreachable!("every step here writes") };
-    let record = Record { lsn: state.last_lsn().next(), at: now.log, event };
+    let record = Record { lsn: state.last_lsn().next(), at: now.log, wall: now.wall, event };
     apply(state, &record);
 }
 
@@ -148,7 +148,8 @@ fn every_law_can_be_seen_broken() {
             cold(state, WAITING).deadline_at = Timestamp(9_000);
         }),
         (Law::IndexesFollowFacts, "an end that no index knows", |state| {
-            task(state, COMPLETED).state = TaskPhase::Completed { at: Timestamp(7) };
+            task(state, COMPLETED).state =
+                TaskPhase::ended(TaskState::Completed, Timestamp(7), WallOffset::ZERO);
         }),
         (Law::IndexesFollowFacts, "a retention that no index knows", |state| {
             let settings = QueueSettings { retention_ms: Some(1), ..QueueSettings::default() };
@@ -174,7 +175,9 @@ fn a_step_that_is_not_allowed_is_seen_before_it_is_written() {
         }),
         ("COMPLETED changes", |draft| draft.change(COMPLETED, |task| task.attempt += 1)),
         ("WAITING is completed", |draft| {
-            draft.change(WAITING, |task| task.state = TaskPhase::Completed { at: Timestamp(1) });
+            draft.change(WAITING, |task| {
+                task.state = TaskPhase::ended(TaskState::Completed, Timestamp(1), WallOffset::ZERO)
+            });
         }),
         ("a lease id goes back", |draft| {
             draft.change(ALSO_LEASED, |task| task.lease_id = LeaseId(1));
@@ -192,6 +195,8 @@ fn a_step_that_is_not_allowed_is_seen_before_it_is_written() {
     let state = state();
     let mut draft = Draft::new(&state);
     draft.purge(COMPLETED);
-    draft.change(WAITING, |task| task.state = TaskPhase::Canceled { at: Timestamp(1) });
+    draft.change(WAITING, |task| {
+        task.state = TaskPhase::ended(TaskState::Canceled, Timestamp(1), WallOffset::ZERO)
+    });
     assert_draft(&draft);
 }

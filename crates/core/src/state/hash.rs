@@ -145,10 +145,13 @@ impl Facts {
                 sink.bytes(self.worker_name(worker).as_bytes());
                 sink.number(expires_at.0);
             }
-            TaskPhase::Completed { at }
-            | TaskPhase::Failed { at }
-            | TaskPhase::Dead { at }
-            | TaskPhase::Canceled { at } => sink.number(at.0),
+            TaskPhase::Completed { at, offset }
+            | TaskPhase::Failed { at, offset }
+            | TaskPhase::Dead { at, offset }
+            | TaskPhase::Canceled { at, offset } => {
+                sink.number(at.0);
+                sink.number(offset.get().0.cast_unsigned());
+            }
         }
         sink.number(task.created_at.0);
         sink.number(task.started_at.0);

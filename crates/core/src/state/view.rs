@@ -7,7 +7,7 @@ use tenure_record::event::QueueSettings;
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::state::TaskState;
 use tenure_record::terms::{Backoff, Priority};
-use tenure_record::time::Timestamp;
+use tenure_record::time::{Clock, Timestamp};
 
 use super::blobs::SharedBytes;
 use super::facts::Facts;
@@ -32,7 +32,7 @@ pub struct LeaseView {
     pub lease_id: LeaseId,
     /// Who holds it.
     pub worker: Arc<str>,
-    /// When it ends.
+    /// When it ends, by log time.
     pub expires_at: Timestamp,
 }
 
@@ -226,28 +226,41 @@ impl<'a> TaskView<'a> {
         }
     }
 
-    /// When it was submitted.
+    /// While it waits: the clock of that moment.
+    #[must_use]
+    pub fn not_before_clock(&self) -> Clock {
+        match self.task.state {
+            TaskPhase::Waiting { clock, .. } => clock,
+            TaskPhase::Leased { .. }
+            | TaskPhase::Completed { .. }
+            | TaskPhase::Failed { .. }
+            | TaskPhase::Dead { .. }
+            | TaskPhase::Canceled { .. } => Clock::Log,
+        }
+    }
+
+    /// When it was submitted, by the wall clock.
     #[must_use]
     pub fn created_at(&self) -> Timestamp {
         self.task.created_at
     }
 
-    /// When it was told to run first, if it was told.
+    /// When it was told to run first, if it was told, by the wall clock.
     #[must_use]
     pub fn run_at(&self) -> Option<Timestamp> {
         self.cold.map(|cold| cold.run_at).filter(|at| *at > Timestamp::ZERO)
     }
 
-    /// The latest grant.
+    /// The latest grant, by the wall clock.
     #[must_use]
     pub fn started_at(&self) -> Option<Timestamp> {
         Some(self.task.started_at).filter(|at| *at > Timestamp::ZERO)
     }
 
-    /// When it ended.
+    /// When it ended, by the wall clock.
     #[must_use]
     pub fn finished_at(&self) -> Option<Timestamp> {
-        self.task.finished_at()
+        self.task.ended().map(|(at, offset)| offset.shown(at))
     }
 
     /// How long it may take from submit to end.

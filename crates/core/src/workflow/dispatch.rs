@@ -67,12 +67,12 @@ impl Cascade<'_, '_> {
     fn set_deadline(&mut self, at: At, node: &Node) {
         if let Some(timeout_ms) = node.timeout_ms {
             let moment = self.now.log.plus_ms(timeout_ms);
-            self.set_token_timer(at, TimerKind::Node, moment);
+            self.set_token_timer(at, TimerKind::Node, moment, Clock::Log);
         }
     }
 
-    fn set_token_timer(&mut self, at: At, kind: TimerKind, moment: Timestamp) {
-        let timer = SetTimer { kind, token: at.token, group: GroupId::NONE, at: moment };
+    fn set_token_timer(&mut self, at: At, kind: TimerKind, moment: Timestamp, clock: Clock) {
+        let timer = SetTimer { kind, token: at.token, group: GroupId::NONE, at: moment, clock };
         self.emit(at.run, Step::SetTimer(timer));
     }
 
@@ -167,7 +167,7 @@ impl Cascade<'_, '_> {
             ..Dispatched::default()
         };
         self.mark(at.run, item);
-        self.set_token_timer(at, TimerKind::Wake, moment);
+        self.set_token_timer(at, TimerKind::Wake, moment, clock);
         Ok(true)
     }
 

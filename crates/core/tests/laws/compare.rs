@@ -76,7 +76,7 @@ fn same_task(task: &Task, view: &TaskView<'_>) -> Result<(), String> {
     same!("created_at", view.created_at().0, task.created_at);
     same!("run_at", view.run_at(), task.run_at.map(Timestamp));
     same!("started_at", view.started_at(), task.started_at.map(Timestamp));
-    same!("finished_at", view.finished_at(), task.finished_at.map(Timestamp));
+    same!("finished_at", view.finished_at(), task.finished_wall_at.map(Timestamp));
     same!("timeout_ms", view.timeout_ms(), terms.timeout_ms.map(|ms| ms.get()));
     same!("deadline_at", view.deadline_at(), task.deadline_at.map(Timestamp));
     same!("revoke_at", view.revoke_at(), task.revoke_at.map(Timestamp));

@@ -95,7 +95,7 @@ fn a_flood_of_delayed_tasks_becomes_ready_step_by_step() {
         let command = Command::SubmitTasks(SubmitTasks { tasks });
         let verdict = decide(&mut Draft::new(&state), &command, now, 0);
         let Ok(Verdict::Append(event, _)) = verdict else { unreachable!("nothing is wrong here") };
-        let record = Record { lsn: state.last_lsn().next(), at: now.log, event };
+        let record = Record { lsn: state.last_lsn().next(), at: now.log, wall: now.wall, event };
         apply(&mut state, &record);
     }
     let due = Now::both(Timestamp(6_000));

@@ -61,10 +61,13 @@ pub(crate) struct Task {
     pub not_before: u64,
     /// The clock that `not_before` is meant on.
     pub clock: Clock,
+    /// By the wall clock, as all that is only shown.
     pub created_at: u64,
     pub run_at: Option<u64>,
     pub started_at: Option<u64>,
+    /// By log time, which retention counts from.
     pub finished_at: Option<u64>,
+    pub finished_wall_at: Option<u64>,
     pub deadline_at: Option<u64>,
     pub revoke_at: Option<u64>,
     /// Code and message of the last three failures.
@@ -211,7 +214,7 @@ impl Model {
     fn create(&mut self, new: &NewTask, now: Now) -> u64 {
         let id = self.next_task;
         self.next_task += 1;
-        let (clock, run_at) = match new.start {
+        let (clock, not_before) = match new.start {
             Start::AtOnce => (Clock::Log, None),
             // No delay is no appointment.
             Start::After(ms) if ms.get() == 0 => (Clock::Log, None),
@@ -228,12 +231,16 @@ impl Model {
             lease: None,
             last_lease: 0,
             ended_by: None,
-            not_before: run_at.unwrap_or(0),
+            not_before: not_before.unwrap_or(0),
             clock,
-            created_at: now.log.0,
-            run_at,
+            created_at: now.wall.0,
+            run_at: not_before.map(|at| match clock {
+                Clock::Log => at - now.log.0 + now.wall.0,
+                Clock::Wall => at,
+            }),
             started_at: None,
             finished_at: None,
+            finished_wall_at: None,
             deadline_at: new.timeout_ms.map(|ms| now.log.0 + ms.get()),
             revoke_at: None,
             errors: Vec::new(),
@@ -272,7 +279,7 @@ impl Model {
             task.last_lease = lease;
             task.ended_by = None;
             task.not_before = 0;
-            task.started_at = Some(now.log.0);
+            task.started_at = Some(now.wall.0);
             task.lease = Some(Lease { worker: worker.clone(), lease_ms, expires_at });
             let from = Some(TaskState::Waiting);
             let step = self.step("LeaseGranted", id);
@@ -386,6 +393,7 @@ impl Task {
         self.state = to;
         (self.not_before, self.clock) = (0, Clock::Log);
         self.finished_at = to.is_terminal().then_some(now.log.0);
+        self.finished_wall_at = to.is_terminal().then_some(now.wall.0);
     }
 
     /// The last three are kept.

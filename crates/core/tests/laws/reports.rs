@@ -86,7 +86,8 @@ impl Model {
         if moved {
             self.write_quietly();
         }
-        Ok(Extended { expires_at, cancel_requested })
+        let wall_expires_at = Timestamp(expires_at.0 - now.log.0 + now.wall.0);
+        Ok(Extended { expires_at, wall_expires_at, cancel_requested })
     }
 
     pub(crate) fn complete(

@@ -234,7 +234,7 @@ impl Run {
 
     fn append(&mut self, event: &Event<'_>, expected: &Expected) -> Result<(), String> {
         let lsn = self.state.last_lsn().next();
-        let record = Record { lsn, at: self.now.log, event: event.clone() };
+        let record = Record { lsn, at: self.now.log, wall: self.now.wall, event: event.clone() };
         let mut bytes = Vec::new();
         codec::encode(&record, &mut bytes);
         let decoded = codec::decode(&bytes).map_err(|fault| format!("{record:?}: {fault}"))?;

@@ -149,7 +149,7 @@ impl Model {
         }
         task.state = TaskState::Waiting;
         (task.not_before, task.clock) = (now.log.0, Clock::Log);
-        task.finished_at = None;
+        (task.finished_at, task.finished_wall_at) = (None, None);
         task.cancel_requested = false;
         (task.failures, task.expiries) = (0, 0);
         task.errors.clear();

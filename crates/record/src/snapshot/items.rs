@@ -7,7 +7,7 @@ use crate::id::{LeaseId, Lsn, RunId, TaskId};
 use crate::name::Text;
 use crate::state::TaskState;
 use crate::terms::{Backoff, Priority};
-use crate::time::{Clock, Timestamp};
+use crate::time::{Clock, Timestamp, WallOffset};
 
 message! {
     /// The counters of the log.
@@ -50,7 +50,9 @@ message! {
         3 => state: TaskState,
         /// WAITING: not to be leased before. LEASED: the lease's end. Otherwise: when it ended.
         4 => moment: Timestamp,
-        /// When it was submitted.
+        /// Once it has ended: how far the wall clock was from that moment of log time.
+        30 => ended_offset: WallOffset,
+        /// When it was submitted, by the wall clock.
         5 => created_at: Timestamp,
         /// The last record of its history.
         6 => last_lsn: Lsn,
@@ -68,7 +70,7 @@ message! {
         12 => lease_id: LeaseId,
         /// Grants so far.
         13 => attempt: u32,
-        /// The latest grant.
+        /// The latest grant, by the wall clock.
         14 => started_at: Timestamp,
         /// The length of the latest lease.
         15 => granted_ms: u32,

@@ -102,7 +102,8 @@ pub(super) fn grant(grant: Grant) -> v1::Lease {
         queue: grant.queue.to_string(),
         payload: bytes(grant.payload),
         tags: tags(&grant.tags),
-        expires_at: grant.expires_at.0,
+        expires_at: grant.wall_expires_at.0,
+        log_expires_at: grant.expires_at.0,
         run_id: grant.run_id.map(|id| id.0),
     }
 }
@@ -114,7 +115,8 @@ pub(super) fn reported(reported: &Reported) -> v1::ReportResult {
         Ok(accepted) => v1::ReportResult {
             task_id,
             state: state(accepted.state).into(),
-            expires_at: accepted.extended.map_or(0, |extended| extended.expires_at.0),
+            expires_at: accepted.extended.map_or(0, |extended| extended.wall_expires_at.0),
+            log_expires_at: accepted.extended.map_or(0, |extended| extended.expires_at.0),
             cancel_requested: accepted.extended.is_some_and(|extended| extended.cancel_requested),
             ..v1::ReportResult::default()
         },

@@ -154,7 +154,7 @@ impl v1::status_server::Status for Door {
             parked_leases: status.parked_leases as u64,
             parked_readers: status.parked_readers as u64,
             uptime_ms: self.app.started.elapsed().as_millis() as u64,
-            now: status.now.0,
+            now: status.wall.0,
             snapshot_lsn: status.kept.newest.map(|newest| newest.lsn.0),
             log_oldest_lsn: status.kept.extent.oldest.0,
             log_bytes: status.kept.extent.bytes,

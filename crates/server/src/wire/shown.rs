@@ -153,7 +153,7 @@ impl<'a> ShownGrant<'a> {
             payload_encoding: payload.is_binary().then_some("base64"),
             payload,
             tags: tags_of(&grant.tags),
-            expires_at: moment(grant.expires_at),
+            expires_at: moment(grant.wall_expires_at),
             run_id: grant.run_id.map(|id| id.0),
         }
     }

@@ -51,7 +51,8 @@ fn about(task_id: u64) -> About<'static> {
 /// What follows number, time and name.
 fn shown(event: Event<'_>) -> String {
     let name = event.name();
-    let text = record(&Record { lsn: Lsn(9), at: Timestamp(1), event }).to_string();
+    let text =
+        record(&Record { lsn: Lsn(9), at: Timestamp(1), wall: Timestamp(1), event }).to_string();
     let before = format!(r#"{{"lsn":9,"at":"1970-01-01T00:00:00.001Z","event":"{name}","#);
     text.strip_prefix(&before).unwrap().to_owned()
 }

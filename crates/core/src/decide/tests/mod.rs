@@ -218,7 +218,8 @@ impl World {
             Ok(Verdict::Answer(reply)) => return answered(&reply),
             Err(refusal) => return refusal.code().to_string(),
         };
-        let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+        let record =
+            Record { lsn: self.state.last_lsn().next(), at: now.log, wall: now.wall, event };
         apply(&mut self.state, &record);
         written(&record, &reply, self.now)
     }
@@ -244,7 +245,7 @@ impl World {
         let Verdict::Append(event, _) = verdict else { return Some(0) };
         let mut bytes = Vec::new();
         let lsn = self.state.last_lsn().next();
-        codec::encode(&Record { lsn, at: self.now, event }, &mut bytes);
+        codec::encode(&Record { lsn, at: self.now, wall: self.now, event }, &mut bytes);
         Some(bytes.len())
     }
 }

@@ -24,6 +24,7 @@ use super::State;
 use super::dense::{ColdRef, QueueRef, WorkerRef};
 use super::ledger::Ledger;
 use super::task::{Cold, Task, TaskPhase};
+use crate::apply::precomputed::Precomputed;
 use crate::limits::{RECORD_WORK, STEPS_PER_UNIT, SWEEP_BYTES_MAX};
 
 type FixedState = foldhash::fast::FixedState;
@@ -53,6 +54,8 @@ pub struct Draft<'s> {
     next_run_id: RunId,
     /// Absent until a run is touched: most commands touch none.
     runs: Option<Box<DraftRuns>>,
+    /// What its decisions have computed, for the record that it becomes.
+    pub(crate) precomputed: Precomputed,
     /// Something began to end in it.
     begins_endings: bool,
     /// What its record has cost so far.
@@ -101,11 +104,24 @@ impl<'s> Draft<'s> {
             next_lease_id: state.facts.next_lease_id,
             next_run_id: state.facts.next_run_id,
             runs: None,
+            precomputed: Precomputed::default(),
             begins_endings: false,
             spent: Spent::default(),
             work: Cell::new(0),
             steps: Cell::new(0),
         }
+    }
+
+    /// What its decisions have computed so far.
+    #[must_use]
+    pub fn precomputed(&self) -> &Precomputed {
+        &self.precomputed
+    }
+
+    /// Ends the draft, and gives what its decisions have computed.
+    #[must_use]
+    pub fn into_precomputed(self) -> Precomputed {
+        self.precomputed
     }
 
     /// What its record costs so far, in the units of [`crate::limits::RECORD_WORK_MAX`].

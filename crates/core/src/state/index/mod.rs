@@ -403,10 +403,10 @@ impl Indexes {
             {
                 Place::Kept
             }
-            TaskPhase::Completed { at }
-            | TaskPhase::Failed { at }
-            | TaskPhase::Dead { at }
-            | TaskPhase::Canceled { at } => Place::Finished(at),
+            TaskPhase::Completed { at, .. }
+            | TaskPhase::Failed { at, .. }
+            | TaskPhase::Dead { at, .. }
+            | TaskPhase::Canceled { at, .. } => Place::Finished(at),
         }
     }
 

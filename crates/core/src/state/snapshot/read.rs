@@ -151,7 +151,7 @@ impl Decoder {
             | TaskState::Dead
             | TaskState::Canceled => None,
         };
-        let state = joined(item.state, item.moment, item.clock, worker);
+        let state = joined(item, worker);
         let state = state.ok_or_else(|| lost("worker"))?;
         let facts = &mut self.facts;
         if let Some(worker) = worker.and_then(|worker| facts.workers.get_mut(worker)) {

@@ -9,7 +9,7 @@ use tenure_record::snapshot::{
     WorkerItem, WorkflowItem, put_block,
 };
 use tenure_record::state::TaskState;
-use tenure_record::time::{Clock, Timestamp};
+use tenure_record::time::{Clock, Timestamp, WallOffset};
 
 use super::write_runs::RunWriter;
 use crate::command::Rest;
@@ -138,6 +138,7 @@ impl Encoder {
             queue: self.queues.of_ref(task.queue.0),
             state: task.name(),
             moment,
+            ended_offset: task.ended().map_or(WallOffset::ZERO, |(_, offset)| offset),
             created_at: task.created_at,
             last_lsn: task.last_lsn,
             lease_ms: task.lease_ms,
@@ -248,25 +249,21 @@ fn parts(state: TaskPhase) -> (Timestamp, Clock, Option<WorkerRef>) {
     match state {
         TaskPhase::Waiting { not_before, clock } => (not_before, clock, None),
         TaskPhase::Leased { worker, expires_at } => (expires_at, Clock::Log, Some(worker)),
-        TaskPhase::Completed { at }
-        | TaskPhase::Failed { at }
-        | TaskPhase::Dead { at }
-        | TaskPhase::Canceled { at } => (at, Clock::Log, None),
+        TaskPhase::Completed { at, .. }
+        | TaskPhase::Failed { at, .. }
+        | TaskPhase::Dead { at, .. }
+        | TaskPhase::Canceled { at, .. } => (at, Clock::Log, None),
     }
 }
 
 /// The state that `parts` took apart.
-pub(super) fn joined(
-    name: TaskState,
-    moment: Timestamp,
-    clock: Clock,
-    worker: Option<WorkerRef>,
-) -> Option<TaskPhase> {
+pub(super) fn joined(item: &TaskItem<'_>, worker: Option<WorkerRef>) -> Option<TaskPhase> {
+    let TaskItem { state: name, moment, ended_offset, clock, .. } = *item;
     Some(match name {
         TaskState::Waiting => TaskPhase::Waiting { not_before: moment, clock },
         TaskState::Leased => TaskPhase::Leased { worker: worker?, expires_at: moment },
         TaskState::Completed | TaskState::Failed | TaskState::Dead | TaskState::Canceled => {
-            TaskPhase::ended(name, moment)
+            TaskPhase::ended(name, moment, ended_offset)
         }
     })
 }
