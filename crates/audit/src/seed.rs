@@ -91,7 +91,7 @@ impl Seed {
                 moment,
                 last_lsn: item.last_lsn,
                 attempt: item.attempt,
-                lease_ms: item.granted_ms,
+                lease_ms: span(item),
                 failures: item.failures,
                 expiries: item.expiries,
                 max_attempts: item.max_attempts,
@@ -114,6 +114,12 @@ impl Seed {
         }
         Ok(())
     }
+}
+
+/// How long a task's latest lease lasts.
+fn span(item: &TaskItem<'_>) -> u32 {
+    let granted_ms = item.cold.as_ref().map_or(0, |cold| cold.granted_ms);
+    if granted_ms == 0 { item.lease_ms } else { granted_ms }
 }
 
 fn rare(item: &ColdItem<'_>) -> Rare {

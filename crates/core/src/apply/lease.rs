@@ -11,15 +11,27 @@ use crate::planted::{self, Bug};
 use crate::state::{Ledger, Task, TaskPhase, WorkerRef};
 
 pub(crate) fn granted(to: &mut impl Ledger, stamp: Stamp, worker: WorkerRef, item: &Granted<'_>) {
+    let (mut own_ms, mut has_cold) = (0, false);
     to.change(item.about.task_id, |task| {
+        (own_ms, has_cold) = (task.lease_ms, task.cold.get().is_some());
         task.state = TaskPhase::Leased { worker, expires_at: item.expires_at };
-        task.granted_ms = item.lease_ms;
         task.lease_id = item.lease_id;
         task.lease_end = LeaseEnd::Open;
         task.attempt = item.about.attempt + u32::from(planted::has(Bug::AttemptCountedLate));
         task.started_at = planted::stored(stamp.at);
         task.last_lsn = stamp.lsn;
     });
+    let granted_ms = if item.lease_ms == own_ms { 0 } else { item.lease_ms };
+    if granted_ms > 0 || has_cold {
+        keep_span(to, item.about.task_id, granted_ms);
+    }
+}
+
+/// Keeps how long the latest lease lasts, where that is not the task's own span.
+fn keep_span(to: &mut impl Ledger, id: TaskId, granted_ms: u32) {
+    if to.cold(id).map_or(0, |cold| cold.granted_ms) != granted_ms {
+        to.change_cold(id, |cold| cold.granted_ms = granted_ms);
+    }
 }
 
 pub(crate) fn extended(to: &mut impl Ledger, item: &LeaseExtended) {

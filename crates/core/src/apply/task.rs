@@ -30,7 +30,6 @@ pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
         cold: ColdRef::NONE,
         attempt: 0,
         lease_ms: item.lease_ms,
-        granted_ms: 0,
         failures: 0,
         expiries: 0,
         max_attempts: item.max_attempts,

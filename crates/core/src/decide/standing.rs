@@ -1,7 +1,7 @@
 //! Where a lease stands. This is the fence: nothing is reported past it.
 
 use tenure_record::event::{Report, StaleReportRejected};
-use tenure_record::id::LeaseId;
+use tenure_record::id::{LeaseId, TaskId};
 use tenure_record::name::{Text, WorkerName};
 use tenure_record::snapshot::LeaseEnd;
 use tenure_record::time::{Now, Timestamp};
@@ -94,6 +94,12 @@ pub(super) fn too_late<'c>(
         Report::StaleReportRejected(item)
     });
     Ruling { task_id, item, result: Err(lost(lease)) }
+}
+
+/// How long a task's latest lease lasts, and how far each heartbeat moves its end.
+pub(super) fn span(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> u32 {
+    let granted_ms = draft.cold(task_id).map_or(0, |cold| cold.granted_ms);
+    if granted_ms == 0 { task.lease_ms } else { granted_ms }
 }
 
 /// When a lease that starts or is extended now ends: after its span, but never past the task's

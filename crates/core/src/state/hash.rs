@@ -155,7 +155,6 @@ impl Facts {
         sink.number(task.lease_id.0);
         sink.number(task.attempt.into());
         sink.number(task.lease_ms.into());
-        sink.number(task.granted_ms.into());
         for count in [task.failures, task.expiries, task.max_attempts, task.max_expiries] {
             sink.number(count.into());
         }
@@ -210,6 +209,7 @@ fn hash_cold(cold: &Cold, sink: &mut Sink) {
     sink.number(run.0);
     sink.number(token.0.into());
     sink.number(cold.stale_lease.0);
+    sink.number(cold.granted_ms.into());
     let errors = cold.errors.as_deref().unwrap_or_default();
     sink.number(errors.len() as u64);
     for error in errors {

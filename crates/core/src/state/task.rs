@@ -88,9 +88,6 @@ pub(crate) struct Task {
     pub attempt: u32,
     /// How long a lease lasts unless its worker asks for another span.
     pub lease_ms: u32,
-    /// How long the latest lease lasts. (It stands here and not in the state because there it
-    /// would cost eight bytes in every slot.)
-    pub granted_ms: u32,
     pub failures: u16,
     pub expiries: u16,
     pub max_attempts: u16,
@@ -138,6 +135,9 @@ pub(crate) struct Cold {
     pub revoke_at: Timestamp,
     /// The newest lease whose stale report is in the log.
     pub stale_lease: LeaseId,
+    /// How long the latest lease lasts, where its worker asked for another span than the task's;
+    /// zero otherwise.
+    pub granted_ms: u32,
     /// The last few failures, oldest first.
     pub errors: Option<Arc<[TaskError]>>,
     /// The run and the token that it belongs to.

@@ -70,8 +70,6 @@ message! {
         13 => attempt: u32,
         /// The latest grant.
         14 => started_at: Timestamp,
-        /// The length of the latest lease.
-        15 => granted_ms: u32,
         /// Its output.
         16 => output: &'a [u8],
         /// What ended the latest lease.
@@ -112,6 +110,8 @@ message! {
         9 => stale_lease: LeaseId,
         /// Its last few failures, oldest first.
         10 => errors: Vec<ErrorItem<'a>>,
+        /// The length of the latest lease, where it is not the task's own; zero otherwise.
+        11 => granted_ms: u32,
     }
 
     /// A failure that a task keeps.

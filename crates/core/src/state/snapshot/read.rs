@@ -171,7 +171,6 @@ impl Decoder {
             cold: cold.map_or(ColdRef::NONE, |cold| facts.cold.insert(cold)),
             attempt: item.attempt,
             lease_ms: item.lease_ms,
-            granted_ms: item.granted_ms,
             failures: item.failures,
             expiries: item.expiries,
             max_attempts: item.max_attempts,
@@ -209,6 +208,7 @@ fn cold(item: &ColdItem<'_>) -> Result<Cold, Malformed> {
         deadline_at: item.deadline_at,
         revoke_at: item.revoke_at,
         stale_lease: item.stale_lease,
+        granted_ms: item.granted_ms,
         errors: (!item.errors.is_empty()).then(|| errors.collect()),
         // The token says whose it is.
         run: None,

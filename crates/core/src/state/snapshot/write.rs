@@ -148,7 +148,6 @@ impl Encoder {
             lease_id: task.lease_id,
             attempt: task.attempt - u32::from(planted::has(Bug::SnapshotForgets)).min(task.attempt),
             started_at: task.started_at,
-            granted_ms: task.granted_ms,
             output,
             lease_end: task.lease_end,
             clock,
@@ -281,6 +280,7 @@ fn cold(cold: &Cold) -> ColdItem<'_> {
         deadline_at,
         revoke_at,
         stale_lease,
+        granted_ms,
         errors,
         // The token says whose it is.
         run: _,
@@ -300,6 +300,7 @@ fn cold(cold: &Cold) -> ColdItem<'_> {
         deadline_at: *deadline_at,
         revoke_at: *revoke_at,
         stale_lease: *stale_lease,
+        granted_ms: *granted_ms,
         errors: errors
             .iter()
             .map(|error| ErrorItem {
