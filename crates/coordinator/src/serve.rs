@@ -370,6 +370,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             tags: task.tags().to_vec(),
             expires_at: lease.expires_at,
             run_id: task.run().map(|(run_id, _)| run_id),
+            traceparent: task.traceparent(),
         }
     }
 }

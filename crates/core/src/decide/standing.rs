@@ -103,10 +103,16 @@ pub(super) fn span(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> u32 {
 }
 
 /// When a lease that starts or is extended now ends: after its span, but never past the task's
-/// deadline or a revocation.
+/// deadline, its attempt's deadline or a revocation.
 pub(super) fn lease_end(draft: &Draft<'_>, lease: LeaseRef, lease_ms: u32, now: Now) -> Timestamp {
     let full = now.log.plus_ms(lease_ms.into());
     let Some(cold) = draft.cold(lease.task_id) else { return full };
-    let bounds = [cold.deadline_at, cold.revoke_at].into_iter().filter(|at| *at > Timestamp::ZERO);
-    bounds.fold(full, Timestamp::min)
+    let bounds = [cold.deadline_at, cold.revoke_at, cold.attempt_deadline_at].into_iter();
+    bounds.filter(|at| *at > Timestamp::ZERO).fold(full, Timestamp::min)
+}
+
+/// When an attempt that starts now must have ended; zero for never.
+pub(super) fn attempt_deadline(draft: &Draft<'_>, task_id: TaskId, now: Now) -> Timestamp {
+    let timeout_ms = draft.cold(task_id).and_then(|cold| cold.attempt_timeout_ms);
+    timeout_ms.map_or(Timestamp::ZERO, |ms| now.log.plus_ms(ms))
 }

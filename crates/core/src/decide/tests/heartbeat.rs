@@ -58,12 +58,10 @@ fn a_heartbeat_stops_at_a_deadline_and_at_a_revocation() {
 #[test]
 fn a_heartbeat_extends_by_the_span_that_the_lease_was_given_with() {
     let mut world = World::with(Fresh);
-    let asked = |lease_ms: Option<i64>| match lease() {
-        Command::LeaseTasks(request) => {
-            let lease_ms = lease_ms.map(|ms| LeaseMs::parse(ms).expect("it is in range"));
-            Command::LeaseTasks(LeaseTasks { lease_ms, ..request })
-        }
-        other => other,
+    let asked = |lease_ms: Option<i64>| {
+        let Command::LeaseTasks(request) = lease() else { unreachable!("it asks for a lease") };
+        let lease_ms = lease_ms.map(|ms| LeaseMs::parse(ms).expect("it is in range"));
+        Command::LeaseTasks(LeaseTasks { lease_ms, ..request })
     };
     assert_eq!(world.play(&asked(Some(5_000))), "LeaseGranted -> LEASED, 5 s");
     world.wait(SECOND);
