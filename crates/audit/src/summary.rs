@@ -53,12 +53,14 @@ pub struct Ends {
     pub canceled: u64,
     /// The task's deadline passed.
     pub timed_out: u64,
+    /// The attempt took longer than its task allows.
+    pub attempt_timed_out: u64,
 }
 
 impl Ends {
     /// Each way and how often, by the name that it has outside.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, u64); 8] {
+    pub fn named(&self) -> [(&'static str, u64); 9] {
         [
             ("completed", self.completed),
             ("failed", self.failed),
@@ -68,6 +70,7 @@ impl Ends {
             ("revoked", self.revoked),
             ("canceled", self.canceled),
             ("timed_out", self.timed_out),
+            ("attempt_timed_out", self.attempt_timed_out),
         ]
     }
 

@@ -9,7 +9,7 @@ use tenure_core::state::{
 };
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::state::TaskState;
-use tenure_record::terms::{Backoff, Priority};
+use tenure_record::terms::{Backoff, Budgets, Priority};
 use tenure_record::time::{Clock, Timestamp, WallOffset};
 
 use crate::run_info::RUN_STATES;
@@ -36,6 +36,8 @@ pub struct Grant {
     pub wall_expires_at: Timestamp,
     /// The run that the task belongs to, if it does.
     pub run_id: Option<RunId>,
+    /// The W3C trace context of the task's submit.
+    pub traceparent: Option<Arc<str>>,
 }
 
 impl Grant {
@@ -82,14 +84,14 @@ pub struct TaskInfo {
     pub output: SharedBytes,
     /// How long a lease lasts.
     pub lease_ms: u32,
-    /// Failures that end it.
-    pub max_attempts: u16,
-    /// Expired leases that end it.
-    pub max_expiries: u16,
+    /// How many failures and expired leases end it.
+    pub budgets: Budgets,
     /// How it waits between failures.
     pub backoff: Backoff,
     /// How long it may take from submit to end.
-    pub timeout_ms: Option<u64>,
+    pub total_timeout_ms: Option<u64>,
+    /// How long one attempt may take.
+    pub attempt_timeout_ms: Option<u64>,
     /// Grants so far.
     pub attempt: u32,
     /// Failures so far.
@@ -136,10 +138,10 @@ impl TaskInfo {
             payload: task.shared_payload(),
             output: task.shared_output(),
             lease_ms: task.lease_ms(),
-            max_attempts: task.max_attempts(),
-            max_expiries: task.max_expiries(),
+            budgets: task.budgets(),
             backoff: task.backoff(),
-            timeout_ms: task.timeout_ms(),
+            total_timeout_ms: task.total_timeout_ms(),
+            attempt_timeout_ms: task.attempt_timeout_ms(),
             attempt: task.attempt(),
             failures: task.failures(),
             expiries: task.expiries(),

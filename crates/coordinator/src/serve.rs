@@ -382,6 +382,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             expires_at: lease.expires_at,
             wall_expires_at: self.clock.offset().shown(lease.expires_at),
             run_id: task.run().map(|(run_id, _)| run_id),
+            traceparent: task.traceparent(),
         }
     }
 }

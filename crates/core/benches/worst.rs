@@ -282,7 +282,7 @@ fn leases() -> Vec<(&'static str, Cost)> {
         let queues: Vec<_> = (0..LEASE_QUEUES_MAX).map(|n| queue(&long_name(n))).collect();
         for queue in &queues {
             let mut late = plain(queue);
-            late.timeout_ms = Some(SpanMs::parse("timeout_ms", 1_000).unwrap());
+            late.total_timeout_ms = Some(SpanMs::parse("total_timeout_ms", 1_000).unwrap());
             engine.submit(&late, 100);
             engine.submit(&plain(queue), 20);
         }
@@ -442,7 +442,7 @@ fn single_tasks() -> Vec<(&'static str, Cost)> {
     let deadlines = || {
         let mut engine = Engine::new();
         let mut task = plain(&queue(&long_name(1)));
-        task.timeout_ms = Some(SpanMs::parse("timeout_ms", 1_000).unwrap());
+        task.total_timeout_ms = Some(SpanMs::parse("total_timeout_ms", 1_000).unwrap());
         engine.submit(&task, DUE_ITEMS_MAX);
         engine.clock_ms += 2_000;
         engine.measure(&Command::FireDeadlines)

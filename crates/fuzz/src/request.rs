@@ -57,7 +57,7 @@ fn play(state: &mut State, command: &Command) {
 
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let bodies: [&[u8]; 14] = [
-        br#"{"queue":"q","payload":{"a":[1,2.5e3,null]},"priority":-7,"delay_ms":5,"max_attempts":2,"backoff":{"kind":"linear","initial_ms":1,"max_ms":9,"jitter":0.5},"lease_ms":50,"timeout_ms":9,"key":"k","tags":{"a":"b"}}"#,
+        br#"{"queue":"q","payload":{"a":[1,2.5e3,null]},"priority":-7,"delay_ms":5,"max_failures":2,"backoff":{"kind":"linear","initial_ms":1,"max_ms":9,"jitter":0.5},"lease_ms":50,"total_timeout_ms":9,"key":"k","tags":{"a":"b"}}"#,
         br#"{"tasks":[{},{"run_at":"2026-01-01T00:00:00.000Z"}]}"#,
         br#"{"worker":"w","queues":["default"],"max":9,"wait_ms":7,"lease_ms":60}"#,
         br#"{"lease_id":1,"progress":0.5,"message":"m"}"#,

@@ -28,5 +28,6 @@ mod refusals;
 mod samples;
 mod serve;
 mod snapshot;
+mod submit_terms;
 mod wal;
 mod workflow;

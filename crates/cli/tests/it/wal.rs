@@ -62,11 +62,12 @@ fn a_dump_has_every_record_on_a_line_of_its_own() {
         concat!(
             r#"{"lsn":1,"at":"2001-09-09T01:46:40.000Z","event":"TaskCreated","tasks":[{"task_id":1,"#,
             r#""queue":"mail","priority":0,"payload":{"to":"ada@example.org","cc":[1.50]},"#,
-            r#""not_before":null,"clock":"log","lease_ms":30000,"max_attempts":3,"#,
-            r#""max_expiries":10,"backoff":null,"timeout_ms":null,"deadline_at":null,"key":null,"#,
+            r#""not_before":null,"clock":"log","lease_ms":30000,"max_failures":20,"#,
+            r#""max_expiries":10,"max_attempts":null,"backoff":null,"total_timeout_ms":null,"#,
+            r#""deadline_at":null,"key":null,"#,
             r#""submit_hash":null,"tags":{}},{"task_id":2,"queue":"mail","priority":0,"#,
             r#""payload_base64":"/wD+","not_before":null,"clock":"log","lease_ms":30000,"#,
-            r#""max_attempts":3,"max_expiries":10,"backoff":null,"timeout_ms":null,"#,
+            r#""max_failures":20,"max_expiries":10,"max_attempts":null,"backoff":null,"total_timeout_ms":null,"#,
             r#""deadline_at":null,"key":null,"submit_hash":null,"tags":{}}]}"#
         ),
         concat!(

@@ -7,7 +7,7 @@ use tenure_record::event::SubmitHash;
 use tenure_record::id::{LeaseId, Lsn, RunId, TokenId};
 use tenure_record::snapshot::LeaseEnd;
 use tenure_record::state::TaskState;
-use tenure_record::terms::{Backoff, Priority};
+use tenure_record::terms::{Backoff, Budget, Budgets, Priority};
 use tenure_record::time::{Clock, Timestamp, WallOffset};
 
 use super::blobs::BlobRef;
@@ -116,13 +116,10 @@ pub(crate) struct Task {
     pub attempt: u32,
     /// How long a lease lasts unless its worker asks for another span.
     pub lease_ms: u32,
-    /// How long the latest lease lasts. (It stands here and not in the state because there it
-    /// would cost eight bytes in every slot.)
-    pub granted_ms: u32,
     pub failures: u16,
     pub expiries: u16,
-    pub max_attempts: u16,
-    pub max_expiries: u16,
+    pub max_failures: Option<Budget>,
+    pub max_expiries: Option<Budget>,
     pub priority: Priority,
     pub lease_end: LeaseEnd,
     pub cancel_requested: bool,
@@ -151,6 +148,17 @@ impl Task {
     }
 }
 
+impl Task {
+    /// Its budgets, with what the cold part says of them.
+    pub(crate) fn budgets(&self, cold: Option<&Cold>) -> Budgets {
+        Budgets {
+            max_failures: self.max_failures,
+            max_expiries: self.max_expiries,
+            max_attempts: cold.and_then(|cold| cold.max_attempts),
+        }
+    }
+}
+
 /// What few tasks have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cold {
@@ -160,20 +168,36 @@ pub(crate) struct Cold {
     /// When it was told to run, if it was told, by the wall clock. Only shown: what counts is the
     /// moment of the phase.
     pub run_at: Timestamp,
-    pub timeout_ms: Option<u64>,
+    pub total_timeout_ms: Option<u64>,
     /// When it must have ended, by log time; zero for never.
     pub deadline_at: Timestamp,
     /// The moment past which its lease cannot be extended; zero for none.
     pub revoke_at: Timestamp,
     /// The newest lease whose stale report is in the log.
     pub stale_lease: LeaseId,
+    /// How long the latest lease lasts, where its worker asked for another span than the task's;
+    /// zero otherwise.
+    pub granted_ms: u32,
     /// The last few failures, oldest first.
     pub errors: Option<Arc<[TaskError]>>,
     /// The run and the token that it belongs to.
     pub run: Option<(RunId, TokenId)>,
+    /// Failures and expired leases that together end it.
+    pub max_attempts: Option<Budget>,
+    /// How long one attempt may take.
+    pub attempt_timeout_ms: Option<u64>,
+    /// When the attempt under way must have ended, by log time; zero for never.
+    pub attempt_deadline_at: Timestamp,
+    /// The W3C trace context of its submit.
+    pub traceparent: Option<Arc<str>>,
 }
 
 impl Cold {
+    /// The key that it holds, if it does.
+    pub(crate) fn held_key(&self) -> Option<&Key> {
+        self.key.as_ref().filter(|key| key.is_held)
+    }
+
     /// Bytes of its texts, about.
     pub(crate) fn text_bytes(&self) -> u64 {
         let text = |text: &Arc<str>| TEXT_BYTES + text.len();
@@ -182,7 +206,8 @@ impl Cold {
         let errors = self.errors.iter().flat_map(|errors| errors.iter());
         let tags: usize = tags.map(|(key, value)| text(key) + text(value)).sum();
         let errors: usize = errors.map(|error| text(&error.code) + text(&error.message)).sum();
-        (key + tags + errors) as u64
+        let traceparent = self.traceparent.as_ref().map_or(0, text);
+        (key + tags + errors + traceparent) as u64
     }
 }
 
@@ -196,6 +221,17 @@ pub(crate) type TagPair = (Arc<str>, Arc<str>);
 pub(crate) struct Key {
     pub text: Arc<str>,
     pub hash: SubmitHash,
+    /// When another task may take it, by log time; zero for as long as this task exists.
+    pub free_at: Timestamp,
+    /// No other task has taken it.
+    pub is_held: bool,
+}
+
+impl Key {
+    /// Whether another task may take it.
+    pub(crate) fn is_free(&self, now: Timestamp) -> bool {
+        self.free_at > Timestamp::ZERO && self.free_at <= now
+    }
 }
 
 /// Why a task failed.

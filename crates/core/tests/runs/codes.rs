@@ -239,7 +239,7 @@ output_mapping: {{all: context.all}}
 
 #[test]
 fn an_output_that_a_run_would_change_fails_its_node_with_the_place() {
-    let yaml = two("kind: task, task: {queue: q}, retry: {max_attempts: 1}", PASS, "");
+    let yaml = two("kind: task, task: {queue: q}, retry: {max_failures: 1}", PASS, "");
     for (output, says) in [
         (r#"{"a":[1,123456789012345678901234567890]}"#, "the output at /a/1: the integer"),
         (r#"{"a":1,"b":{"c":1,"c":2}}"#, "the output at /b/c: the key is there twice"),
@@ -283,7 +283,7 @@ nodes: [{ref: a, kind: workflow, workflow: {name: w}}]
 #[test]
 fn a_task_that_ends_badly_says_how() {
     let yaml = two(
-        "kind: task, task: {queue: q}, output_schema: {type: integer}, retry: {max_attempts: 1}",
+        "kind: task, task: {queue: q}, output_schema: {type: integer}, retry: {max_failures: 1}",
         PASS,
         "",
     );

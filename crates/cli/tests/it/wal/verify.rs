@@ -107,7 +107,7 @@ fn a_sound_log_is_proved_and_summed_up() {
         },
         "grants": {
             "given": 2, "completed": 1, "failed": 0, "released": 0, "ran_out": 1,
-            "disconnected": 0, "revoked": 0, "canceled": 0, "timed_out": 0, "open": 0,
+            "disconnected": 0, "revoked": 0, "canceled": 0, "timed_out": 0, "attempt_timed_out": 0, "open": 0,
         },
         "heartbeats": 1,
         "stale_reports": 1,

@@ -231,6 +231,9 @@ impl<'s> Draft<'s> {
     /// The task that holds a key.
     pub(crate) fn key_holder(&self, queue: QueueRef, key: &str) -> Option<TaskId> {
         let known = self.state.live().key_holder(&self.state.facts, queue, key);
+        // A task of this draft may have taken it.
+        let holds = |id: &TaskId| Ledger::cold(self, *id).is_some_and(|it| it.held_key().is_some());
+        let known = known.filter(holds);
         known.or_else(|| self.new_keys.get(&(queue, Arc::from(key))).copied())
     }
 

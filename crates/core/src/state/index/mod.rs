@@ -195,7 +195,7 @@ impl Indexes {
             if !task.is_terminal() {
                 indexes.deadline_moved(id, Timestamp::ZERO, cold.deadline_at);
             }
-            if let Some(key) = &cold.key {
+            if let Some(key) = cold.held_key() {
                 indexes.key_added(task.queue, &key.text, id);
             }
         }

@@ -142,14 +142,13 @@ impl Encoder {
             created_at: task.created_at,
             last_lsn: task.last_lsn,
             lease_ms: task.lease_ms,
-            max_attempts: task.max_attempts,
+            max_failures: task.max_failures,
             max_expiries: task.max_expiries,
             payload,
             priority: task.priority,
             lease_id: task.lease_id,
             attempt: task.attempt - u32::from(planted::has(Bug::SnapshotForgets)).min(task.attempt),
             started_at: task.started_at,
-            granted_ms: task.granted_ms,
             output,
             lease_end: task.lease_end,
             clock,
@@ -274,13 +273,18 @@ fn cold(cold: &Cold) -> ColdItem<'_> {
         tags,
         backoff,
         run_at,
-        timeout_ms,
+        total_timeout_ms,
         deadline_at,
         revoke_at,
         stale_lease,
+        granted_ms,
         errors,
         // The token says whose it is.
         run: _,
+        max_attempts,
+        attempt_timeout_ms,
+        attempt_deadline_at,
+        traceparent,
     } = cold;
     let tags = tags.as_deref().unwrap_or_default();
     let errors = errors.as_deref().unwrap_or_default();
@@ -293,10 +297,11 @@ fn cold(cold: &Cold) -> ColdItem<'_> {
             .collect(),
         backoff: backoff.clone(),
         run_at: *run_at,
-        timeout_ms: *timeout_ms,
+        total_timeout_ms: *total_timeout_ms,
         deadline_at: *deadline_at,
         revoke_at: *revoke_at,
         stale_lease: *stale_lease,
+        granted_ms: *granted_ms,
         errors: errors
             .iter()
             .map(|error| ErrorItem {
@@ -304,6 +309,12 @@ fn cold(cold: &Cold) -> ColdItem<'_> {
                 message: Text::Borrowed(&error.message),
             })
             .collect(),
+        max_attempts: *max_attempts,
+        attempt_timeout_ms: *attempt_timeout_ms,
+        attempt_deadline_at: *attempt_deadline_at,
+        traceparent: traceparent.as_ref().map(|text| Text::Borrowed(text)),
+        key_free_at: key.as_ref().map(|key| key.free_at).unwrap_or_default(),
+        key_is_lost: key.as_ref().is_some_and(|key| !key.is_held),
     }
 }
 
