@@ -97,9 +97,8 @@ impl Metrics {
         self.refused.get_or_create(&CodeLabel { code: Shown(code.as_str()) }).inc();
     }
 
-    /// Everything, as Prometheus reads it.
-    pub(crate) fn show(&self, status: &Status, uptime_s: f64, app: &App) -> String {
-        let mut registry = Registry::with_prefix("tenure");
+    /// What the doors count themselves.
+    fn register(&self, registry: &mut Registry) {
         registry.register("http_requests", "Requests by route and status", self.requests.clone());
         registry.register("requests_refused", "Refused requests by code", self.refused.clone());
         registry.register("http_request_seconds", "Time to answer", self.seconds.clone());
@@ -130,6 +129,12 @@ impl Metrics {
             "Connections closed because they did not read their answers",
             self.readers_cut.clone(),
         );
+    }
+
+    /// Everything, as Prometheus reads it.
+    pub(crate) fn show(&self, status: &Status, uptime_s: f64, app: &App) -> String {
+        let mut registry = Registry::with_prefix("tenure");
+        self.register(&mut registry);
         register_memory(&mut registry, app.tenure.memory(), status);
         let tasks = Family::<StateLabel, Gauge>::default();
         for state in TaskState::ALL {
