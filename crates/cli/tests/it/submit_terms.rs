@@ -47,7 +47,7 @@ fn submit_with(server: &Server, headers: &str, body: &Value) -> (u16, Value) {
     write!(
         stream,
         "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\
-         Content-Length: {length}\r\n\r\n{body}"
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     )
     .unwrap();
     let mut answer = String::new();
