@@ -75,6 +75,8 @@ pub(crate) struct Task {
     pub errors: Vec<(String, String)>,
     /// Another task has taken its key.
     pub key_is_lost: bool,
+    /// When another task may take its key, by log time.
+    pub key_free_at: Option<u64>,
     /// The newest lease whose stale report is on record.
     pub stale_lease: u64,
     pub last_lsn: u64,
@@ -206,10 +208,8 @@ impl Model {
                     && !task.key_is_lost
             });
             // Its time with the key is over, whether it runs or has ended.
-            let expired = holder.filter(|(_, task)| {
-                let ttl_ms = task.terms.key_ttl_ms;
-                ttl_ms.is_some_and(|ms| task.created_at + ms.get() <= now.log.0)
-            });
+            let expired =
+                holder.filter(|(_, task)| task.key_free_at.is_some_and(|at| at <= now.log.0));
             if let Some((id, _)) = expired {
                 let id = *id;
                 self.task(id).key_is_lost = true;
@@ -265,6 +265,7 @@ impl Model {
             revoke_at: None,
             errors: Vec::new(),
             key_is_lost: false,
+            key_free_at: new.key_ttl_ms.map(|ms| now.log.0 + ms.get()),
             stale_lease: 0,
             last_lsn: 0,
             terms: new.clone(),
