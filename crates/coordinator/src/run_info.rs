@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tenure_core::State;
 use tenure_core::state::{EndingView, ParkedView, RunView, TokenView, WorkflowView};
-use tenure_flow::Definition;
+use tenure_flow::{Definition, Fault};
 use tenure_record::event::RunState;
 use tenure_record::id::{GroupId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::time::{Clock, Timestamp, WallOffset};
@@ -232,7 +232,11 @@ pub struct WorkflowInfo {
     pub version: u32,
     /// When it was registered.
     pub registered_at: Timestamp,
-    /// The definition, compiled; its source is in it.
+    /// How many transitions it has.
+    pub transitions: u32,
+    /// Why it no longer compiles, so that no run of it can begin; empty if it does.
+    pub faults: Arc<[Fault]>,
+    /// The definition, compiled; its source is in it. One that does nothing if there are faults.
     pub definition: Arc<Definition>,
 }
 
@@ -244,6 +248,8 @@ impl WorkflowInfo {
             name: Arc::clone(workflow.name()),
             version: workflow.version(),
             registered_at: workflow.registered_at(),
+            transitions: workflow.transitions(),
+            faults: Arc::clone(workflow.faults()),
             definition: Arc::clone(workflow.definition()),
         }
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tenure_core::State;
-use tenure_core::command::{Command, IdJump, Rest};
+use tenure_core::command::{Command, IdJump, ParkRun, Rest};
 use tenure_log::{Anchor, Batch, Fault, Log, Maintenance, Room};
 use tenure_record::id::{Lsn, RunId};
 use tenure_record::limits::RECORD_BYTES_MAX;
@@ -116,6 +116,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let clock = LogClock::start(last, reading);
         let now = clock.now(reading);
         state.serve(now);
+        // They stand still already; the record tells since when, and why.
+        let broken = state.broken_runs().into_iter();
         let released = state.last_lsn();
         let memory = inbox.memory().clone();
         memory.pool(Pool::State).set(state.bytes().total());
@@ -135,6 +137,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             errands: may_lack
                 .then_some(Command::SkipIds(IdJump::UncleanStart))
                 .into_iter()
+                .chain(broken.map(|(run_id, reason)| Command::ParkRun(ParkRun { run_id, reason })))
                 .collect(),
             batch: Batch::default(),
             window: Window::new(depth),

@@ -103,6 +103,15 @@ pub enum Rejection {
         /// The id that was asked for.
         run_id: RunId,
     },
+    /// A version of a workflow that no longer compiles.
+    WorkflowBroken {
+        /// The workflow.
+        name: Arc<str>,
+        /// The version.
+        version: u32,
+        /// The first fault.
+        message: String,
+    },
     /// No such workflow, or not in that version.
     WorkflowNotFound {
         /// The name that was asked for.
@@ -206,6 +215,7 @@ impl Rejection {
             | Rejection::SignalConflict { .. }
             | Rejection::RunOver { .. }
             | Rejection::RunEnding { .. }
+            | Rejection::WorkflowBroken { .. }
             | Rejection::TaskOfRun { .. } => Code::Conflict,
             Rejection::RunParked { .. } => Code::RunParked,
             Rejection::SignalsFull { .. } | Rejection::SignalBytesFull { .. } => Code::Overloaded,
@@ -279,6 +289,7 @@ impl fmt::Display for Rejection {
             | Rejection::SignalConflict { .. }
             | Rejection::RunNotFound { .. }
             | Rejection::WorkflowNotFound { .. }
+            | Rejection::WorkflowBroken { .. }
             | Rejection::SignalUnknown { .. }
             | Rejection::RunOver { .. }
             | Rejection::RunEnding { .. }
@@ -332,11 +343,17 @@ impl Rejection {
             Rejection::RunEnding { run_id, state } => {
                 write!(f, "run {run_id} is ending as {state}; nothing reaches it any more")
             }
+            Rejection::WorkflowBroken { name, version, message } => write!(
+                f,
+                "version {version} of workflow {} no longer compiles: {message}; register a \
+                 definition that does, or go back to the release that took this one",
+                Echo(name)
+            ),
             Rejection::RunParked { run_id } => write!(
                 f,
-                "run {run_id} is parked: what comes next does not fit one record; look at it with \
-                 `tenure run get {run_id}`, then cancel it, or let it go on with `tenure run unpark \
-                 {run_id}` and report again"
+                "run {run_id} is parked: it cannot go on by itself; look at why with `tenure run get \
+                 {run_id}`, then cancel it, or let it go on with `tenure run unpark {run_id}` and \
+                 report again"
             ),
             Rejection::TaskOfRun { task_id, run_id } => write!(
                 f,

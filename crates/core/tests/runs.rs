@@ -8,6 +8,8 @@
 mod artifacts;
 #[path = "runs/bounds.rs"]
 mod bounds;
+#[path = "runs/broken.rs"]
+mod broken;
 #[path = "runs/codes.rs"]
 mod codes;
 #[path = "runs/ending.rs"]

@@ -190,6 +190,7 @@ fn illegal_step(rejection: &Rejection) -> Option<Illegal> {
         Rejection::TaskNotFound { .. }
         | Rejection::RunNotFound { .. }
         | Rejection::WorkflowNotFound { .. }
+        | Rejection::WorkflowBroken { .. }
         | Rejection::SignalUnknown { .. }
         | Rejection::SignalsFull { .. }
         | Rejection::SignalBytesFull { .. }

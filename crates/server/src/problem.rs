@@ -43,8 +43,8 @@ pub(crate) struct Body<'a> {
 }
 
 /// One thing that is wrong with a definition.
-#[derive(Serialize, utoipa::ToSchema)]
-struct ShownFault<'a> {
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct ShownFault<'a> {
     /// Where: a JSON pointer; empty for the whole of it.
     pointer: &'a str,
     code: &'static str,
@@ -57,7 +57,7 @@ struct ShownFault<'a> {
 }
 
 impl<'a> ShownFault<'a> {
-    fn of(fault: &'a Fault) -> Self {
+    pub(crate) fn of(fault: &'a Fault) -> Self {
         Self {
             pointer: &fault.pointer,
             code: fault.code.as_str(),

@@ -38,6 +38,13 @@ pub(super) fn run(get: &Get, server: &Server, format: Format) -> Result<(), Fail
         let mut out = Lines::new();
         match format {
             Format::Json => shown::print(&mut out, &ShownDefinition::of(&workflow)),
+            Format::Table if !workflow.faults.is_empty() => {
+                let Workflow { name, version, faults, .. } = &workflow;
+                out.print(format_args!(
+                    "{name} {version} no longer compiles; no run of it can begin:"
+                ));
+                faults.iter().for_each(|fault| out.print(format_args!("  {fault}")));
+            }
             Format::Table => {
                 let definition = crate::run::graph::definition(&workflow)?;
                 get.picture.print(&mut out, &Graph::of(&definition, title(&workflow)));

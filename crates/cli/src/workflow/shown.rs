@@ -27,6 +27,8 @@ pub(super) struct ShownWorkflow<'a> {
     registered_at: String,
     nodes: u32,
     transitions: u32,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    faults: &'a [String],
 }
 
 impl<'a> ShownWorkflow<'a> {
@@ -37,6 +39,7 @@ impl<'a> ShownWorkflow<'a> {
             registered_at: rfc_3339(workflow.registered_at),
             nodes: workflow.nodes,
             transitions: workflow.transitions,
+            faults: &workflow.faults,
         }
     }
 }
@@ -49,6 +52,8 @@ pub(super) struct ShownDefinition<'a> {
     registered_at: String,
     nodes: u32,
     transitions: u32,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    faults: &'a [String],
     definition: Verbatim<'a>,
 }
 
@@ -60,6 +65,7 @@ impl<'a> ShownDefinition<'a> {
             registered_at: rfc_3339(workflow.registered_at),
             nodes: workflow.nodes,
             transitions: workflow.transitions,
+            faults: &workflow.faults,
             definition: Verbatim(&workflow.definition),
         }
     }

@@ -262,9 +262,9 @@ pub(crate) fn merged(
 fn promote(to: &mut impl Runs, run: RunId, from: ScopeRef, at: ScopeRef) {
     let won = to.branch(run, from).and_then(|branch| branch.scope.clone());
     let won = won.expect("the winner's scope is kept until its group has fired");
-    let definition = &to.run(run).expect("a decision names runs that exist").workflow.definition;
+    let workflow = &to.run(run).expect("a decision names runs that exist").workflow;
     let names: Vec<_> =
-        won.nodes.iter().map(|node| Arc::clone(&definition.nodes[*node as usize].name)).collect();
+        won.nodes.iter().map(|node| Arc::clone(&workflow.nodes[*node as usize])).collect();
     to.change_scope(run, at, |scope| {
         for path in &won.written {
             let Some(value) = path.get_below(&won.context) else { continue };

@@ -88,7 +88,7 @@ fn event(to: &mut State, stamp: Stamp, event: &Event<'_>, recall: &mut Recall<'_
             event.runs.iter().for_each(|id| to.purge_run(*id));
         }
         Event::IdsSkipped(item) => to.skip_ids(item),
-        Event::WorkflowRegistered(item) => run::registered(to, stamp, item),
+        Event::WorkflowRegistered(item) => run::registered(to, stamp, item, recall.definition),
         Event::RunStarted(event) => {
             run::begun(to, stamp, &event.run);
             run::cascade(to, stamp, &event.cascade, Cause::Nothing, recall);

@@ -1,9 +1,11 @@
-//! What `decide` has computed and `apply` would compute again: results of items, paths and merged
-//! contexts. It stands beside the event, is never written, and replay has none of it.
+//! What `decide` has computed and `apply` would compute again: results of items, paths, merged contexts
+//! and compiled definitions. It stands beside the event, is never written, and replay has none of it.
 
 use std::slice::Iter;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
+use tenure_flow::Definition;
 use tenure_record::id::{GroupId, RunId, TokenId};
 use tenure_value::{Path, Value};
 
@@ -12,6 +14,7 @@ use tenure_value::{Path, Value};
 pub struct Precomputed {
     values: SmallVec<[(RunId, ValueOf, Value); 1]>,
     paths: SmallVec<[Path; 1]>,
+    definition: Option<Arc<Definition>>,
 }
 
 /// What a value is.
@@ -32,6 +35,10 @@ impl Precomputed {
         self.paths.push(path);
     }
 
+    pub(crate) fn definition(&mut self, definition: &Arc<Definition>) {
+        self.definition = Some(Arc::clone(definition));
+    }
+
     /// How much there is, to recall from here on later.
     pub(crate) fn mark(&self) -> (usize, usize) {
         (self.values.len(), self.paths.len())
@@ -39,7 +46,11 @@ impl Precomputed {
 
     /// What came after that mark.
     pub(crate) fn recall(&self, (values, paths): (usize, usize)) -> Recall<'_> {
-        Recall { values: self.values[values..].iter(), paths: self.paths[paths..].iter() }
+        Recall {
+            values: self.values[values..].iter(),
+            paths: self.paths[paths..].iter(),
+            definition: self.definition.as_ref(),
+        }
     }
 
     /// Adds what a later cascade of the event has.
@@ -57,12 +68,14 @@ impl Precomputed {
 pub(crate) struct Recall<'p> {
     values: Iter<'p, (RunId, ValueOf, Value)>,
     paths: Iter<'p, Path>,
+    /// What a source was compiled to before it was registered.
+    pub(crate) definition: Option<&'p Arc<Definition>>,
 }
 
 impl Recall<'_> {
     /// Nothing is precomputed.
     pub(crate) fn none() -> Self {
-        Self { values: [].iter(), paths: [].iter() }
+        Self { values: [].iter(), paths: [].iter(), definition: None }
     }
 
     pub(crate) fn value(&mut self, run: RunId, of: ValueOf) -> Option<Value> {

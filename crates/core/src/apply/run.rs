@@ -18,8 +18,8 @@ use super::precomputed::{Recall, ValueOf};
 use super::{Stamp, ending, group, task};
 use crate::planted::{self, Bug};
 use crate::state::{
-    CommittedArtifact, KeptKey, KeptSignal, KeptSignals, Parked, RareRun, Run, Runs, Scope,
-    ScopeRef, Staged, Token, Work, Workflow,
+    CommittedArtifact, KeptKey, KeptSignal, KeptSignals, Outline, Parked, RareRun, Run, Runs,
+    Scope, ScopeRef, Staged, Token, Work, Workflow,
 };
 
 /// What the item gave to which a cascade belongs.
@@ -33,15 +33,22 @@ pub(crate) enum Cause<'a> {
     Payload(&'a Value),
 }
 
-pub(crate) fn registered(to: &mut impl Runs, stamp: Stamp, item: &WorkflowRegistered<'_>) {
-    let definition = Definition::compile(&item.definition.0);
-    let definition = definition.expect("a definition that was registered can be compiled");
-    to.register(Arc::new(Workflow {
+pub(crate) fn registered(
+    to: &mut impl Runs,
+    stamp: Stamp,
+    item: &WorkflowRegistered<'_>,
+    known: Option<&Arc<Definition>>,
+) {
+    let outline = Outline {
         name: item.name.to_shared(),
         version: item.version,
         registered_at: stamp.wall,
-        definition: Arc::new(definition),
-    }));
+        source: item.definition.0.clone(),
+        nodes: item.nodes.iter().map(|name| name.to_shared()).collect(),
+        transitions: item.transitions,
+        groups: item.groups,
+    };
+    to.register(Arc::new(Workflow::new(outline, known)));
 }
 
 pub(crate) fn signal_received(
@@ -309,8 +316,8 @@ fn apply_output(
     };
     let token = to.token(run, step.token).expect("a decision names tokens that exist");
     let (node, at) = (token.node, token.scope);
-    let definition = &to.run(run).expect("a decision names runs that exist").workflow.definition;
-    let name = Arc::clone(&definition.nodes[node as usize].name);
+    let workflow = &to.run(run).expect("a decision names runs that exist").workflow;
+    let name = Arc::clone(&workflow.nodes[node as usize]);
     if step.keep && !at.is_root() {
         let key = kept_key(to, run, node, at, step.token);
         to.keep_output(run, key, output.clone());

@@ -81,7 +81,7 @@ pub(super) fn is_retried(draft: &Draft<'_>, task_id: TaskId, code: &str) -> bool
     let run = Runs::run(draft, run_id);
     let node = run
         .zip(Runs::token(draft, run_id, token))
-        .map(|(run, token)| &run.workflow.definition.nodes[token.node as usize]);
+        .map(|(run, token)| &run.workflow.definition().nodes[token.node as usize]);
     match node.map(|node| &node.kind) {
         Some(NodeKind::Task(node)) => node.retry.retry_on.allows(code),
         Some(NodeKind::Pass | NodeKind::Workflow(_) | NodeKind::Signal(_) | NodeKind::Timer(_))

@@ -117,7 +117,7 @@ impl Sweep<'_, '_> {
             if run.state.is_terminal() || run.ending_root().is_some() {
                 continue;
             }
-            let state = match run.workflow.definition.on_timeout {
+            let state = match run.workflow.definition().on_timeout {
                 OnRunTimeout::Fail => RunState::TimedOut,
                 OnRunTimeout::Cancel => RunState::Canceled,
             };

@@ -149,7 +149,7 @@ fn halt(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> Option<Halt> {
     if draft.is_ending(run_id, scope) {
         return Some(Halt::Ending);
     }
-    let is_parked = Runs::run(draft, run_id)?.parked.is_some();
+    let is_parked = Runs::run(draft, run_id)?.stands_still();
     is_parked.then_some(Halt::Parked(run_id))
 }
 

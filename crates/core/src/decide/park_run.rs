@@ -5,6 +5,7 @@ use tenure_record::id::RunId;
 use tenure_record::name::Text;
 use tenure_record::time::Now;
 
+use super::start_run::check_whole;
 use super::{Verdict, stamp};
 use crate::apply;
 use crate::command::{ParkRun, Reply};
@@ -37,6 +38,7 @@ pub(super) fn unpark(
     let run = live(draft, run_id)?;
     let (is_parked, previous) = (run.parked.is_some(), run.last_lsn);
     let reply = Reply::Run(run_id, RunState::Running);
+    check_whole(&run.workflow)?;
     if !is_parked {
         return Ok(Verdict::Answer(reply));
     }

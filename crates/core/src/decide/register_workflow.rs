@@ -24,7 +24,7 @@ pub(super) fn decide(
     let registered = |version, outcome| Registered { name: Arc::clone(&name), version, outcome };
     let version = match newest {
         // What is so already needs no record.
-        Some(newest) if newest.definition.source == definition.source => {
+        Some(newest) if newest.source == definition.source => {
             let known = registered(newest.version, SubmitOutcome::Existed);
             return Ok(Verdict::Answer(Reply::Registered(known)));
         }
@@ -41,8 +41,12 @@ pub(super) fn decide(
         name: Text::Shared(Arc::clone(&name)),
         version,
         definition: Json(definition.source.clone()),
+        nodes: definition.nodes.iter().map(|it| Text::Shared(Arc::clone(&it.name))).collect(),
+        transitions: definition.transitions.len() as u32,
+        groups: definition.groups.len() as u32,
     };
-    apply::run::registered(draft, stamp(draft, now), &item);
+    apply::run::registered(draft, stamp(draft, now), &item, Some(definition));
+    draft.precomputed.definition(definition);
     let reply = Reply::Registered(registered(version, SubmitOutcome::Created));
     Ok(Verdict::Append(Event::WorkflowRegistered(item), reply))
 }

@@ -40,7 +40,7 @@ pub(super) fn decide(
     if let Some(root) = stored.head.ending_root() {
         return Err(Rejection::RunEnding { run_id, state: root.state });
     }
-    if stored.head.parked.is_some() {
+    if stored.head.stands_still() {
         return Err(Rejection::RunParked { run_id });
     }
     check_size(stored, command)?;
@@ -113,7 +113,7 @@ fn check_payload(
     command: &SignalRun,
     node: Option<u32>,
 ) -> Result<(), Rejection> {
-    let nodes = &run.workflow.definition.nodes;
+    let nodes = &run.workflow.definition().nodes;
     let schemas: Vec<Option<&Schema>> = nodes
         .iter()
         .zip(0..)

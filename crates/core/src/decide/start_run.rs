@@ -20,6 +20,7 @@ pub(super) fn decide(
     now: Now,
 ) -> Result<Verdict<'static>, Rejection> {
     let workflow = find(draft, command)?;
+    check_whole(&workflow)?;
     let start_hash = command.key.as_ref().map(|_| request_hash::of_start(command));
     if let Some((key, hash)) = command.key.as_ref().zip(start_hash)
         && let Some(run_id) = draft.base().run_with_key(&workflow.name, key.as_str())
@@ -50,6 +51,13 @@ pub(super) fn decide(
     Ok(Verdict::Append(Event::RunStarted(Box::new(event)), reply))
 }
 
+/// Refuses a version that no longer compiles.
+pub(super) fn check_whole(workflow: &Workflow) -> Result<(), Rejection> {
+    let Some(fault) = workflow.faults().first() else { return Ok(()) };
+    let (name, version) = (Arc::clone(&workflow.name), workflow.version);
+    Err(Rejection::WorkflowBroken { name, version, message: fault.to_string() })
+}
+
 fn find(draft: &Draft<'_>, command: &StartRun) -> Result<Arc<Workflow>, Rejection> {
     let found = match command.version {
         Some(version) => Runs::workflow(draft, &command.workflow, version),
@@ -66,7 +74,7 @@ fn check_input(
     workflow: &Workflow,
     command: &StartRun,
 ) -> Result<(), Rejection> {
-    let (definition, bytes) = (&workflow.definition, command.input.bytes());
+    let (definition, bytes) = (workflow.definition(), command.input.bytes());
     let bytes_max = INPUT_BYTES_MAX.saturating_sub(definition.context_defaults.bytes());
     if bytes > bytes_max {
         return Err(Rejection::ValueTooLarge { what: "the input", bytes, bytes_max });

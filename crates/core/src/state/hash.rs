@@ -130,7 +130,7 @@ impl Facts {
             sink.bytes(workflow.name.as_bytes());
             sink.number(workflow.version.into());
             sink.number(workflow.registered_at.0);
-            sink.bytes(&workflow.definition.hash);
+            sink.bytes(&workflow.hash);
         }
     }
 

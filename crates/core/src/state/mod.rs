@@ -40,8 +40,8 @@ pub(crate) use self::dense::{ColdRef, QueueRef, WorkerRef};
 pub(crate) use self::ledger::Ledger;
 pub(crate) use self::run::{
     Branch, BranchResult, CommittedArtifact, EndingRoot, EndingScope, Group, KeptKey, KeptSignal,
-    KeptSignals, Parked, RareRun, Run, Scope, ScopeRef, Spawn, Staged, StoredRun, Token, Work,
-    Workflow,
+    KeptSignals, Outline, Parked, RareRun, Run, Scope, ScopeRef, Spawn, Staged, StoredRun, Token,
+    Work, Workflow,
 };
 pub(crate) use self::runs::Runs;
 pub(crate) use self::task::{Cold, Key, Task, TaskPhase};
@@ -132,6 +132,9 @@ impl State {
 
     /// Builds the indexes; from here on commands can be decided.
     pub fn serve(&mut self, now: Now) {
+        for workflow in self.facts.workflows.values().flatten() {
+            workflow.definition();
+        }
         self.indexes = Some(Indexes::build(&self.facts, self.table_seed, Followed::to(now)));
     }
 
@@ -327,7 +330,7 @@ impl Ledger for State {
         let indexes = self.indexes.as_mut();
         if let (Some(indexes), Some(cold)) = (indexes, &cold) {
             let run = cold.run.and_then(|(run, _)| self.facts.runs.get(run.0));
-            if run.is_some_and(|run| run.head.parked.is_some()) {
+            if run.is_some_and(|run| run.head.stands_still()) {
                 indexes.hold_new(id);
             }
             indexes.deadline_moved(id, Timestamp::ZERO, cold.deadline_at);

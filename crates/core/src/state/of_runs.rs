@@ -93,14 +93,14 @@ impl Runs for State {
         let after = HeadPlace::of(&stored.head, parent);
         let Some(indexes) = &mut self.indexes else { return };
         indexes.runs.moved(id, before, after);
-        match stored.head.parked.is_some() {
+        match stored.head.stands_still() {
             true => indexes.runs.parked(id, &head, &stored),
             false => indexes.runs.unparked(id, &stored),
         }
         for (_, token) in stored.tokens() {
             let Some(task_id) = token.task() else { continue };
             if let Some(task) = self.facts.tasks.get(task_id.0) {
-                indexes.hold(task_id, task, stored.head.parked.is_some());
+                indexes.hold(task_id, task, stored.head.stands_still());
             }
         }
     }
@@ -174,7 +174,7 @@ impl Runs for State {
 
     fn add_branch(&mut self, run: RunId, group: GroupId, branch: Branch) {
         let stored = self.run_mut(run);
-        let bytes = branch_bytes(&stored.head.workflow.definition, &branch);
+        let bytes = branch_bytes(&stored.head.workflow.nodes, &branch);
         let held = stored.group_mut(group).expect("a branch belongs to a group");
         held.branches.push(branch);
         if let Some(indexes) = &mut self.indexes {
@@ -184,13 +184,13 @@ impl Runs for State {
 
     fn change_branch(&mut self, run: RunId, at: ScopeRef, change: impl FnOnce(&mut Branch)) {
         let stored = self.run_mut(run);
-        let definition = Arc::clone(&stored.head.workflow.definition);
+        let nodes = Arc::clone(&stored.head.workflow.nodes);
         let group = stored.group_mut(at.group).expect("a branch belongs to a group");
         let branch = group.branches.get_mut(at.index as usize);
         let branch = branch.expect("a decision names branches that have begun");
-        let before = branch_bytes(&definition, branch);
+        let before = branch_bytes(&nodes, branch);
         change(branch);
-        let after = branch_bytes(&definition, branch);
+        let after = branch_bytes(&nodes, branch);
         if let Some(indexes) = &mut self.indexes {
             indexes.runs.branches_resized(run, at.group, before, after);
         }
@@ -198,7 +198,7 @@ impl Runs for State {
 
     fn drop_branches(&mut self, run: RunId, id: GroupId) {
         let stored = self.run_mut(run);
-        let definition = Arc::clone(&stored.head.workflow.definition);
+        let nodes = Arc::clone(&stored.head.workflow.nodes);
         let group = stored.group_mut(id).expect("a group that is dropped exists");
         // What is ending in it still needs its branches.
         if group.head.ending > 0 {
@@ -220,9 +220,9 @@ impl Runs for State {
             let settled =
                 group.branches.get(index).is_some_and(|it| it.outcome != BranchOutcome::Open);
             if let (true, Some(branch)) = (settled, group.branches.get_mut(index)) {
-                before += branch_bytes(&definition, branch);
+                before += branch_bytes(&nodes, branch);
                 (branch.scope, branch.result) = (None, None);
-                after += branch_bytes(&definition, branch);
+                after += branch_bytes(&nodes, branch);
             }
         }
         if let Some(indexes) = &mut self.indexes {

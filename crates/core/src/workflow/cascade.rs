@@ -268,7 +268,7 @@ impl<'d, 's> Cascade<'d, 's> {
     }
 
     pub(crate) fn definition(&self, id: RunId) -> Arc<Definition> {
-        Arc::clone(&self.run(id).workflow.definition)
+        Arc::clone(self.run(id).workflow.definition())
     }
 
     pub(super) fn token(&self, at: At) -> &Token {
@@ -291,7 +291,7 @@ impl<'d, 's> Cascade<'d, 's> {
 
     pub(super) fn node_name(&self, at: At) -> Arc<str> {
         let node = self.token(at).node;
-        Arc::clone(&self.run(at.run).workflow.definition.nodes[node as usize].name)
+        Arc::clone(&self.run(at.run).workflow.nodes[node as usize])
     }
 
     pub(super) fn next_token(&self, run: RunId) -> TokenId {

@@ -66,6 +66,13 @@ impl Cascade<'_, '_> {
 
     /// A token hears how its child ended.
     pub(super) fn hear_child(&mut self, at: At, child: RunId) {
+        // Which way it goes on from here is not known any more.
+        if self.run(at.run).workflow.is_broken() {
+            let message =
+                "a child run ended, and the definition that waits for it no longer compiles";
+            let error = Fault::new("WORKFLOW_BROKEN", message).at(None, 0, None);
+            return self.cancel_run(at.run, RunState::Failed, Some(error));
+        }
         let head = self.run(child);
         if head.state == RunState::Completed {
             let output = head.output.clone().unwrap_or_default();

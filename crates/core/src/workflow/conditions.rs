@@ -68,7 +68,7 @@ impl<'a, 's> Place<'a, 's> {
     }
 
     fn outputs(&self) -> Value {
-        let definition = &self.run.workflow.definition;
+        let definition = self.run.workflow.definition();
         let mut outputs = self.scope.outputs.as_map().cloned().unwrap_or_default();
         let kept = definition.nodes.iter().zip(0..).filter(|(node, _)| node.keeps_branches);
         for (node, index) in kept {

@@ -219,7 +219,7 @@ impl Cascade<'_, '_> {
     /// Refuses one more run in a tree that has as many as it may.
     fn check_runs(&self, top: RunId) -> Result<(), Fault> {
         let Some(top) = Runs::run(self.draft, top) else { return Ok(()) };
-        let most = top.workflow.definition.limits.max_runs;
+        let most = top.workflow.definition().limits.max_runs;
         match top.descendants + 1 < most {
             true => Ok(()),
             false => Err(Fault::new(
@@ -245,6 +245,10 @@ impl Cascade<'_, '_> {
                 format!("there is no workflow `{name}` to run; put it first"),
             )
         })?);
+        if let Some(fault) = workflow.faults().first() {
+            let message = format!("workflow `{}` no longer compiles: {fault}", workflow.name);
+            return Err(Fault::new("WORKFLOW_BROKEN", message));
+        }
         let depth = self.run(at.run).depth + 1;
         if depth > CHILD_DEPTH_MAX {
             let message =
@@ -254,12 +258,12 @@ impl Cascade<'_, '_> {
         let top = self.run(at.run).top;
         self.check_runs(top)?;
         let input = self.input(at, node)?;
-        if let Some(schema) = &workflow.definition.input_schema {
+        if let Some(schema) = &workflow.definition().input_schema {
             self.draft.check(schema, &input).map_err(|complaints| {
                 Fault::new("INPUT_INVALID", sentence("the child's input", &complaints))
             })?;
         }
-        self.check_record(input.bytes() + workflow.definition.context_defaults.bytes() + 512)?;
+        self.check_record(input.bytes() + workflow.definition().context_defaults.bytes() + 512)?;
         let run = RunBegun {
             parent: at.run,
             parent_token: at.token,
@@ -282,7 +286,7 @@ pub(crate) fn begin(
     input: Value,
     now: Timestamp,
 ) -> RunBegun<'static> {
-    let definition = &workflow.definition;
+    let definition = workflow.definition();
     RunBegun {
         run_id,
         workflow: Text::Shared(Arc::clone(&workflow.name)),

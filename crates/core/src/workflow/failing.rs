@@ -29,7 +29,7 @@ impl Cascade<'_, '_> {
         let group = self.group(run, at.group);
         let has_join = {
             let place = group.definition as usize;
-            self.run(run).workflow.definition.groups[place].join.is_some()
+            self.run(run).workflow.definition().groups[place].join.is_some()
         };
         // Nobody waits for these branches, so nobody but their surroundings can deal with it.
         if !has_join && group.state == GroupState::Open {

@@ -116,7 +116,7 @@ impl Cascade<'_, '_> {
                  split it",
             ));
         }
-        let most = self.run(at.run).workflow.definition.limits.max_cascade;
+        let most = self.run(at.run).workflow.definition().limits.max_cascade;
         self.steps += 1;
         match self.steps <= most {
             true => Ok(()),

@@ -14,7 +14,7 @@ use tenure_core::{
 };
 use tenure_flow::Definition;
 use tenure_record::codec;
-use tenure_record::event::Record;
+use tenure_record::event::{Event, Json, Record};
 use tenure_record::id::{RunId, TaskId};
 use tenure_record::name::{FailureCode, QueueName, Reason, SignalText, WorkerName};
 use tenure_record::state::TaskState;
@@ -120,6 +120,22 @@ impl World {
     pub(crate) fn crash(&mut self) {
         self.state = self.replayed.clone();
         self.state.serve(Now::both(self.now));
+    }
+
+    /// Another release reads the log, and the source that this record registered does not compile
+    /// any more.
+    pub(crate) fn break_source(&mut self, nth: usize, change: impl FnOnce(&str) -> String) {
+        let bytes = self.log[nth].clone();
+        let mut record = codec::decode(&bytes).unwrap();
+        let Event::WorkflowRegistered(item) = &mut record.event else { panic!("{record:?}") };
+        item.definition = Json(json(&change(&item.definition.0.to_json())));
+        self.log[nth].clear();
+        codec::encode(&record, &mut self.log[nth]);
+        self.replayed = State::replaying(1);
+        for bytes in &self.log {
+            apply(&mut self.replayed, &codec::decode(bytes).unwrap());
+        }
+        self.crash();
     }
 
     /// Both states are the same, and keep all laws.

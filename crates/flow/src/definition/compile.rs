@@ -95,14 +95,20 @@ fn read(source: &Value, found: &mut Findings) -> Option<Read> {
     })
 }
 
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_tokens: MAX_TOKENS_DEFAULT,
+            max_spawn: MAX_SPAWN_DEFAULT,
+            max_depth: MAX_DEPTH_DEFAULT,
+            max_runs: MAX_RUNS_DEFAULT,
+            max_cascade: MAX_CASCADE_DEFAULT,
+        }
+    }
+}
+
 fn limits(fields: &mut Fields<'_>, found: &mut Findings) -> Limits {
-    let mut limits = Limits {
-        max_tokens: MAX_TOKENS_DEFAULT,
-        max_spawn: MAX_SPAWN_DEFAULT,
-        max_depth: MAX_DEPTH_DEFAULT,
-        max_runs: MAX_RUNS_DEFAULT,
-        max_cascade: MAX_CASCADE_DEFAULT,
-    };
+    let mut limits = Limits::default();
     let Some(mut said) = fields.object("limits", found) else { return limits };
     if let Some(max) = said.count("max_tokens", (1, MAX_TOKENS_MAX), found) {
         limits.max_tokens = max;
@@ -162,7 +168,7 @@ fn link(source: &Value, mut read: Read, found: &mut Findings) -> Option<Definiti
     let mut definition = Definition {
         name: read.name?,
         source: source.clone(),
-        hash: *blake3::hash(source.to_json().as_bytes()).as_bytes(),
+        hash: Definition::hash_of(source),
         input_schema: read.input_schema,
         context_defaults: defaults(read.context_schema.as_ref()),
         context_schema: read.context_schema,

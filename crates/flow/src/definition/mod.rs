@@ -299,6 +299,48 @@ impl Definition {
         compile::compile(source)
     }
 
+    /// A stand-in for a source that no longer compiles: it has its nodes, which do nothing, and leads
+    /// nowhere. A run of it must not move.
+    #[must_use]
+    pub fn inert(name: &Arc<str>, source: &Value, nodes: &[Arc<str>]) -> Self {
+        let node = |name: &Arc<str>| Node {
+            name: Arc::clone(name),
+            kind: NodeKind::Pass,
+            input_mapping: None,
+            output_mapping: Mapping::default(),
+            output_schema: None,
+            timeout_ms: None,
+            on_success: Vec::new(),
+            on_error: Vec::new(),
+            keeps_branches: false,
+        };
+        Self {
+            name: Arc::clone(name),
+            source: source.clone(),
+            hash: Self::hash_of(source),
+            input_schema: None,
+            context_schema: None,
+            context_defaults: Value::empty_map(),
+            output_schema: None,
+            initial_node: NodeIndex(0),
+            timeout_ms: None,
+            on_timeout: OnRunTimeout::default(),
+            on_no_match: OnNoMatch::default(),
+            limits: Limits::default(),
+            nodes: nodes.iter().map(node).collect(),
+            transitions: Vec::new(),
+            groups: Vec::new(),
+            output_mapping: None,
+            artifacts: Artifacts::default(),
+        }
+    }
+
+    /// BLAKE3 of a source's JSON text, which tells one version from another.
+    #[must_use]
+    pub fn hash_of(source: &Value) -> [u8; 32] {
+        *blake3::hash(source.to_json().as_bytes()).as_bytes()
+    }
+
     /// Reads a definition from YAML text; faults say where in it.
     pub fn from_yaml(text: &str) -> Result<Self, Vec<Fault>> {
         let (source, places) = yaml::parse_placed(text).map_err(|fault| vec![fault])?;

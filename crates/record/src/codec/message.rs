@@ -371,6 +371,23 @@ impl<'a, M: Message<'a>> Field<'a> for Vec<M> {
     }
 }
 
+impl<'a> Field<'a> for Vec<Text<'a>> {
+    fn is_default(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn put(&self, tag: u32, out: &mut Vec<u8>) {
+        for text in self {
+            text.put(tag, out);
+        }
+    }
+
+    fn take(&mut self, wire: Wire, from: &mut Reader<'a>) -> Result<(), Malformed> {
+        self.push(Text::read(wire, from)?);
+        Ok(())
+    }
+}
+
 /// Ids and other numbers are packed: one key for all of them.
 macro_rules! packed_field {
     ($($type:ty: $to:expr, $from:expr;)*) => {$(

@@ -17,6 +17,12 @@ message! {
         2 => version: u32,
         /// The definition as it was given, as JSON with its keys in order.
         3 => definition: Json,
+        /// The names of its nodes, by their place: decisions name places.
+        4 => nodes: Vec<Text<'a>>,
+        /// How many transitions it has.
+        5 => transitions: u32,
+        /// How many groups of siblings it has.
+        6 => groups: u32,
     }
 
     /// A run begins.

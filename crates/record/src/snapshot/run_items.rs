@@ -42,8 +42,14 @@ message! {
         2 => version: u32,
         /// When it was registered, by the wall clock.
         3 => registered_at: Timestamp,
-        /// The definition as it was given; it is compiled again.
+        /// The definition as it was given; it is compiled when the state serves.
         4 => definition: Json,
+        /// The names of its nodes, by their place.
+        5 => nodes: Vec<Text<'a>>,
+        /// How many transitions it has.
+        6 => transitions: u32,
+        /// How many groups of siblings it has.
+        7 => groups: u32,
     }
 
     /// What a run has once.

@@ -79,7 +79,12 @@ fn a_stopped_task_is_told_without_decoding_wherever_decisions_are() {
 #[test]
 fn a_value_that_is_no_json_is_refused() {
     let definition = "{".to_owned();
-    let item = WorkflowRegistered { name: "w".to_owned(), version: 1, definition };
+    let item = WorkflowRegistered {
+        name: "w".to_owned(),
+        version: 1,
+        definition,
+        ..WorkflowRegistered::default()
+    };
     let event = Some(Event::WorkflowRegistered(item));
     let record =
         oracle::Record { version: FORMAT_VERSION, lsn: 1, at: 1, wall_offset_ms: 0, event };
@@ -378,9 +383,18 @@ fn record() -> impl Strategy<Value = oracle::Record> {
     );
     let report = cascade().prop_flat_map(|cascade| prop::sample::select(reports(&cascade)));
     let event = prop_oneof![
-        (text(), small(), json()).prop_map(|(name, version, definition)| {
-            Event::WorkflowRegistered(WorkflowRegistered { name, version, definition })
-        }),
+        (text(), small(), json(), vec(text(), 0..3), small(), small()).prop_map(
+            |(name, version, definition, nodes, transitions, groups)| {
+                Event::WorkflowRegistered(WorkflowRegistered {
+                    name,
+                    version,
+                    definition,
+                    nodes,
+                    transitions,
+                    groups,
+                })
+            }
+        ),
         (begun(), cascade())
             .prop_map(|(run, cascade)| Event::RunStarted(RunStarted { run: Some(run), cascade })),
         signal,

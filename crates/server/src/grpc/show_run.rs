@@ -35,7 +35,8 @@ pub(super) fn listed(workflow: &WorkflowInfo) -> v1::Workflow {
         registered_at: workflow.registered_at.0,
         definition: Vec::new(),
         nodes: workflow.definition.nodes.len() as u32,
-        transitions: workflow.definition.transitions.len() as u32,
+        transitions: workflow.transitions,
+        faults: workflow.faults.iter().map(ToString::to_string).collect(),
     }
 }
 

@@ -9,6 +9,7 @@ use tenure_value::Value;
 use utoipa::ToSchema;
 
 use super::shown::{moment, tags_of};
+use crate::problem::ShownFault;
 
 /// A version that a definition has.
 #[derive(Debug, Serialize, ToSchema)]
@@ -32,7 +33,10 @@ pub(crate) struct ShownWorkflow<'a> {
     version: u32,
     registered_at: String,
     nodes: usize,
-    transitions: usize,
+    transitions: u32,
+    /// Why it no longer compiles, so that no run of it can begin.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<ShownFault<'a>>,
 }
 
 impl<'a> ShownWorkflow<'a> {
@@ -44,7 +48,8 @@ impl<'a> ShownWorkflow<'a> {
             version: workflow.version,
             registered_at: moment(workflow.registered_at),
             nodes: workflow.definition.nodes.len(),
-            transitions: workflow.definition.transitions.len(),
+            transitions: workflow.transitions,
+            faults: workflow.faults.iter().map(ShownFault::of).collect(),
         }
     }
 }

@@ -116,6 +116,7 @@ pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
         | Rejection::IdsExhausted { .. }
         | Rejection::RunNotFound { .. }
         | Rejection::WorkflowNotFound { .. }
+        | Rejection::WorkflowBroken { .. }
         | Rejection::SignalUnknown { .. }
         | Rejection::RunOver { .. }
         | Rejection::RunEnding { .. }

@@ -19,7 +19,7 @@ use tenure_flow::Definition;
 use tenure_log::Batch;
 use tenure_log::SnapshotFooter;
 use tenure_record::codec;
-use tenure_record::event::Record;
+use tenure_record::event::{Event, Json, Record};
 use tenure_record::id::{LeaseId, RunId, TaskId};
 use tenure_record::name::{QueueName, WorkerName};
 use tenure_record::terms::{Payload, Tags};
@@ -156,11 +156,19 @@ pub(crate) struct Story {
     clock_ms: u64,
     wal: Wal<RealDisk>,
     record_bytes: u64,
+    /// What is written instead of the source of a workflow.
+    source: Option<Value>,
 }
 
 impl Story {
     fn begin(wal: Wal<RealDisk>) -> Self {
-        Self { state: State::new(0), clock_ms: 1_000_000_000_000, wal, record_bytes: 0 }
+        Self {
+            state: State::new(0),
+            clock_ms: 1_000_000_000_000,
+            wal,
+            record_bytes: 0,
+            source: None,
+        }
     }
 
     /// A task is submitted with another one, its worker dies, a second one does it. Seven records,
@@ -234,6 +242,30 @@ impl Story {
         story.wal.mark(story.clock_ms).unwrap();
     }
 
+    /// A run with a leased task, of a workflow that no release from now on compiles: its source in the
+    /// log is another than the one that was taken.
+    pub(crate) fn broken(folder: &Folder, workflow: &str, taken: &str, written: &str) {
+        let mut story = Self::begin(folder.open_with(1 << 20));
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        story.clock_ms = now.as_millis() as u64;
+        let definition = Definition::compile(&tenure_flow::yaml::parse(workflow).unwrap());
+        let definition = Arc::new(definition.unwrap());
+        let source = definition.source.to_json().replace(taken, written);
+        story.source = Some(Value::from_json(source.as_bytes()).unwrap());
+        story.play(&Command::RegisterWorkflow(RegisterWorkflow {
+            definition: Arc::clone(&definition),
+        }));
+        story.play(&Command::StartRun(StartRun {
+            workflow: Arc::clone(&definition.name),
+            version: None,
+            input: Value::empty_map(),
+            key: None,
+            tags: Tags::default(),
+        }));
+        story.lease("anna");
+        story.wal.mark(story.clock_ms).unwrap();
+    }
+
     /// Another log with as many records, which say something else.
     pub(crate) fn elsewhere() -> Self {
         let folder = Folder::new("elsewhere");
@@ -291,10 +323,15 @@ impl Story {
         };
         let record =
             Record { lsn: self.state.last_lsn().next(), at: now.log, wall: now.wall, event };
+        let mut written = record.clone();
+        if let (Event::WorkflowRegistered(item), Some(source)) = (&mut written.event, &self.source)
+        {
+            item.definition = Json(source.clone());
+        }
         let mut batch = Batch::default();
         batch.push(|out| {
             let before = out.len();
-            codec::encode(&record, out);
+            codec::encode(&written, out);
             self.record_bytes += (out.len() - before) as u64;
         });
         apply(&mut self.state, &record);

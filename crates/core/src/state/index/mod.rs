@@ -179,7 +179,7 @@ impl Indexes {
             text_bytes: 0,
             definition_bytes: facts.workflows.values().flatten().map(|it| it.bytes()).sum(),
         };
-        for (_, stored) in facts.runs.iter().filter(|(_, run)| run.head.parked.is_some()) {
+        for (_, stored) in facts.runs.iter().filter(|(_, run)| run.head.stands_still()) {
             let is_live = |id: &TaskId| facts.tasks.get(id.0).is_some_and(|it| !it.is_terminal());
             let tasks = stored.tokens().filter_map(|(_, token)| token.task());
             indexes.held.extend(tasks.filter(is_live));

@@ -76,7 +76,7 @@ impl HeadPlace {
         };
         let finished_at = finished_at.filter(|_| state.is_terminal());
         // The deadline of a run that ends anyway, or stands still, wakes nothing.
-        let deadline_at = match run.ending_root().is_some() || run.parked.is_some() {
+        let deadline_at = match run.ending_root().is_some() || run.stands_still() {
             true => Timestamp::ZERO,
             false => run.deadline_at,
         };
@@ -86,7 +86,7 @@ impl HeadPlace {
             finished_at,
             is_waiting: run.is_waiting(),
             is_ending: run.endings.is_some(),
-            is_parked: run.parked.is_some(),
+            is_parked: run.stands_still(),
         }
     }
 }
@@ -123,7 +123,7 @@ pub(crate) struct TokenPlace {
 impl TokenPlace {
     /// A token of a run that stands still waits for nothing.
     pub(crate) fn of(run: &Run, token: &Token) -> Self {
-        if token.state.is_terminal() || run.parked.is_some() {
+        if token.state.is_terminal() || run.stands_still() {
             return Self::default();
         }
         let deadline = Some(token.deadline_at).filter(|at| *at > Timestamp::ZERO);
@@ -149,7 +149,7 @@ pub(crate) struct GroupPlace {
 impl GroupPlace {
     /// A group of a run that stands still waits for nothing.
     pub(crate) fn of(run: &Run, group: &Group) -> Self {
-        if run.parked.is_some() {
+        if run.stands_still() {
             return Self::default();
         }
         let is_open = group.state == GroupState::Open;

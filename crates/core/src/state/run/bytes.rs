@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use tenure_flow::Definition;
 use tenure_value::Value;
 
 use super::{Branch, Group, KeptKey, Run, Scope, StoredGroup, StoredRun, Token};
@@ -46,12 +45,12 @@ pub(crate) fn group_bytes(group: &Group) -> u64 {
 }
 
 /// A branch: what it has written, not what it began with.
-pub(crate) fn branch_bytes(definition: &Definition, branch: &Branch) -> u64 {
+pub(crate) fn branch_bytes(nodes: &[Arc<str>], branch: &Branch) -> u64 {
     let scope = branch.scope.as_ref().map_or(0, |scope| {
         let written = scope.written.iter().map(|path| held(path.get_below(&scope.context)));
         let outputs = scope.outputs.as_map();
         let outputs = scope.nodes.iter().map(|node| {
-            let name = definition.nodes.get(*node as usize).map(|node| &node.name);
+            let name = nodes.get(*node as usize);
             held(outputs.zip(name).and_then(|(outputs, name)| outputs.get(name)))
         });
         let artifacts = scope.artifacts.len() * (ENTRY_BYTES * 4);
@@ -87,7 +86,7 @@ impl StoredRun {
 
     /// The branches of a group.
     pub(crate) fn branches_bytes(&self, group: &Arc<StoredGroup>) -> u64 {
-        let definition = &self.head.workflow.definition;
-        group.branches.iter().map(|branch| branch_bytes(definition, branch)).sum()
+        let nodes = &self.head.workflow.nodes;
+        group.branches.iter().map(|branch| branch_bytes(nodes, branch)).sum()
     }
 }

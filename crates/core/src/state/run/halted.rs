@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use tenure_code::Echo;
+use tenure_flow::Fault;
 use tenure_record::event::RunState;
 use tenure_record::id::{RunId, TaskId};
 use tenure_record::time::Timestamp;
 use tenure_value::Value;
 
-use super::RunView;
+use super::{Run, RunView, Workflow};
 use crate::state::{Ledger, Runs, State};
 
 /// How a run ends whose end is decided and not yet complete.
@@ -85,6 +87,21 @@ impl State {
     #[must_use]
     pub fn ending_runs(&self) -> u64 {
         self.live().runs.endings.len() as u64
+    }
+
+    /// Live runs whose definition no longer compiles and that are not parked yet, each with why.
+    #[must_use]
+    pub fn broken_runs(&self) -> Vec<(RunId, String)> {
+        let is_broken = |run: &Run| {
+            run.workflow.is_broken() && run.parked.is_none() && !run.state.is_terminal()
+        };
+        let runs = self.facts.runs.iter().filter(|(_, stored)| is_broken(&stored.head));
+        let why = |run: &Run| {
+            let Workflow { name, version, .. } = &*run.workflow;
+            let fault = run.workflow.faults().first().map(Fault::to_string).unwrap_or_default();
+            format!("version {version} of workflow {} no longer compiles: {fault}", Echo(name))
+        };
+        runs.map(|(id, stored)| (RunId(id), why(&stored.head))).collect()
     }
 
     /// How many runs are parked.

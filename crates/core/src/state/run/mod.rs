@@ -9,11 +9,11 @@ mod halted;
 mod signals;
 mod store;
 mod view;
+mod workflow;
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tenure_flow::Definition;
 use tenure_record::artifact::Sha256;
 use tenure_record::event::{BranchOutcome, GroupState, RunState, SubmitHash, TokenState};
 use tenure_record::id::{GroupId, Lsn, RunId, TaskId, TokenId};
@@ -30,26 +30,7 @@ pub use self::halted::{EndingView, Halted, ParkedView};
 pub(crate) use self::signals::{KeptSignal, KeptSignals};
 pub(crate) use self::store::{KeptKey, StoredGroup, StoredRun};
 pub use self::view::{GroupView, RunFilter, RunPage, RunView, TokenView, WorkflowView};
-
-/// A version of a workflow.
-#[derive(Clone, Debug)]
-pub(crate) struct Workflow {
-    pub name: Arc<str>,
-    pub version: u32,
-    /// By the wall clock.
-    pub registered_at: Timestamp,
-    pub definition: Arc<Definition>,
-}
-
-impl Workflow {
-    /// Bytes of memory that it takes, about: its source, copies of its texts, and what was compiled
-    /// from it. A compiled schema takes about five times what the structure of its source takes
-    /// beside the texts, as measured with schemas of thousands of properties.
-    pub(crate) fn bytes(&self) -> u64 {
-        let (held, text) = (self.definition.source.held_bytes(), self.definition.source.bytes());
-        (size_of::<Definition>() + held + 2 * text + 5 * held.saturating_sub(text)) as u64
-    }
-}
+pub(crate) use self::workflow::{Outline, Workflow};
 
 /// Where values live: the root of a run, or a branch of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -121,6 +102,11 @@ impl Run {
             && self.unstarted == 0
             && self.ending_root().is_none()
             && self.parked.is_none()
+    }
+
+    /// Whether nothing in it may move: it is parked, or its definition no longer compiles.
+    pub(crate) fn stands_still(&self) -> bool {
+        !self.state.is_terminal() && (self.parked.is_some() || self.workflow.is_broken())
     }
 
     /// How the run will end, if it is ending as a whole.

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use tenure_flow::Definition;
+use tenure_flow::{Definition, Fault};
 use tenure_record::event::GroupState;
 use tenure_record::id::{GroupId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::state::TaskState;
@@ -191,10 +191,22 @@ impl<'a> WorkflowView<'a> {
         self.0.registered_at
     }
 
-    /// The definition, compiled; its source is in it.
+    /// How many transitions it has.
+    #[must_use]
+    pub fn transitions(&self) -> u32 {
+        self.0.transitions
+    }
+
+    /// Why it no longer compiles; empty if it does.
+    #[must_use]
+    pub fn faults(&self) -> &'a Arc<[Fault]> {
+        self.0.faults()
+    }
+
+    /// The definition, compiled; its source is in it. One that does nothing if there are faults.
     #[must_use]
     pub fn definition(&self) -> &'a Arc<Definition> {
-        &self.0.definition
+        self.0.definition()
     }
 }
 
@@ -222,7 +234,7 @@ impl<'a> RunView<'a> {
     /// Its definition.
     #[must_use]
     pub fn definition(&self) -> &'a Arc<Definition> {
-        &self.head().workflow.definition
+        self.head().workflow.definition()
     }
 
     /// Its state as it is written outside: RUNNING, WAITING, COMPLETED, FAILED, CANCELED or
@@ -364,7 +376,7 @@ impl<'a> TokenView<'a> {
     /// Its node's name.
     #[must_use]
     pub fn node(&self) -> &'a Arc<str> {
-        &self.run.definition().nodes[self.token.node as usize].name
+        &self.run.head().workflow.nodes[self.token.node as usize]
     }
 
     /// Its scope, printed: `root/bids#1[4]`.

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tenure_flow::Definition;
 use tenure_flow::limits::MAX_DEPTH_MAX;
 use tenure_record::codec::Malformed;
 use tenure_record::event::{ArtifactItem, BranchOutcome, Committed, GroupState};
@@ -18,25 +17,27 @@ use tenure_value::{Path, Value};
 use crate::state::facts::Facts;
 use crate::state::run::{
     Branch, BranchResult, Chunks, CommittedArtifact, EndingRoot, EndingScope, Endings, Group,
-    KeptSignal, KeptSignals, Parked, RareRun, Run, Scope, ScopeRef, Spawn, Staged, StoredGroup,
-    StoredRun, Token, Work, Workflow,
+    KeptSignal, KeptSignals, Outline, Parked, RareRun, Run, Scope, ScopeRef, Spawn, Staged,
+    StoredGroup, StoredRun, Token, Work, Workflow,
 };
 
 /// Adds a version of a workflow.
 pub(super) fn workflow(facts: &mut Facts, item: &WorkflowItem<'_>) -> Result<(), Malformed> {
     let name = item.name.to_shared();
-    let definition = Definition::compile(&item.definition.0);
-    let definition = definition.map_err(|faults| {
-        let first = faults.first().map(|fault| fault.message.clone()).unwrap_or_default();
-        Malformed::new(format!("workflow {name:?} can no longer be compiled: {first}"))
-    })?;
     let versions = Arc::make_mut(&mut facts.workflows).entry(Arc::clone(&name)).or_default();
-    if definition.name != name || item.version as usize != versions.len() + 1 {
+    if item.version as usize != versions.len() + 1 {
         return Err(Malformed::new(format!("workflow {name:?} is out of place")));
     }
-    let (version, registered_at) = (item.version, item.registered_at);
-    let definition = Arc::new(definition);
-    versions.push(Arc::new(Workflow { name, version, registered_at, definition }));
+    let outline = Outline {
+        name,
+        version: item.version,
+        registered_at: item.registered_at,
+        source: item.definition.0.clone(),
+        nodes: item.nodes.iter().map(|name| name.to_shared()).collect(),
+        transitions: item.transitions,
+        groups: item.groups,
+    };
+    versions.push(Arc::new(Workflow::new(outline, None)));
     Ok(())
 }
 
@@ -107,7 +108,7 @@ impl OpenRun {
         let mut values = ValueReader::default();
         let input = values.value(&item.input)?;
         let (output, error) = (values.optional(&item.output)?, values.optional(&item.error)?);
-        let root = Arc::new(scope(&workflow.definition, &mut values, &item.root)?);
+        let root = Arc::new(scope(&workflow, &mut values, &item.root)?);
         let run = Run {
             workflow,
             input,
@@ -203,10 +204,10 @@ impl OpenRun {
     }
 
     fn token(&mut self, item: &TokenItem<'_>) -> Result<Token, Malformed> {
-        let definition = &self.stored.head.workflow.definition;
+        let workflow = &self.stored.head.workflow;
         let id = self.stored.tokens.len() as u32 + 1;
-        let is_known = (item.node as usize) < definition.nodes.len()
-            && item.via.is_none_or(|via| (via as usize) < definition.transitions.len())
+        let is_known = (item.node as usize) < workflow.nodes.len()
+            && item.via.is_none_or(|via| via < workflow.transitions)
             && (item.parent.0 < id);
         if !is_known {
             return Err(Malformed::new(format!("token {id} names what is not there")));
@@ -232,9 +233,9 @@ impl OpenRun {
             true => 1,
             false => self.started_branch(scope)?.depth + 1,
         };
-        let definition = &self.stored.head.workflow.definition;
+        let workflow = &self.stored.head.workflow;
         let tokens = self.stored.tokens.len() as u32;
-        let is_known = (item.definition as usize) < definition.groups.len()
+        let is_known = item.definition < workflow.groups
             && i64::from(depth) <= MAX_DEPTH_MAX
             && (1..=tokens).contains(&item.origin.0)
             && item.fan_in.0 <= tokens;
@@ -285,9 +286,9 @@ impl OpenRun {
         let mut spawns = Vec::with_capacity(item.spawns.len());
         for spawn in &item.spawns {
             let SpawnItem { transition, node, count, items, item_var, keys } = spawn;
-            let definition = &self.stored.head.workflow.definition;
-            let is_known = (*transition as usize) < definition.transitions.len()
-                && (*node as usize) < definition.nodes.len();
+            let workflow = &self.stored.head.workflow;
+            let is_known =
+                *transition < workflow.transitions && (*node as usize) < workflow.nodes.len();
             let (items, keys) = (self.values.optional(items)?, self.values.optional(keys)?);
             let fits = |list: &Option<Value>| {
                 let Some(list) = list else { return true };
@@ -315,9 +316,9 @@ impl OpenRun {
     }
 
     fn branch(&mut self, item: &BranchItem<'_>) -> Result<(), Malformed> {
-        let definition = &self.stored.head.workflow.definition;
+        let workflow = &self.stored.head.workflow;
         let scope = match &item.scope {
-            Some(item) => Some(Arc::new(scope(definition, &mut self.values, item)?)),
+            Some(item) => Some(Arc::new(scope(workflow, &mut self.values, item)?)),
             None => None,
         };
         let is_open = item.outcome == BranchOutcome::Open;
@@ -344,9 +345,9 @@ impl OpenRun {
     }
 
     fn kept(&mut self, item: &KeptItem<'_>) -> Result<(), Malformed> {
-        let definition = &self.stored.head.workflow.definition;
+        let workflow = &self.stored.head.workflow;
         let key = (item.node, item.group, SmallVec::from_slice(&item.indices), item.token);
-        let is_known = (item.node as usize) < definition.nodes.len();
+        let is_known = (item.node as usize) < workflow.nodes.len();
         let value = self.values.value(&item.value)?;
         let is_new = Arc::make_mut(&mut self.stored.kept).insert(key, value).is_none();
         match is_known && is_new {
@@ -453,7 +454,7 @@ fn work(item: &TokenItem<'_>) -> Result<Work, Malformed> {
 }
 
 fn scope(
-    definition: &Definition,
+    workflow: &Workflow,
     values: &mut ValueReader,
     item: &ScopeItem<'_>,
 ) -> Result<Scope, Malformed> {
@@ -462,7 +463,7 @@ fn scope(
     let written = item.written.iter().map(|item| Path::parse(item.path.as_str()));
     let written = written.collect::<Result<_, _>>();
     let written = written.map_err(|fault| Malformed::new(fault.message))?;
-    if item.nodes.iter().any(|node| *node as usize >= definition.nodes.len()) {
+    if item.nodes.iter().any(|node| *node as usize >= workflow.nodes.len()) {
         return Err(Malformed::new("a scope names a node that is not there"));
     }
     Ok(Scope {

@@ -224,12 +224,14 @@ fn worker(worker: &Worker) -> Item<'_> {
 }
 
 fn workflow(workflow: &Workflow) -> Item<'_> {
-    let Workflow { name, version, registered_at, definition } = workflow;
     Item::Workflow(WorkflowItem {
-        name: Text::Borrowed(name),
-        version: *version,
-        registered_at: *registered_at,
-        definition: Json(definition.source.clone()),
+        name: Text::Borrowed(&workflow.name),
+        version: workflow.version,
+        registered_at: workflow.registered_at,
+        definition: Json(workflow.source.clone()),
+        nodes: workflow.nodes.iter().map(|name| Text::Borrowed(name)).collect(),
+        transitions: workflow.transitions,
+        groups: workflow.groups,
     })
 }
 
