@@ -56,6 +56,8 @@ pub(crate) struct Life {
     /// The disk was full at its last step, as far as the log's calls tell.
     full_seen: u64,
     is_full: bool,
+    /// When a frame last waited for room on the disk.
+    pub(crate) held_at: u64,
     born_at: u64,
     wall_ahead: u64,
     drift_ppm: i64,
@@ -115,6 +117,7 @@ impl Machine {
             slow_ms: 2 * (mix.longest_sync_ms() + mix.wake_ms),
             full_seen: 0,
             is_full: false,
+            held_at: 0,
             born_at,
             wall_ahead,
             drift_ppm: mix.drift_ppm,
@@ -216,11 +219,14 @@ impl Life {
     }
 
     /// Notes whether the disk was full in the last step.
-    pub(crate) fn note_full(&mut self) {
+    pub(crate) fn note_full(&mut self, now: u64) {
         let full = self.coordinator.log().uses.full;
         // Whether it still waits for room is seen from outside only while it does not settle.
         self.is_full = full > self.full_seen || (self.is_full && !self.coordinator.is_settled());
         self.full_seen = full;
+        if self.is_full {
+            self.held_at = now;
+        }
     }
 
     /// Whether a frame waits for room on the disk.

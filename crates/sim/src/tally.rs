@@ -107,6 +107,8 @@ const EXPECTED: [(&str, &[&str]); 6] = [
     ),
     (
         "refusal",
+        // Not `WorkflowBroken`: only another release's compiler finds faults in a stored definition
+        // (`core/tests/runs/broken.rs`).
         &[
             "TaskNotFound",
             "LeaseLost",
@@ -121,7 +123,6 @@ const EXPECTED: [(&str, &[&str]); 6] = [
             "DiskFull",
             "Unavailable",
             "RunNotFound",
-            "WorkflowBroken",
             "WorkflowNotFound",
             "SignalUnknown",
             "RunOver",

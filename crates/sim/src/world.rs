@@ -317,7 +317,7 @@ impl World {
         let Some(life) = &mut self.life else { return Ok(()) };
         life.step_at = None;
         let stepped = life.coordinator.step(life.reading(now));
-        life.note_full();
+        life.note_full(now);
         self.laws.log_now = life.now(now).log;
         self.trace.note(now, format_args!("step: {:?}", stepped.as_ref().ok()));
         self.read_tape()?;

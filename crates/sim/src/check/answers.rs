@@ -54,7 +54,9 @@ pub(super) fn stepped(model: &Model, life: &Life, now: u64, next: Next) -> Held 
         if delivery.start != life.start || delivery.gone_at.is_some() {
             continue;
         }
-        let latest = delivery.at + wait_ms(&delivery.ask) + ANSWER_MS + life.slow_ms;
+        // A request that came while a frame waited for room is begun when there is room again.
+        let begun_at = delivery.at.max(life.held_at);
+        let latest = begun_at + wait_ms(&delivery.ask) + ANSWER_MS + life.slow_ms;
         hold(IN_TIME, now <= latest, || {
             format!(
                 "caller {caller} asked at {} and waits at {now}: {:?}",
