@@ -10,7 +10,7 @@ use tenure_record::time::{Clock, Timestamp};
 
 use super::Audit;
 use super::names::NameRef;
-use super::table::{Rare, Row};
+use super::table::{Rare, Row, checkpoint_hash};
 
 /// Builds an audit from the items of a snapshot. Also used to compare a state with an audit: the
 /// state is written as items, and both audits must agree.
@@ -129,5 +129,6 @@ fn rare(item: &ColdItem<'_>) -> Rare {
         deadline_at: item.deadline_at,
         revoke_at: item.revoke_at,
         stale_lease: item.stale_lease,
+        checkpoint: checkpoint_hash(item.checkpoint),
     }
 }

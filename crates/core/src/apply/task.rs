@@ -78,10 +78,14 @@ pub(crate) fn completed(to: &mut impl Ledger, stamp: Stamp, item: &TaskCompleted
     to.change(id, |task| {
         lease::end(task, stamp, LeaseEnd::Completed, TaskState::Completed, Timestamp::ZERO);
     });
-    if to.cold(id).is_some_and(|cold| cold.errors.is_some() || cold.revoke_at > Timestamp::ZERO) {
+    let is_left = |cold: &Cold| {
+        cold.errors.is_some() || cold.revoke_at > Timestamp::ZERO || cold.checkpoint.is_some()
+    };
+    if to.cold(id).is_some_and(is_left) {
         to.change_cold(id, |cold| {
             cold.errors = None;
             cold.revoke_at = Timestamp::ZERO;
+            cold.checkpoint = None;
         });
     }
     to.set_output(id, item.output);
@@ -95,6 +99,7 @@ pub(crate) fn failed(to: &mut impl Ledger, stamp: Stamp, item: &TaskFailed<'_>) 
     });
     lease::forget_revocation(to, id);
     keep_error(to, id, item.code.as_str(), item.reason.as_str());
+    lease::keep_checkpoint(to, id, item.checkpoint);
 }
 
 /// The task stays as it is; its history and the mark of the lease move on.

@@ -112,6 +112,8 @@ message! {
         10 => errors: Vec<ErrorItem<'a>>,
         /// The length of the latest lease, where it is not the task's own; zero otherwise.
         11 => granted_ms: u32,
+        /// Where its next attempt goes on; empty for none.
+        12 => checkpoint: &'a [u8],
     }
 
     /// A failure that a task keeps.
