@@ -11,7 +11,7 @@ use tenure_record::time::Timestamp;
 
 use super::Audit;
 use super::law::{Law, Violation, broken, hold};
-use super::table::{Rare, Row};
+use super::table::{Rare, Row, checkpoint_hash};
 
 impl Audit {
     pub(super) fn granted(
@@ -41,7 +41,7 @@ impl Audit {
         })?;
         row.lease_ms = item.lease_ms;
         self.begins(id, item.attempt_deadline_at)?;
-        self.lasts(id, &row, item.expires_at)?;
+        self.lasts(id, row.lease_ms, item.expires_at)?;
         self.next_lease = lease.next();
         row.state = TaskState::Leased;
         row.lease = lease;
@@ -54,17 +54,20 @@ impl Audit {
         Ok(())
     }
 
-    pub(super) fn extended(&mut self, item: &LeaseExtended) -> Result<(), Violation> {
+    pub(super) fn extended(&mut self, item: &LeaseExtended<'_>) -> Result<(), Violation> {
         let id = item.task_id;
         let mut row = self.exists(id)?;
         self.holds(id, &row, item.lease_id)?;
-        self.lasts(id, &row, item.expires_at)?;
-        hold(Law::LeasesLastAsGiven, item.expires_at != row.moment, || {
+        let span = if item.lease_ms == 0 { row.lease_ms } else { item.lease_ms };
+        self.lasts(id, span, item.expires_at)?;
+        let says_something = item.expires_at != row.moment || !item.checkpoint.is_empty();
+        hold(Law::LeasesLastAsGiven, says_something, || {
             format!("a heartbeat of task {id} is on record and moves nothing")
         })?;
         row.moment = item.expires_at;
         self.summary.heartbeats += 1;
         self.tasks.put(id, row);
+        self.keep_checkpoint(id, item.checkpoint);
         Ok(())
     }
 
@@ -75,6 +78,9 @@ impl Audit {
         self.is_holder(id, &row, &item.worker)?;
         self.summary.ends.completed += 1;
         self.end(id, row, TaskState::Completed, Timestamp::ZERO);
+        if self.tasks.rare(id).is_some_and(|rare| rare.checkpoint != 0) {
+            self.tasks.rare_mut(id).checkpoint = 0;
+        }
         Ok(())
     }
 
@@ -104,18 +110,29 @@ impl Audit {
         })?;
         self.summary.ends.failed += 1;
         self.end(id, row, item.to, item.not_before);
+        self.keep_checkpoint(id, item.checkpoint);
         Ok(())
     }
 
     pub(super) fn released(&mut self, item: &LeaseReleased<'_>) -> Result<(), Violation> {
         let id = item.about.task_id;
-        let row = self.known(&item.about, 0)?;
+        let mut row = self.known(&item.about, 0)?;
         self.holds(id, &row, item.lease_id)?;
         self.is_holder(id, &row, &item.worker)?;
         let to = if row.cancel_requested { TaskState::Canceled } else { TaskState::Waiting };
         goes_to(id, item.to, to)?;
+        let in_order = match to == TaskState::Waiting {
+            true => item.not_before.0 == 0 || item.not_before > self.at,
+            false => item.not_before.0 == 0 && item.priority.is_none(),
+        };
+        hold(Law::OnlyLegalSteps, in_order, || {
+            let (at, priority) = (item.not_before, item.priority);
+            format!("task {id} becomes {to}, not before {at:?} and with priority {priority:?}")
+        })?;
+        row.priority = item.priority.unwrap_or(row.priority);
         self.summary.ends.released += 1;
-        self.end(id, row, to, Timestamp::ZERO);
+        self.end(id, row, to, item.not_before);
+        self.keep_checkpoint(id, item.checkpoint);
         Ok(())
     }
 
@@ -200,6 +217,12 @@ impl Audit {
         Ok(())
     }
 
+    fn keep_checkpoint(&mut self, id: TaskId, checkpoint: &[u8]) {
+        if !checkpoint.is_empty() {
+            self.tasks.rare_mut(id).checkpoint = checkpoint_hash(checkpoint);
+        }
+    }
+
     /// The lease is over and the task goes on, or ends.
     pub(super) fn end(&mut self, id: TaskId, mut row: Row, to: TaskState, moment: Timestamp) {
         if row.state == TaskState::Leased {
@@ -255,8 +278,8 @@ impl Audit {
     }
 
     /// Whether a lease that begins or is extended now ends when it should.
-    fn lasts(&self, id: TaskId, row: &Row, expires_at: Timestamp) -> Result<(), Violation> {
-        let mut end = self.at.plus_ms(row.lease_ms.into());
+    fn lasts(&self, id: TaskId, span: u32, expires_at: Timestamp) -> Result<(), Violation> {
+        let mut end = self.at.plus_ms(span.into());
         if let Some(rare) = self.tasks.rare(id) {
             let bounds = [rare.deadline_at, rare.revoke_at, rare.attempt_deadline_at].into_iter();
             end = bounds.filter(|at| *at > Timestamp::ZERO).fold(end, Timestamp::min);

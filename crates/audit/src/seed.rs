@@ -10,7 +10,7 @@ use tenure_record::time::{Clock, Timestamp};
 
 use super::Audit;
 use super::names::NameRef;
-use super::table::{Rare, Row};
+use super::table::{Rare, Row, checkpoint_hash};
 
 /// Builds an audit from the items of a snapshot. Also used to compare a state with an audit: the
 /// state is written as items, and both audits must agree.
@@ -134,5 +134,6 @@ fn rare(item: &ColdItem<'_>) -> Rare {
         attempt_deadline_at: item.attempt_deadline_at,
         key_free_at: item.key_free_at,
         key_is_lost: item.key_is_lost,
+        checkpoint: checkpoint_hash(item.checkpoint),
     }
 }

@@ -1,5 +1,6 @@
 //! The audit's own table of tasks: what the laws need of each, and nothing else.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -64,6 +65,13 @@ pub(super) struct Rare {
     pub revoke_at: Timestamp,
     /// The newest lease whose stale report is on record.
     pub stale_lease: LeaseId,
+    /// A hash of the checkpoint; zero for none.
+    pub checkpoint: u64,
+}
+
+/// What tells one checkpoint from another; zero for none.
+pub(super) fn checkpoint_hash(bytes: &[u8]) -> u64 {
+    if bytes.is_empty() { 0 } else { FixedState::default().hash_one(bytes).max(1) }
 }
 
 #[derive(Clone, Debug, Default)]

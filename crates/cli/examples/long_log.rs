@@ -77,18 +77,19 @@ impl Writer {
                     reason,
                     code: None,
                     retry,
+                    checkpoint: None,
                     worker: None,
                 }));
             }
             2 => {
                 let (task_id, grace_ms) = (lease.task_id, None);
                 self.play(&Command::CancelTask(CancelTask { task_id, grace_ms }));
-                self.play(&Command::ReleaseTask(lease));
+                self.play(&Command::ReleaseTask(lease.into()));
             }
             _ => {
                 if nth % 100 < 30 {
                     self.now += 1;
-                    self.play(&Command::Heartbeat(lease));
+                    self.play(&Command::Heartbeat(lease.into()));
                 }
                 self.play(&Command::CompleteTask(CompleteTask {
                     lease,

@@ -1,11 +1,14 @@
 //! Things as programs see them: the same JSON as over HTTP, field by field.
 
+mod progress;
+
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use tenure_sdk::{Event, Explanation, History, Queue, ServerStatus, TaskInfo, WorkerInfo, wire};
 
+use self::progress::ShownProgress;
 use crate::base64::base64;
 use crate::moment::rfc_3339;
 use crate::style::{run_state_name, state_name};
@@ -62,6 +65,7 @@ pub(crate) struct ShownTask<'a> {
     id: u64,
     queue: &'a str,
     state: Option<&'static str>,
+    phase: Option<&'a str>,
     priority: i32,
     payload: Verbatim<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,11 +85,16 @@ pub(crate) struct ShownTask<'a> {
     lease: Option<ShownLease<'a>>,
     created_at: String,
     run_at: Option<String>,
+    next_attempt_at: Option<String>,
     started_at: Option<String>,
     finished_at: Option<String>,
     key: Option<&'a str>,
     tags: &'a BTreeMap<String, String>,
     run: Option<ShownTaskOfRun<'a>>,
+    progress: Option<ShownProgress<'a>>,
+    checkpoint: Verbatim<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint_encoding: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -111,12 +120,14 @@ struct ShownLease<'a> {
 impl<'a> ShownTask<'a> {
     pub(crate) fn of(task: &'a TaskInfo) -> Self {
         let payload = Verbatim(&task.payload);
+        let checkpoint = Verbatim(&task.checkpoint);
         let error =
             |error: &'a wire::TaskError| ShownError { code: &error.code, message: &error.message };
         Self {
             id: task.id,
             queue: &task.queue,
             state: state_name(task.state),
+            phase: task.phase.as_deref(),
             priority: task.priority,
             payload_encoding: payload.is_binary().then_some("base64"),
             payload,
@@ -139,6 +150,7 @@ impl<'a> ShownTask<'a> {
             }),
             created_at: rfc_3339(task.created_at),
             run_at: task.run_at.map(rfc_3339),
+            next_attempt_at: task.next_attempt_at.map(rfc_3339),
             started_at: task.started_at.map(rfc_3339),
             finished_at: task.finished_at.map(rfc_3339),
             key: task.key.as_deref(),
@@ -148,6 +160,9 @@ impl<'a> ShownTask<'a> {
                 node: &run.node,
                 token: run.token,
             }),
+            progress: task.progress.as_ref().map(ShownProgress::of),
+            checkpoint_encoding: checkpoint.is_binary().then_some("base64"),
+            checkpoint,
         }
     }
 }

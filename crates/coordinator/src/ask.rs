@@ -13,6 +13,7 @@ use tenure_core::state::{Facts, QueueView};
 use tenure_record::event::{IdsSkipped, QueueSettings, RunState};
 use tenure_record::id::{Lsn, RunId, TaskId, TokenId};
 use tenure_record::name::{QueueName, WorkerName};
+use tenure_record::progress::Checkpoint;
 use tenure_record::state::TaskState;
 
 use crate::artifact_info::ArtifactInfo;
@@ -151,6 +152,10 @@ pub struct TaskFilter {
     pub worker: Option<WorkerName>,
     /// Of this run.
     pub run: Option<RunId>,
+    /// Whose last failure has this code.
+    pub code: Option<String>,
+    /// Whether it waits for the end of its backoff.
+    pub retrying: Option<bool>,
     /// Older than this one.
     pub before: Option<TaskId>,
     /// At most so many.
@@ -403,16 +408,26 @@ fn weight_of(command: &Command) -> usize {
         Command::ReportTasks(command) => {
             let outputs = command.completes.iter().map(|c| c.output.as_bytes().len());
             let reasons = command.fails.iter().map(|f| f.reason.as_str().len());
+            let kept = command.heartbeats.iter().map(|heartbeat| &heartbeat.checkpoint);
+            let kept = kept.chain(command.fails.iter().map(|fail| &fail.checkpoint));
+            let kept = kept.chain(command.releases.iter().map(|release| &release.checkpoint));
             let items = command.heartbeats.len()
                 + command.completes.len()
                 + command.fails.len()
                 + command.releases.len();
-            items * ITEM_BYTES + outputs.sum::<usize>() + reasons.sum::<usize>()
+            let kept = kept.map(|kept| checkpoint_bytes(kept.as_ref()));
+            items * ITEM_BYTES
+                + outputs.sum::<usize>()
+                + reasons.sum::<usize>()
+                + kept.sum::<usize>()
         }
+        Command::Heartbeat(command) => ITEM_BYTES + checkpoint_bytes(command.checkpoint.as_ref()),
+        Command::FailTask(command) => {
+            let reason = command.reason.as_str().len();
+            ITEM_BYTES + reason + checkpoint_bytes(command.checkpoint.as_ref())
+        }
+        Command::ReleaseTask(command) => ITEM_BYTES + checkpoint_bytes(command.checkpoint.as_ref()),
         Command::LeaseTasks(_)
-        | Command::Heartbeat(_)
-        | Command::FailTask(_)
-        | Command::ReleaseTask(_)
         | Command::CancelTask(_)
         | Command::RetryTask(_)
         | Command::ExpireLeases
@@ -436,6 +451,10 @@ fn weight_of(command: &Command) -> usize {
         Command::StartRun(command) => ITEM_BYTES + command.input.bytes(),
         Command::SignalRun(command) => ITEM_BYTES + command.payload.bytes(),
     }
+}
+
+fn checkpoint_bytes(checkpoint: Option<&Checkpoint>) -> usize {
+    checkpoint.map_or(0, |checkpoint| checkpoint.as_bytes().len())
 }
 
 fn kind_of(command: &Command) -> Kind {

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use tenure_code::Code;
 use tenure_core::command::{
-    CancelTask, Command, CompleteTask, Extended, FailTask, LeaseRef, LeaseTasks, NewTask,
-    ReportTasks, Reported, Retry, SubmitTasks, Submitted,
+    CancelTask, Command, CompleteTask, Extended, FailTask, Heartbeat, LeaseRef, LeaseTasks,
+    NewTask, ReleaseTask, ReportTasks, Reported, Retry, SubmitTasks, Submitted,
 };
 use tenure_core::shelf::Shelf;
 use tenure_core::state::QueueView;
@@ -219,8 +219,8 @@ impl Tenure {
     }
 
     /// Says that a worker is still at it.
-    pub fn heartbeat(&self, lease: LeaseRef) -> Result<Extended, Error> {
-        let Answer::Extended(extended) = self.command(Command::Heartbeat(lease))? else {
+    pub fn heartbeat(&self, report: impl Into<Heartbeat>) -> Result<Extended, Error> {
+        let Answer::Extended(extended) = self.command(Command::Heartbeat(report.into()))? else {
             return unexpected();
         };
         Ok(extended)
@@ -244,13 +244,14 @@ impl Tenure {
             reason,
             code: None,
             retry,
+            checkpoint: None,
             worker: None,
         }))
     }
 
     /// Gives a lease back. It costs the task nothing.
-    pub fn release(&self, lease: LeaseRef) -> Result<TaskState, Error> {
-        self.report_one(Command::ReleaseTask(lease))
+    pub fn release(&self, report: impl Into<ReleaseTask>) -> Result<TaskState, Error> {
+        self.report_one(Command::ReleaseTask(report.into()))
     }
 
     /// Makes many reports at once; each stands for itself.

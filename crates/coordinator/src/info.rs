@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use tenure_core::command::LeaseRef;
 use tenure_core::state::{
-    Halted, LeaseView, Place, SharedBytes, StateBytes, StateCounts, TaskError, TaskView,
+    Halted, LeaseView, Phase, Place, SharedBytes, StateBytes, StateCounts, TaskError, TaskView,
 };
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::state::TaskState;
 use tenure_record::terms::{Backoff, Budgets, Priority};
 use tenure_record::time::{Clock, Timestamp, WallOffset};
 
+use crate::progress::ProgressInfo;
 use crate::run_info::RUN_STATES;
 use crate::snapshot::Kept;
 
@@ -30,6 +31,8 @@ pub struct Grant {
     pub payload: SharedBytes,
     /// The task's tags.
     pub tags: Vec<(Arc<str>, Arc<str>)>,
+    /// Where the last attempt left off, if it said so.
+    pub checkpoint: Option<Arc<[u8]>>,
     /// When the lease ends unless it is extended, by log time.
     pub expires_at: Timestamp,
     /// When the lease ends unless it is extended, by the wall clock as it stands.
@@ -76,6 +79,10 @@ pub struct TaskInfo {
     pub queue: Arc<str>,
     /// Its state.
     pub state: TaskState,
+    /// What it waits for, while it is WAITING.
+    pub phase: Option<Phase>,
+    /// When it may run next, while it waits for that moment.
+    pub next_attempt_at: Option<Timestamp>,
     /// How urgent it is.
     pub priority: Priority,
     /// What its worker gets.
@@ -118,6 +125,10 @@ pub struct TaskInfo {
     pub tags: Vec<(Arc<str>, Arc<str>)>,
     /// Its last failures, oldest first.
     pub errors: Vec<TaskError>,
+    /// Where its next attempt goes on.
+    pub checkpoint: Option<Arc<[u8]>>,
+    /// How far its worker says that it is; only the coordinator that heard it knows.
+    pub progress: Option<ProgressInfo>,
     /// What it is for, if a run made it.
     pub run: Option<TaskOfRun>,
     /// The last record of its history.
@@ -125,7 +136,8 @@ pub struct TaskInfo {
 }
 
 impl TaskInfo {
-    /// A copy of what is seen while the wall clock is that far from log time.
+    /// A copy of what is seen while the wall clock is that far from log time. What only a running
+    /// coordinator knows is left out.
     #[must_use]
     pub fn of(task: &TaskView<'_>, offset: WallOffset) -> Self {
         let lease = task.lease();
@@ -134,6 +146,8 @@ impl TaskInfo {
             id: task.id,
             queue: Arc::clone(task.queue()),
             state: task.state(),
+            phase: None,
+            next_attempt_at: None,
             priority: task.priority(),
             payload: task.shared_payload(),
             output: task.shared_output(),
@@ -158,6 +172,8 @@ impl TaskInfo {
             key: task.shared_key(),
             tags: task.tags().to_vec(),
             errors: task.errors().to_vec(),
+            checkpoint: task.checkpoint().map(Arc::clone),
+            progress: None,
             run: TaskOfRun::of(task),
             last_lsn: task.last_lsn(),
         }

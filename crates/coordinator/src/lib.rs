@@ -48,6 +48,7 @@ mod parking;
 mod planted;
 #[cfg(feature = "planted")]
 pub mod planted;
+mod progress;
 mod recover;
 mod redecide;
 mod report;
@@ -80,6 +81,7 @@ pub use inbox::{Inbox, Load, WakesFor};
 pub use info::{Explained, Grant, Status, TaskInfo, TaskOfRun, TaskPage, Work};
 pub use memory::{Budget, Memory, Permit, Pool};
 pub use opening::{Durability, Opening, Restoration, is_data_file, private, put_back, restore};
+pub use progress::ProgressInfo;
 pub use recover::{Failure, Progress, Proof, Recovery, recover, recover_beside};
 pub use redecide::{RedecideError, Redecided, redecide};
 pub use run_history::{RunHistory, RunStep, run_history};

@@ -45,6 +45,9 @@ pub const SUPPLY_LEASES: u32 = 32;
 pub const SUPPLY_MEMORY_MS: u64 = 1_000;
 /// Workers that are remembered.
 pub const WORKERS_MAX: usize = 10_000;
+/// Bytes of what workers say about their progress, about. Beyond that, what is over is forgotten
+/// first, and then what was said longest ago.
+pub const PROGRESS_BYTES_MAX: usize = 16 << 20;
 /// A worker that was silent for so long is shown as dead.
 pub const WORKER_DEAD_AFTER_MS: u64 = 60_000;
 /// Bytes of recent frames that are kept for those who follow.

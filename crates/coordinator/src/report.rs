@@ -83,10 +83,10 @@ impl ReportProgress {
 
 /// The tasks that are reported on, in the order in which they are decided.
 fn tasks(report: &ReportTasks) -> impl Iterator<Item = TaskId> + '_ {
-    let heartbeats = report.heartbeats.iter().map(|lease| lease.task_id);
+    let heartbeats = report.heartbeats.iter().map(|item| item.lease.task_id);
     let completes = report.completes.iter().map(|item| item.lease.task_id);
     let fails = report.fails.iter().map(|item| item.lease.task_id);
-    let releases = report.releases.iter().map(|lease| lease.task_id);
+    let releases = report.releases.iter().map(|item| item.lease.task_id);
     heartbeats.chain(completes).chain(fails).chain(releases)
 }
 
@@ -104,7 +104,14 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// Decides reports as far as one record goes.
     pub(crate) fn report_more(&mut self, progress: &mut ReportProgress, now: Now) {
         let outcome = self.run(&progress.command, now);
+        let decided = progress.results.len();
         progress.take(outcome);
+        let heard = progress.results.iter().zip(&progress.report().heartbeats).skip(decided);
+        for (reported, heartbeat) in heard {
+            if reported.result.is_ok() {
+                self.progress.heard(heartbeat, now.wall, &self.state);
+            }
+        }
     }
 
     /// Goes on with batches of reports, each by one record at a time.

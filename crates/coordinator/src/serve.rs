@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use tenure_core::command::{
-    Command, LeaseRef, Leased, NewTask, Reply, ReportTasks, SubmitTasks, Submitted,
+    Command, LeaseRef, Leased, NewTask, ReleaseTask, Reply, ReportTasks, SubmitTasks, Submitted,
 };
 use tenure_core::limits::{BATCH_ITEMS_MAX, LIST_ITEMS_MAX};
-use tenure_core::state::Filter;
+use tenure_core::state::{Filter, TaskView};
 use tenure_core::{Draft, Rejection, Verdict, apply_decided, decide};
 use tenure_log::{Log, Room};
 use tenure_record::codec;
@@ -57,7 +57,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             }
             Ask::Command(Command::ReportTasks(report)) => {
                 // One worker sends them all.
-                let first = report.heartbeats.first().copied();
+                let first = report.heartbeats.first().map(|heartbeat| heartbeat.lease);
                 if let Some(lease) = first.or_else(|| report.completes.first().map(|c| c.lease)) {
                     self.saw_holder(lease, now);
                 }
@@ -163,7 +163,14 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
 
     fn command(&mut self, command: &Command, now: Now) -> Outcome {
         match command {
-            Command::Heartbeat(lease) => self.saw_holder(*lease, now),
+            Command::Heartbeat(heartbeat) => {
+                self.saw_holder(heartbeat.lease, now);
+                let outcome = self.run(command, now);
+                if outcome.is_ok() {
+                    self.progress.heard(heartbeat, now.wall, &self.state);
+                }
+                return outcome;
+            }
             Command::PurgeArchived(archived) => return self.purge_archived(archived, now),
             Command::SubmitTasks(_)
             | Command::LeaseTasks(_)
@@ -200,7 +207,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         };
         let Submitted { task_id, outcome } = tasks[0];
         let task = self.state.task(task_id).expect("a task that was just submitted exists");
-        Ok(Answer::Taken(outcome, Box::new(TaskInfo::of(&task, self.clock.offset()))))
+        Ok(Answer::Taken(outcome, Box::new(self.info(&task))))
     }
 
     fn saw_holder(&mut self, lease: LeaseRef, now: Now) {
@@ -263,7 +270,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
 
     pub(crate) fn task(&self, task_id: TaskId) -> Outcome {
         match self.state.task(task_id) {
-            Some(task) => Ok(Answer::Task(Box::new(TaskInfo::of(&task, self.clock.offset())))),
+            Some(task) => Ok(Answer::Task(Box::new(self.info(&task)))),
             None => Err(Rejection::TaskNotFound { task_id }.into()),
         }
     }
@@ -278,8 +285,19 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             halted: self.state.halted(task_id),
             is_paused: queue.is_some_and(|queue| queue.settings.paused),
             workers: self.workers.connected_to(task.queue(), now.log),
-            task: TaskInfo::of(&task, self.clock.offset()),
+            task: self.info(&task),
         })))
+    }
+
+    /// A task with what only this process knows of it.
+    fn info(&self, task: &TaskView<'_>) -> TaskInfo {
+        let info = TaskInfo::of(task, self.clock.offset());
+        TaskInfo {
+            progress: self.progress.of(task),
+            phase: self.state.phase(task.id),
+            next_attempt_at: info.not_before.filter(|_| self.state.is_delayed(task.id)),
+            ..info
+        }
     }
 
     fn status(&mut self, now: Now) -> Status {
@@ -313,26 +331,24 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             tag: filter.tag.as_ref().map(|(key, value)| (key.as_str(), value.as_str())),
             worker: filter.worker.as_ref().map(|worker| worker.as_str()),
             run: filter.run,
+            code: filter.code.as_deref(),
+            retrying: filter.retrying,
         };
-        let offset = self.clock.offset();
         let page = self.state.list(&wanted, filter.before, filter.limit);
-        TaskPage {
-            tasks: page.tasks.iter().map(|task| TaskInfo::of(task, offset)).collect(),
-            next: page.next,
-        }
+        TaskPage { tasks: page.tasks.iter().map(|task| self.info(task)).collect(), next: page.next }
     }
 
     /// Gives back all leases of a worker who leaves.
     fn sign_off(&mut self, worker: &WorkerName, now: Now) -> Outcome {
         self.workers.sign_off(worker.as_str());
-        let (mut before, mut releases) = (None, Vec::new());
+        let (mut before, mut releases) = (None, Vec::<ReleaseTask>::new());
         loop {
             let held = Filter { worker: Some(worker.as_str()), ..Filter::default() };
             let page = self.state.list(&held, before, LIST_ITEMS_MAX);
             releases.extend(
-                page.tasks
-                    .iter()
-                    .map(|task| LeaseRef { task_id: task.id, lease_id: task.last_lease_id() }),
+                page.tasks.iter().map(|task| {
+                    LeaseRef { task_id: task.id, lease_id: task.last_lease_id() }.into()
+                }),
             );
             before = page.next;
             if before.is_none() {
@@ -379,6 +395,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             queue: Arc::clone(task.queue()),
             payload: task.shared_payload(),
             tags: task.tags().to_vec(),
+            checkpoint: task.checkpoint().map(Arc::clone),
             expires_at: lease.expires_at,
             wall_expires_at: self.clock.offset().shown(lease.expires_at),
             run_id: task.run().map(|(run_id, _)| run_id),

@@ -24,6 +24,7 @@ use crate::limits::{
 use crate::memory::{Memory, Pool};
 use crate::parking::{Awaited, ParkedLease, ParkedReader};
 use crate::planted::{self, Bug};
+use crate::progress::ProgressTable;
 use crate::recover::Recovery;
 use crate::report::UnfinishedReport;
 use crate::respond::Outbox;
@@ -61,6 +62,7 @@ pub struct Coordinator<L: Log, C: Caller> {
     pub(crate) woken: Vec<Arc<str>>,
     pub(crate) readers: Waiters<Awaited, ParkedReader<C>>,
     pub(crate) workers: Workers,
+    pub(crate) progress: ProgressTable,
     pub(crate) last_leases: LastLeases,
     pub(crate) clock: LogClock,
     pub(crate) feed: Feed,
@@ -149,6 +151,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             woken: Vec::new(),
             readers: Waiters::new(PARKED_READERS_MAX),
             workers: Workers::default(),
+            progress: ProgressTable::default(),
             last_leases: LastLeases::default(),
             clock,
             seed,
@@ -344,7 +347,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             if let Ok(Answer::Leased(grants)) = outcome
                 && !planted::has(Bug::LostGrantKept)
             {
-                let releases = grants.iter().map(|grant| Command::ReleaseTask(grant.lease()));
+                let releases =
+                    grants.iter().map(|grant| Command::ReleaseTask(grant.lease().into()));
                 self.errands.extend(releases);
             }
         }

@@ -12,7 +12,6 @@ use tenure_core::command::{Command, ReportTasks};
 
 use crate::ask::{Answer, Ask, Caller, Outcome, Request};
 use crate::inbox::Inbox;
-use crate::info::Grant;
 
 /// The side that waits. Dropping it says that nobody does, and gives back a lease that is in it.
 #[derive(Debug)]
@@ -91,7 +90,7 @@ impl Drop for Ticket {
         if let SlotState::Told(Ok(Answer::Leased(grants))) = unclaimed
             && !grants.is_empty()
         {
-            let releases = grants.iter().map(Grant::lease).collect();
+            let releases = grants.iter().map(|grant| grant.lease().into()).collect();
             let report = ReportTasks { releases, ..ReportTasks::default() };
             // If there is no room for it, time takes the lease back.
             drop(Ticket::ask(&self.inbox, Ask::Command(Command::ReportTasks(report))));

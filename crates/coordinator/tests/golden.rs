@@ -260,19 +260,20 @@ fn tasks(house: &mut House) {
     house.tell(heartbeat(done));
     house.tell(complete(done));
     house.tell(fail(failed));
-    house.tell(command(Command::ReleaseTask(released)));
+    house.tell(command(Command::ReleaseTask(released.into())));
     let output = || Payload::parse("output", br#"{"ok":true}"#.to_vec()).unwrap();
     house.tell(command(Command::ReportTasks(ReportTasks {
-        heartbeats: vec![silent],
+        heartbeats: vec![silent.into()],
         completes: vec![CompleteTask::plain(first, output())],
         fails: vec![FailTask {
             lease: second,
             reason: Reason::keep_end("try again"),
             code: None,
             retry: Retry::WithBackoff,
+            checkpoint: None,
             worker: None,
         }],
-        releases: vec![lease_ref(first.task_id.0, 1)],
+        releases: vec![lease_ref(first.task_id.0, 1).into()],
         ..ReportTasks::default()
     })));
     house.tell(cancel(8));

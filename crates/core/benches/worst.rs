@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::command::{
-    Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, IdJump, LeaseRef,
-    LeaseTasks, NewTask, ParkRun, RegisterWorkflow, Reply, ReportTasks, Retention, Retry, Setting,
-    SignalRun, StartRun, SubmitTasks,
+    Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, Heartbeat, IdJump,
+    LeaseRef, LeaseTasks, NewTask, ParkRun, RegisterWorkflow, Reply, ReportTasks, Retention, Retry,
+    Setting, SignalRun, StartRun, SubmitTasks,
 };
 
 use tenure_core::limits::{
@@ -350,7 +350,8 @@ nodes: [{ref: a, kind: task, task: {queue: q}}]
 
 fn reports() -> Vec<(&'static str, Cost)> {
     let heartbeats = || {
-        let (mut engine, heartbeats) = held(BATCH_ITEMS_MAX);
+        let (mut engine, leases) = held(BATCH_ITEMS_MAX);
+        let heartbeats = leases.into_iter().map(Heartbeat::from).collect();
         engine.clock_ms += 1_000;
         engine.measure(&Command::ReportTasks(ReportTasks { heartbeats, ..ReportTasks::default() }))
     };
@@ -368,6 +369,7 @@ fn reports() -> Vec<(&'static str, Cost)> {
             reason: reason.clone(),
             code: None,
             retry: Retry::WithBackoff,
+            checkpoint: None,
             worker: None,
         };
         let fails = leases.iter().take(1_800).map(fail).collect();

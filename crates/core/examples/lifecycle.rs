@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     story.tell("Worker anna gets it, and says once that it is still at it.");
     story.play(&lease("anna")?);
     story.wait_ms(20_000);
-    story.play(&Command::Heartbeat(first));
+    story.play(&Command::Heartbeat(first.into()));
 
     story.tell("Then anna falls silent. Time takes the task back.");
     story.wait_ms(30_000);

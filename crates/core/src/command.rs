@@ -1,6 +1,7 @@
 //! Commands and their replies. Every field is a parsed type.
 
 mod reply;
+mod report;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use tenure_record::artifact::Artifact;
 use tenure_record::event::SubmitHash;
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
 use tenure_record::name::{FailureCode, QueueName, Reason, SignalText, TaskKey, WorkerName};
+use tenure_record::progress::Checkpoint;
 use tenure_record::terms::{Backoff, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags};
 use tenure_record::time::Timestamp;
 use tenure_record::trace::TraceParent;
@@ -24,6 +26,7 @@ pub use reply::{
     Accepted, Extended, Leased, Registered, Reply, Reported, Rest, Signaled, Started,
     SubmitOutcome, Submitted, Swept,
 };
+pub use report::{Heartbeat, ReleaseTask};
 
 /// A wish. [`crate::decide`] says what becomes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,13 +36,13 @@ pub enum Command {
     /// Give a worker something to do.
     LeaseTasks(LeaseTasks),
     /// The worker is still at it.
-    Heartbeat(LeaseRef),
+    Heartbeat(Heartbeat),
     /// The worker is done.
     CompleteTask(CompleteTask),
     /// The worker's attempt failed.
     FailTask(FailTask),
     /// The worker gives its lease back.
-    ReleaseTask(LeaseRef),
+    ReleaseTask(ReleaseTask),
     /// Several of the four above at once; each stands for itself.
     ReportTasks(ReportTasks),
     /// A client wants a task to stop.
@@ -250,6 +253,8 @@ pub struct FailTask {
     pub code: Option<FailureCode>,
     /// Whether another attempt makes sense, and when.
     pub retry: Retry,
+    /// Where the next attempt goes on.
+    pub checkpoint: Option<Checkpoint>,
     /// The worker, as it calls itself. It is recorded with a stale report and authorizes nothing.
     pub worker: Option<WorkerName>,
 }
@@ -270,13 +275,13 @@ pub enum Retry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportTasks {
     /// Still at it.
-    pub heartbeats: Vec<LeaseRef>,
+    pub heartbeats: Vec<Heartbeat>,
     /// Done.
     pub completes: Vec<CompleteTask>,
     /// Failed.
     pub fails: Vec<FailTask>,
     /// Given back.
-    pub releases: Vec<LeaseRef>,
+    pub releases: Vec<ReleaseTask>,
     /// So many of them, in that order, were decided by records before.
     pub decided: usize,
     /// Whether one record takes one report only: all that fit by count were too much together.

@@ -53,7 +53,7 @@ pub const WORKFLOWS_MAX: usize = 10_000;
 pub const BATCH_ITEMS_MAX: usize = 10_000;
 /// Leases given to one request.
 pub const LEASE_TASKS_MAX: u32 = 1_000;
-/// Bytes of payloads and tags after which a lease request gets no more; the task that passes it is
+/// Bytes of payloads, checkpoints and tags after which a lease request gets no more; the task that passes it is
 /// still given.
 pub const LEASE_BYTES: usize = 2 << 20;
 /// Queues that one lease request may name.

@@ -103,6 +103,7 @@ fn fail(task: u64, lease: u64) -> Command {
         reason: Reason::default(),
         code: None,
         retry,
+        checkpoint: None,
         worker: None,
     })
 }
@@ -119,11 +120,11 @@ fn story() -> Story {
     // 1: task 1 has a key and a deadline, task 2 is plain, task 3 has to wait.
     story.play(0, &submit(vec![keyed(), task(), later]));
     story.play(0, &lease(2)); // 2: leases 1 and 2
-    story.play(SECOND, &Command::Heartbeat(of(1, 1))); // 3
+    story.play(SECOND, &Command::Heartbeat(of(1, 1).into())); // 3
     story.play(0, &fail(2, 2)); // 4
     story.play(0, &cancel(1, Some(5 * SECOND))); // 5
     story.play(0, &cancel(1, Some(3 * SECOND))); // 6
-    story.play(0, &Command::ReleaseTask(of(1, 1))); // 7: CANCELED
+    story.play(0, &Command::ReleaseTask(of(1, 1).into())); // 7: CANCELED
     story.play(0, &Command::RetryTask(TaskId(1))); // 8
     story.play(0, &Command::PauseQueue(queue())); // 9
     story.play(0, &Command::ResumeQueue(queue())); // 10
@@ -254,6 +255,7 @@ fn of_leases() -> Vec<(Law, u64, Change)> {
         (Law::LeasesLastAsGiven, 2, |log| item!(log, 2, LeaseGranted).grants[0].expires_at.0 += 1),
         (Law::LeasesLastAsGiven, 2, |log| item!(log, 2, LeaseGranted).grants[0].lease_ms += 1),
         (Law::LeasesLastAsGiven, 3, |log| report!(log, 3, LeaseExtended).expires_at.0 += 1),
+        (Law::LeasesLastAsGiven, 3, |log| report!(log, 3, LeaseExtended).lease_ms = 7),
         (Law::OnlyTheOpenLeaseCounts, 3, |log| {
             report!(log, 3, LeaseExtended).lease_id = LeaseId(2);
         }),
@@ -327,6 +329,9 @@ fn of_tasks() -> Vec<(Law, u64, Change)> {
             item!(log, 1, TaskCreated).tasks[1].max_failures = Some(Budget::of(1));
         }),
         (Law::OnlyLegalSteps, 7, |log| report!(log, 7, LeaseReleased).to = TaskState::Waiting),
+        (Law::OnlyLegalSteps, 7, |log| {
+            report!(log, 7, LeaseReleased).not_before = Timestamp(1_700_000_000_000);
+        }),
         (Law::OnlyLegalSteps, 8, |log| item!(log, 8, TaskRetried).from = TaskState::Dead),
         (Law::OnlyLegalSteps, 12, |log| {
             item!(log, 1, TaskCreated).tasks[0].max_expiries = Some(Budget::of(1));

@@ -18,6 +18,7 @@ pub mod history;
 pub mod id;
 pub mod limits;
 pub mod name;
+pub mod progress;
 pub mod snapshot;
 pub mod state;
 pub mod terms;

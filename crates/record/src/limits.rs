@@ -2,6 +2,10 @@
 
 /// Payload or output of one task, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// A checkpoint of a task, in bytes.
+pub const CHECKPOINT_BYTES_MAX: usize = 64 << 10;
+/// The message of a heartbeat, in bytes.
+pub const PROGRESS_MESSAGE_BYTES_MAX: usize = 1_024;
 /// One encoded record, in bytes. Commands that would need a larger one are refused.
 pub const RECORD_BYTES_MAX: usize = 8 << 20;
 /// Bytes of a signal's id and of its correlation.

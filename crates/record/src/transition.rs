@@ -363,8 +363,9 @@ fn expired<'a>(item: &'a Expired<'_>) -> Transition<'a> {
 }
 
 fn released<'a>(item: &'a LeaseReleased<'_>) -> Transition<'a> {
-    step("LeaseReleased", &item.about, TaskState::Leased, item.to)
-        .under(item.lease_id, &item.worker)
+    let step = step("LeaseReleased", &item.about, TaskState::Leased, item.to);
+    let priority = item.priority.unwrap_or(item.about.priority);
+    Transition { priority, ..step.under(item.lease_id, &item.worker) }
 }
 
 fn completed<'a>(item: &'a TaskCompleted<'_>) -> Transition<'a> {

@@ -205,9 +205,15 @@ fn granted() -> impl Strategy<Value = oracle::Granted> {
 }
 
 fn extended() -> impl Strategy<Value = oracle::LeaseExtended> {
-    (number(), number(), number()).prop_map(|(task_id, lease_id, expires_at)| {
-        oracle::LeaseExtended { task_id, lease_id, expires_at }
-    })
+    (number(), number(), number(), small(), bytes()).prop_map(
+        |(task_id, lease_id, expires_at, lease_ms, checkpoint)| oracle::LeaseExtended {
+            task_id,
+            lease_id,
+            expires_at,
+            lease_ms,
+            checkpoint,
+        },
+    )
 }
 
 fn expired() -> impl Strategy<Value = oracle::Expired> {
@@ -227,8 +233,19 @@ fn expired() -> impl Strategy<Value = oracle::Expired> {
 }
 
 fn released() -> impl Strategy<Value = oracle::LeaseReleased> {
-    (about(), number(), text(), state()).prop_map(|(about, lease_id, worker, to)| {
-        oracle::LeaseReleased { about, lease_id, worker, to, cascade: Vec::new() }
+    let given = (number(), option::of(-100..=100_i32), bytes());
+    (about(), number(), text(), state(), given).prop_map(|(about, lease_id, worker, to, given)| {
+        let (not_before, priority, checkpoint) = given;
+        oracle::LeaseReleased {
+            about,
+            lease_id,
+            worker,
+            to,
+            cascade: Vec::new(),
+            not_before,
+            priority,
+            checkpoint,
+        }
     })
 }
 
@@ -239,17 +256,18 @@ fn completed() -> impl Strategy<Value = oracle::TaskCompleted> {
 }
 
 fn failed() -> impl Strategy<Value = oracle::TaskFailed> {
-    (about(), number(), text(), state(), count(), number(), text(), text()).prop_map(
-        |(about, lease_id, worker, to, failures, not_before, code, reason)| oracle::TaskFailed {
+    (about(), number(), text(), state(), count(), number(), (text(), text(), bytes())).prop_map(
+        |(about, lease_id, worker, to, failures, not_before, why)| oracle::TaskFailed {
             about,
             lease_id,
             worker,
             to,
             failures,
             not_before,
-            code,
-            reason,
+            code: why.0,
+            reason: why.1,
             cascade: Vec::new(),
+            checkpoint: why.2,
         },
     )
 }
@@ -482,11 +500,13 @@ fn our_granted(item: &oracle::Granted) -> Granted<'_> {
     }
 }
 
-fn our_extended(item: &oracle::LeaseExtended) -> LeaseExtended {
+fn our_extended(item: &oracle::LeaseExtended) -> LeaseExtended<'_> {
     LeaseExtended {
         task_id: TaskId(item.task_id),
         lease_id: LeaseId(item.lease_id),
         expires_at: Timestamp(item.expires_at),
+        lease_ms: item.lease_ms,
+        checkpoint: &item.checkpoint,
     }
 }
 
@@ -517,6 +537,9 @@ fn our_released(item: &oracle::LeaseReleased) -> LeaseReleased<'_> {
         worker: our_text(&item.worker),
         to: our_state(item.to),
         cascade: Vec::new(),
+        not_before: Timestamp(item.not_before),
+        priority: item.priority.map(our_priority),
+        checkpoint: &item.checkpoint,
     }
 }
 
@@ -541,6 +564,7 @@ fn our_failed(item: &oracle::TaskFailed) -> TaskFailed<'_> {
         code: our_text(&item.code),
         reason: our_text(&item.reason),
         cascade: Vec::new(),
+        checkpoint: &item.checkpoint,
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tenure_code::Code;
 use tenure_coordinator::{Answer, Ask, Grant, Pool, Tenure};
-use tenure_core::command::{Command, ReportTasks};
+use tenure_core::command::{Command, ReleaseTask, ReportTasks};
 use tokio::sync::{Semaphore, watch};
 
 use crate::admit::Bodies;
@@ -111,7 +111,8 @@ impl App {
         };
         if shown.is_err() && !leases.is_empty() {
             // Its worker does not read, so it gets no work. Nobody waits for this to be done.
-            let report = ReportTasks { releases: leases, ..ReportTasks::default() };
+            let releases = leases.into_iter().map(ReleaseTask::from).collect();
+            let report = ReportTasks { releases, ..ReportTasks::default() };
             drop(self.tenure.ask(Ask::Command(Command::ReportTasks(report))));
         }
         shown

@@ -11,6 +11,9 @@ use crate::problem::Problem;
 pub(crate) trait Shows: Send + Sized + 'static {
     /// Visits each of them.
     fn each(&mut self, visit: &mut dyn FnMut(&mut SharedBytes));
+
+    /// Bytes of the checkpoints that it shows, which are in memory.
+    fn checkpoint_bytes(&self) -> usize;
 }
 
 impl Shows for TaskInfo {
@@ -18,11 +21,19 @@ impl Shows for TaskInfo {
         visit(&mut self.payload);
         visit(&mut self.output);
     }
+
+    fn checkpoint_bytes(&self) -> usize {
+        self.checkpoint.as_ref().map_or(0, |bytes| bytes.len())
+    }
 }
 
 impl Shows for Grant {
     fn each(&mut self, visit: &mut dyn FnMut(&mut SharedBytes)) {
         visit(&mut self.payload);
+    }
+
+    fn checkpoint_bytes(&self) -> usize {
+        self.checkpoint.as_ref().map_or(0, |bytes| bytes.len())
     }
 }
 
@@ -35,18 +46,32 @@ impl Shows for Answer {
             grants.each(visit);
         }
     }
+
+    fn checkpoint_bytes(&self) -> usize {
+        if let Answer::Task(task) | Answer::Taken(_, task) = self {
+            task.checkpoint_bytes()
+        } else if let Answer::Leased(grants) = self {
+            grants.checkpoint_bytes()
+        } else {
+            0
+        }
+    }
 }
 
 impl<T: Shows> Shows for Vec<T> {
     fn each(&mut self, visit: &mut dyn FnMut(&mut SharedBytes)) {
         self.iter_mut().for_each(|shown| shown.each(visit));
     }
+
+    fn checkpoint_bytes(&self) -> usize {
+        self.iter().map(Shows::checkpoint_bytes).sum()
+    }
 }
 
 /// An answer with all payloads in memory, once there is room for it. Cut a page before: what is not
 /// shown need not be read.
 pub(crate) async fn fetched<T: Shows>(mut shown: T) -> Result<T, Problem> {
-    let (mut is_shelved, mut bytes) = (false, 0);
+    let (mut is_shelved, mut bytes) = (false, shown.checkpoint_bytes());
     shown.each(&mut |payload| {
         is_shelved |= payload.is_shelved();
         bytes += payload.len();

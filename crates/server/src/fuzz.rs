@@ -10,10 +10,8 @@ use crate::grpc::parse as grpc;
 use crate::json;
 use crate::problem::Problem;
 use crate::wire::list;
-use crate::wire::request::{
-    BatchBody, CancelBody, CompleteBody, FailBody, HeartbeatBody, LeaseBody, LeaseOnlyBody,
-    NewTaskBody, QueueBody, ReportsBody, WorkerBody,
-};
+use crate::wire::report::{CompleteBody, FailBody, HeartbeatBody, ReleaseBody, ReportsBody};
+use crate::wire::request::{BatchBody, CancelBody, LeaseBody, NewTaskBody, QueueBody, WorkerBody};
 use crate::wire::run_request::{SignalBody, StartBody};
 
 /// The task and the run that requests are about.
@@ -32,14 +30,14 @@ pub const HTTP: [(&str, Door); 14] = [
     }),
     ("lease", |body| Ok(Some(Command::LeaseTasks(json::parse::<LeaseBody>(body)?.parse()?.0)))),
     ("heartbeat", |body| {
-        Ok(Some(Command::Heartbeat(json::parse::<HeartbeatBody>(body)?.parse(ID)?)))
+        Ok(Some(Command::Heartbeat(json::parse::<HeartbeatBody<'_>>(body)?.parse(ID)?)))
     }),
     ("complete", |body| {
         Ok(Some(Command::CompleteTask(json::parse::<CompleteBody<'_>>(body)?.parse(ID)?.0)))
     }),
-    ("fail", |body| Ok(Some(Command::FailTask(json::parse::<FailBody>(body)?.parse(ID)?)))),
+    ("fail", |body| Ok(Some(Command::FailTask(json::parse::<FailBody<'_>>(body)?.parse(ID)?)))),
     ("release", |body| {
-        Ok(Some(Command::ReleaseTask(json::parse::<LeaseOnlyBody>(body)?.parse(ID)?)))
+        Ok(Some(Command::ReleaseTask(json::parse::<ReleaseBody<'_>>(body)?.parse(ID)?)))
     }),
     ("reports", |body| {
         Ok(Some(Command::ReportTasks(json::parse::<ReportsBody<'_>>(body)?.parse()?.0)))

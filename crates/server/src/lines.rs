@@ -4,7 +4,7 @@
 
 mod names;
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -17,6 +17,7 @@ use tenure_coordinator::{Answer, Followed, Follower, Outcome, ReadLog, Refusal};
 use tenure_core::Rejection;
 use tenure_record::event::{Record, RunState};
 use tenure_record::id::{Lsn, TaskId};
+use tenure_record::progress::Progress;
 use tenure_record::state::TaskState;
 use tenure_record::transition::{RunTransition, Told, Transition};
 
@@ -120,19 +121,13 @@ impl Scribe {
     }
 
     /// A worker says how far it is.
-    pub(crate) fn progress(
-        &self,
-        task: u64,
-        progress: Option<impl fmt::Display>,
-        message: Option<&str>,
-    ) {
-        if progress.is_some() || message.is_some() {
-            self.say(|| Said::Progress {
-                task,
-                progress: progress.map(|progress| beginning(&progress.to_string())),
-                message: message.map(beginning),
-            });
-        }
+    pub(crate) fn progress(&self, task: u64, progress: Option<&Progress>) {
+        let Some(Progress { fraction, message }) = progress else { return };
+        self.say(|| Said::Progress {
+            task,
+            progress: fraction.map(|fraction| fraction.get().to_string()),
+            message: message.as_ref().map(|message| beginning(message.as_str())),
+        });
     }
 
     fn say(&self, said: impl FnOnce() -> Said) {

@@ -62,6 +62,8 @@ pub(crate) struct TaskEntry {
     pub(crate) lease: Option<LeaseId>,
     pub(crate) grants: u32,
     pub(crate) completed: Option<(LeaseId, Vec<u8>)>,
+    /// The last checkpoint that a worker left; empty for none.
+    pub(crate) checkpoint: Vec<u8>,
     pub(crate) is_purged: bool,
     /// The run that it belongs to.
     pub(crate) run: Option<RunId>,
@@ -82,6 +84,8 @@ pub(crate) struct LeaseEntry {
     pub(crate) worker: String,
     pub(crate) attempt: u32,
     pub(crate) granted: Lsn,
+    /// What earlier attempts left for it; empty for nothing.
+    pub(crate) checkpoint: Vec<u8>,
     /// Its ends, as each was written; the last one counts.
     pub(crate) ends: Vec<Timestamp>,
     pub(crate) ended: Option<Lsn>,
@@ -183,6 +187,7 @@ impl Book {
                     lease: None,
                     grants: 0,
                     completed: None,
+                    checkpoint: Vec::new(),
                     is_purged: false,
                     run: item.run.as_ref().map(|link| link.run_id),
                 };
@@ -203,12 +208,18 @@ impl Book {
                     worker: worker.to_owned(),
                     attempt: task.grants,
                     granted: lsn,
+                    checkpoint: task.checkpoint.clone(),
                     ends: vec![item.expires_at],
                     ended: None,
                 };
                 self.leases.insert(item.lease_id, lease);
             }
             Item::Extended(item) => self.move_end(item.lease_id, item.expires_at),
+            Item::Checkpoint(id, bytes) => {
+                if let Some(task) = self.tasks.get_mut(&id) {
+                    task.checkpoint = bytes.to_vec();
+                }
+            }
             Item::AskedToStop { about, lease_id, expires_at } => {
                 self.step(about.task_id, record, TaskState::Leased);
                 self.move_end(lease_id, expires_at);
@@ -297,6 +308,7 @@ impl Book {
             Item::Created(_)
             | Item::Granted { .. }
             | Item::Extended(_)
+            | Item::Checkpoint(..)
             | Item::Ended { .. }
             | Item::Stale { .. }
             | Item::AskedToStop { .. }

@@ -16,7 +16,9 @@ pub(crate) enum Item<'r> {
         worker: &'r str,
         item: &'r Granted<'r>,
     },
-    Extended(&'r LeaseExtended),
+    Extended(&'r LeaseExtended<'r>),
+    /// A worker leaves word for the next attempt.
+    Checkpoint(TaskId, &'r [u8]),
     /// A lease is over, and its task goes on to that state.
     Ended {
         about: &'r About<'r>,
@@ -76,6 +78,7 @@ impl Item<'_> {
             Item::Stopped(stopped) => Some(stopped.task_id),
             Item::Purged(id) => Some(*id),
             Item::Extended(_)
+            | Item::Checkpoint(..)
             | Item::Registered { .. }
             | Item::Began(_)
             | Item::Decided(..)
@@ -174,7 +177,10 @@ fn timer_fired<'r>(event: &'r TimerFired<'r>, all: &mut Vec<Item<'r>>) {
 
 fn report<'r>(report: &'r Report<'r>, all: &mut Vec<Item<'r>>) {
     match report {
-        Report::LeaseExtended(item) => all.push(Item::Extended(item)),
+        Report::LeaseExtended(item) => {
+            all.push(Item::Extended(item));
+            checkpoint(item.task_id, item.checkpoint, all);
+        }
         Report::TaskCompleted(x) => {
             let by = End::Completed { output: x.output };
             all.push(ended(&x.about, x.lease_id, TaskState::Completed, by));
@@ -182,15 +188,23 @@ fn report<'r>(report: &'r Report<'r>, all: &mut Vec<Item<'r>>) {
         }
         Report::TaskFailed(x) => {
             all.push(ended(&x.about, x.lease_id, x.to, End::Failed));
+            checkpoint(x.about.task_id, x.checkpoint, all);
             cascade(&x.cascade, all);
         }
         Report::LeaseReleased(x) => {
             all.push(ended(&x.about, x.lease_id, x.to, End::Released));
+            checkpoint(x.about.task_id, x.checkpoint, all);
             cascade(&x.cascade, all);
         }
         Report::StaleReportRejected(x) => {
             all.push(Item::Stale { about: &x.about, lease_id: x.lease_id, state: x.state });
         }
+    }
+}
+
+fn checkpoint<'r>(task_id: TaskId, bytes: &'r [u8], all: &mut Vec<Item<'r>>) {
+    if !bytes.is_empty() {
+        all.push(Item::Checkpoint(task_id, bytes));
     }
 }
 

@@ -162,7 +162,7 @@ impl World {
         self.tally.add("fault", "disk full");
         // Now and then for so long that the spare segment is used up too.
         let (beyond, wait) = match self.random.chance(300) {
-            true => (0, self.random.between(4_000, 20_000)),
+            true => (0, self.random.between(20_000, 300_000)),
             false => (self.random.below(self.mix.segment_bytes), self.random.between(500, 4_000)),
         };
         self.machine.disk.limit(Some(beyond));

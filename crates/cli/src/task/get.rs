@@ -62,8 +62,11 @@ fn facts(task: &TaskInfo, now: u64) -> Facts {
     facts.add("id", task.id.to_string());
     facts.add("queue", task.queue.as_str());
     facts.add("state", Cell::state(task.state));
+    facts.add_some("phase", task.phase.as_deref());
+    facts.add_some("next attempt", task.next_attempt_at.map(ago));
     facts.add_some("cancel", canceled);
     facts.add_some("lease", lease);
+    facts.add_some("progress", task.progress.as_ref().map(|said| progress(said, now)));
     facts.add("priority", task.priority.to_string());
     facts.add("attempt", task.attempt.to_string());
     facts.add("failures", counted(task.failures, task.max_failures));
@@ -81,5 +84,12 @@ fn facts(task: &TaskInfo, now: u64) -> Facts {
     facts.add_some("tags", tags);
     facts.add_some("payload", some(&task.payload));
     facts.add_some("output", some(&task.output));
+    facts.add_some("checkpoint", some(&task.checkpoint));
     facts
+}
+
+fn progress(said: &tenure_sdk::wire::Progress, now: u64) -> String {
+    let percent = said.fraction.map(|fraction| format!("{:.0} %", fraction * 100.0));
+    let words = [percent.as_deref(), said.message.as_deref()].into_iter().flatten();
+    format!("{}, {}", words.collect::<Vec<_>>().join(", "), relative(said.at, now))
 }

@@ -43,6 +43,14 @@ pub(super) struct List {
     #[arg(long, value_name = "ID")]
     run: Option<u64>,
 
+    /// Only those whose last failure has this code.
+    #[arg(long, value_name = "CODE")]
+    code: Option<String>,
+
+    /// Only those that wait for the end of their backoff.
+    #[arg(long)]
+    retrying: bool,
+
     /// At most so many.
     #[arg(long, value_name = "N", default_value_t = 100)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
@@ -114,6 +122,8 @@ impl Pages {
             limit: None,
             cursor: list.cursor.clone().unwrap_or_default(),
             run_id: list.run,
+            code: list.code.clone(),
+            retrying: list.retrying.then_some(true),
         };
         let left = if list.all { u64::MAX } else { list.limit };
         Self { client, filter, left, is_done: false }

@@ -146,11 +146,14 @@ fn granted(item: &Granted<'_>) -> Object {
         .with("attempt_deadline_at", moment_or_null(item.attempt_deadline_at))
 }
 
-fn extended(item: &LeaseExtended) -> Object {
+fn extended(item: &LeaseExtended<'_>) -> Object {
+    let lease_ms = Some(item.lease_ms).filter(|ms| *ms > 0);
     Object::default()
         .with("task_id", item.task_id.0)
         .with("lease_id", item.lease_id.0)
         .with("expires_at", moment(item.expires_at))
+        .with_some("lease_ms", lease_ms)
+        .with_checkpoint(item.checkpoint)
 }
 
 fn expired(item: &Expired<'_>) -> Object {
@@ -164,7 +167,13 @@ fn expired(item: &Expired<'_>) -> Object {
 }
 
 fn released(item: &LeaseReleased<'_>) -> Object {
-    about(&item.about).under(item.lease_id, &item.worker).with("to", state(item.to))
+    let not_before = Some(item.not_before).filter(|at| at.0 > 0);
+    about(&item.about)
+        .under(item.lease_id, &item.worker)
+        .with("to", state(item.to))
+        .with_some("not_before", not_before.map(moment))
+        .with_some("priority", item.priority.map(|priority| priority.get()))
+        .with_checkpoint(item.checkpoint)
 }
 
 fn completed(item: &TaskCompleted<'_>) -> Object {
@@ -272,6 +281,21 @@ struct Object(String);
 impl Object {
     fn with(self, name: &str, value: impl Into<Value>) -> Self {
         self.with_text(name, &value.into().to_string())
+    }
+
+    fn with_some(self, name: &str, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    /// A report without a checkpoint says nothing of it.
+    fn with_checkpoint(self, bytes: &[u8]) -> Self {
+        match bytes.is_empty() {
+            true => self,
+            false => self.with_payload("checkpoint", "checkpoint_base64", bytes),
+        }
     }
 
     fn with_object(self, name: &str, object: &Object) -> Self {

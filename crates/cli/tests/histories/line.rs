@@ -144,7 +144,6 @@ fn hear(ask: &Ask, status: u16, body: &Value) -> Heard {
 
 async fn over_grpc(client: &tenure_sdk::Client, ask: &Ask) -> Heard {
     let (mut tasks, mut workers) = (client.tasks(), client.workers());
-    let lease_ref = |task_id: u64, lease_id: u64| v1::LeaseRef { task_id, lease_id };
     match *ask {
         Ask::Submit { ref queue, nonce } => {
             let request = v1::SubmitRequest { task: Some(new_task(queue, nonce)) };
@@ -168,7 +167,7 @@ async fn over_grpc(client: &tenure_sdk::Client, ask: &Ask) -> Heard {
         }
         Ask::Heartbeat { task, lease } => {
             let (task_id, lease_id) = (task, lease);
-            let request = v1::HeartbeatRequest { task_id, lease_id, ..Default::default() };
+            let request = v1::HeartbeatReport { task_id, lease_id, ..Default::default() };
             match workers.heartbeat(request).await {
                 Ok(answer) => {
                     Heard::Extended { cancel_requested: answer.into_inner().cancel_requested }
@@ -186,7 +185,11 @@ async fn over_grpc(client: &tenure_sdk::Client, ask: &Ask) -> Heard {
             let request = v1::FailReport { task_id, lease_id, reason, ..Default::default() };
             task_of(workers.fail(request).await)
         }
-        Ask::Release { task, lease } => task_of(workers.release(lease_ref(task, lease)).await),
+        Ask::Release { task, lease } => {
+            let (task_id, lease_id) = (task, lease);
+            let request = v1::ReleaseReport { task_id, lease_id, ..Default::default() };
+            task_of(workers.release(request).await)
+        }
         Ask::Cancel { task } => {
             let request = v1::CancelTaskRequest { task_id: task, ..Default::default() };
             task_of(tasks.cancel(request).await)

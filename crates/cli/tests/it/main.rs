@@ -25,6 +25,7 @@ mod grpc;
 mod large;
 mod memory;
 mod refusals;
+mod reports;
 mod samples;
 mod serve;
 mod snapshot;

@@ -75,12 +75,13 @@ pub(crate) fn complete(lease: LeaseRef) -> Ask {
 
 pub(crate) fn fail(lease: LeaseRef) -> Ask {
     let reason = Reason::keep_end("no luck");
-    let fail = FailTask { lease, reason, code: None, retry: Retry::Never, worker: None };
+    let fail =
+        FailTask { lease, reason, code: None, retry: Retry::Never, checkpoint: None, worker: None };
     Ask::Command(Command::FailTask(fail))
 }
 
 pub(crate) fn heartbeat(lease: LeaseRef) -> Ask {
-    Ask::Command(Command::Heartbeat(lease))
+    Ask::Command(Command::Heartbeat(lease.into()))
 }
 
 pub(crate) fn cancel(task: u64) -> Ask {

@@ -1,5 +1,7 @@
 //! What happens to leases.
 
+use std::sync::Arc;
+
 use tenure_record::event::{Expired, ExpiryCause, Granted, LeaseExtended, LeaseReleased};
 use tenure_record::id::TaskId;
 use tenure_record::snapshot::LeaseEnd;
@@ -40,8 +42,9 @@ fn keep_span(to: &mut impl Ledger, id: TaskId, granted_ms: u32) {
     }
 }
 
-pub(crate) fn extended(to: &mut impl Ledger, item: &LeaseExtended) {
+pub(crate) fn extended(to: &mut impl Ledger, item: &LeaseExtended<'_>) {
     to.change(item.task_id, |task| move_end(task, item.expires_at));
+    keep_checkpoint(to, item.task_id, item.checkpoint);
 }
 
 pub(crate) fn expired(to: &mut impl Ledger, stamp: Stamp, item: &Expired<'_>) {
@@ -62,9 +65,18 @@ pub(crate) fn expired(to: &mut impl Ledger, stamp: Stamp, item: &Expired<'_>) {
 
 pub(crate) fn released(to: &mut impl Ledger, stamp: Stamp, item: &LeaseReleased<'_>) {
     to.change(item.about.task_id, |task| {
-        end(task, stamp, LeaseEnd::Released, item.to, Timestamp::ZERO);
+        task.priority = item.priority.unwrap_or(task.priority);
+        end(task, stamp, LeaseEnd::Released, item.to, item.not_before);
     });
     forget_bounds(to, item.about.task_id);
+    keep_checkpoint(to, item.about.task_id, item.checkpoint);
+}
+
+/// A report without a checkpoint leaves the one that the task has.
+pub(crate) fn keep_checkpoint(to: &mut impl Ledger, id: TaskId, checkpoint: &[u8]) {
+    if !checkpoint.is_empty() {
+        to.change_cold(id, |cold| cold.checkpoint = Some(Arc::from(checkpoint)));
+    }
 }
 
 /// A lease's end moves; everything else about it stays.

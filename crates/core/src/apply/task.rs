@@ -96,8 +96,11 @@ pub(crate) fn completed(to: &mut impl Ledger, stamp: Stamp, item: &TaskCompleted
         lease::end(task, stamp, LeaseEnd::Completed, TaskState::Completed, Timestamp::ZERO);
     });
     lease::forget_bounds(to, id);
-    if to.cold(id).is_some_and(|cold| cold.errors.is_some()) {
-        to.change_cold(id, |cold| cold.errors = None);
+    if to.cold(id).is_some_and(|cold| cold.errors.is_some() || cold.checkpoint.is_some()) {
+        to.change_cold(id, |cold| {
+            cold.errors = None;
+            cold.checkpoint = None;
+        });
     }
     to.set_output(id, item.output);
 }
@@ -110,6 +113,7 @@ pub(crate) fn failed(to: &mut impl Ledger, stamp: Stamp, item: &TaskFailed<'_>) 
     });
     lease::forget_bounds(to, id);
     keep_error(to, id, item.code.as_str(), item.reason.as_str());
+    lease::keep_checkpoint(to, id, item.checkpoint);
 }
 
 /// The task stays as it is; its history and the mark of the lease move on.

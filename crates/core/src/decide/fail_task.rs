@@ -10,7 +10,7 @@ use tenure_record::terms::Backoff;
 use tenure_record::time::{Now, Timestamp};
 
 use super::standing::{self, Standing};
-use super::{Ruling, about, stamp};
+use super::{Ruling, about, checkpoint, stamp};
 use crate::apply;
 use crate::command::{Accepted, FailTask, Retry};
 use crate::state::{Draft, Ledger, Runs, Task};
@@ -52,6 +52,7 @@ pub(super) fn rule<'c>(
                 code: Text::Borrowed(code),
                 reason: Text::Borrowed(command.reason.as_str()),
                 cascade: Vec::new(),
+                checkpoint: checkpoint(draft, command.checkpoint.as_ref()),
             };
             apply::task::failed(draft, stamp(draft, now), &item);
             if task.in_run && to.is_terminal() {

@@ -72,7 +72,8 @@ pub(super) fn decide<'c>(
 fn bytes_of(draft: &Draft<'_>, task_id: TaskId) -> usize {
     let Some(task) = draft.base().task(task_id) else { return 0 };
     let tags = task.tags().iter().map(|(key, value)| key.len() + value.len());
-    task.payload_bytes() + tags.sum::<usize>()
+    let checkpoint = task.checkpoint().map_or(0, |bytes| bytes.len());
+    task.payload_bytes() + checkpoint + tags.sum::<usize>()
 }
 
 /// The queues that exist and are not paused, each once.

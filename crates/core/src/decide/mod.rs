@@ -33,6 +33,7 @@ mod tests;
 
 use tenure_record::event::{About, Event, Report};
 use tenure_record::id::{RunId, TaskId};
+use tenure_record::progress::Checkpoint;
 use tenure_record::time::Now;
 
 use crate::apply::Stamp;
@@ -64,14 +65,14 @@ pub fn decide<'c>(
     let verdict = match command {
         Command::SubmitTasks(command) => submit_tasks::decide(draft, command, now),
         Command::LeaseTasks(command) => lease_tasks::decide(draft, command, now),
-        Command::Heartbeat(lease) => report_tasks::alone(heartbeat::rule(draft, *lease, now)),
+        Command::Heartbeat(report) => report_tasks::alone(heartbeat::rule(draft, report, now)),
         Command::CompleteTask(command) => {
             report_tasks::alone(complete_task::rule(draft, command, now))
         }
         Command::FailTask(command) => {
             report_tasks::alone(fail_task::rule(draft, command, now, seed))
         }
-        Command::ReleaseTask(lease) => report_tasks::alone(release_task::rule(draft, *lease, now)),
+        Command::ReleaseTask(report) => report_tasks::alone(release_task::rule(draft, report, now)),
         Command::ReportTasks(command) => report_tasks::decide(draft, command, now, seed),
         Command::CancelTask(command) => cancel_task::decide(draft, *command, now),
         Command::RetryTask(task_id) => retry_task::decide(draft, *task_id, now),
@@ -151,6 +152,14 @@ fn halt(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> Option<Halt> {
     }
     let is_parked = Runs::run(draft, run_id)?.stands_still();
     is_parked.then_some(Halt::Parked(run_id))
+}
+
+/// The bytes of a checkpoint that a report hands in; none if it does not. They are copied twice on
+/// their way into the state, which counts as work.
+fn checkpoint<'c>(draft: &Draft<'_>, handed: Option<&'c Checkpoint>) -> &'c [u8] {
+    let bytes = handed.map(Checkpoint::as_bytes).unwrap_or_default();
+    draft.count_work(bytes.len() / 1_024);
+    bytes
 }
 
 /// The record that a draft would become.

@@ -6,7 +6,7 @@ use tenure_record::time::Now;
 
 use super::{Ruling, Verdict, complete_task, fail_task, heartbeat, release_task};
 use crate::command::{
-    Accepted, CompleteTask, FailTask, LeaseRef, Reply, ReportTasks, Reported, Rest,
+    Accepted, CompleteTask, FailTask, Heartbeat, ReleaseTask, Reply, ReportTasks, Reported, Rest,
 };
 use crate::limits::{BATCH_ITEMS_MAX, SWEEP_BYTES_MAX};
 use crate::planted::{self, Bug};
@@ -40,10 +40,10 @@ pub(super) fn decide<'c>(
             break;
         }
         batch.take(match item {
-            Item::Heartbeat(lease) => heartbeat::rule(draft, *lease, now),
+            Item::Heartbeat(report) => heartbeat::rule(draft, report, now),
             Item::Complete(report) => complete_task::rule(draft, report, now),
             Item::Fail(report) => fail_task::rule(draft, report, now, seed),
-            Item::Release(lease) => release_task::rule(draft, *lease, now),
+            Item::Release(report) => release_task::rule(draft, report, now),
         });
     }
     let Batch { results, reports, .. } = batch;
@@ -73,10 +73,10 @@ pub(super) fn alone(ruling: Ruling<'_>) -> Result<Verdict<'_>, Rejection> {
 
 /// One report of a request.
 enum Item<'c> {
-    Heartbeat(&'c LeaseRef),
+    Heartbeat(&'c Heartbeat),
     Complete(&'c CompleteTask),
     Fail(&'c FailTask),
-    Release(&'c LeaseRef),
+    Release(&'c ReleaseTask),
 }
 
 /// The reports of one record.
@@ -115,7 +115,7 @@ fn check_count(command: &ReportTasks) -> Result<usize, Rejection> {
 fn bytes_of(report: &Report<'_>) -> usize {
     let about = |about: &About<'_>| ITEM_BYTES + about.queue.as_str().len();
     match report {
-        Report::LeaseExtended(_) => ITEM_BYTES,
+        Report::LeaseExtended(item) => ITEM_BYTES + item.checkpoint.len(),
         Report::TaskCompleted(item) => {
             about(&item.about)
                 + item.worker.as_str().len()
@@ -124,11 +124,13 @@ fn bytes_of(report: &Report<'_>) -> usize {
         }
         Report::TaskFailed(item) => {
             let why = item.code.as_str().len() + item.reason.as_str().len();
-            about(&item.about) + item.worker.as_str().len() + why + workflow::bytes(&item.cascade)
+            let names = about(&item.about) + item.worker.as_str().len();
+            names + why + item.checkpoint.len() + workflow::bytes(&item.cascade)
         }
         Report::LeaseReleased(item) => {
             let cascade = workflow::bytes(&item.cascade);
-            about(&item.about) + item.worker.as_str().len() + cascade
+            let names = about(&item.about) + item.worker.as_str().len();
+            names + item.checkpoint.len() + cascade
         }
         Report::StaleReportRejected(item) => about(&item.about),
     }

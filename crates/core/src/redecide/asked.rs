@@ -5,17 +5,19 @@ use std::sync::Arc;
 
 use tenure_record::artifact::{Artifact, ArtifactName, MediaType};
 use tenure_record::event::{
-    ArtifactItem, CancelRequested, Event, Expired, ExpiryCause, LeaseReleased, Record, Report,
-    RunBegun, SignalReceived, Step, Tag, TaskCompleted, TaskFailed,
+    ArtifactItem, CancelRequested, Event, Expired, ExpiryCause, LeaseExtended, LeaseReleased,
+    Record, Report, RunBegun, SignalReceived, Step, Tag, TaskCompleted, TaskFailed,
 };
 use tenure_record::id::{LeaseId, TaskId};
 use tenure_record::name::{FailureCode, Invalid, Reason, SignalText, TagKey, TagValue, TaskKey};
+use tenure_record::progress::Checkpoint;
 use tenure_record::state::TaskState;
-use tenure_record::terms::{Payload, SpanMs, Tags};
+use tenure_record::terms::{LeaseMs, Payload, SpanMs, Tags};
 use tenure_record::time::Timestamp;
 
 use crate::command::{
-    CancelTask, Command, CompleteTask, FailTask, LeaseRef, ReportTasks, Retry, SignalRun, StartRun,
+    CancelTask, Command, CompleteTask, FailTask, Heartbeat, LeaseRef, ReleaseTask, ReportTasks,
+    Retry, SignalRun, StartRun,
 };
 
 /// The command behind a record that decides something about runs.
@@ -91,12 +93,30 @@ fn fail(item: &TaskFailed<'_>, at: Timestamp) -> Result<FailTask, Invalid> {
         reason: Reason::keep_end(item.reason.as_str()),
         code: Some(FailureCode::parse(item.code.as_str())?),
         retry,
+        checkpoint: Checkpoint::parse(item.checkpoint)?,
         worker: None,
     })
 }
 
-fn release(item: &LeaseReleased<'_>) -> LeaseRef {
-    lease(item.about.task_id, item.lease_id)
+fn heartbeat(item: &LeaseExtended<'_>) -> Result<Heartbeat, Invalid> {
+    Ok(Heartbeat {
+        lease: lease(item.task_id, item.lease_id),
+        lease_ms: match item.lease_ms {
+            0 => None,
+            asked_ms => Some(LeaseMs::parse(asked_ms.into())?),
+        },
+        checkpoint: Checkpoint::parse(item.checkpoint)?,
+        progress: None,
+    })
+}
+
+fn release(item: &LeaseReleased<'_>, at: Timestamp) -> Result<ReleaseTask, Invalid> {
+    Ok(ReleaseTask {
+        lease: lease(item.about.task_id, item.lease_id),
+        delay_ms: span("delay_ms", at, item.not_before)?,
+        priority: item.priority,
+        checkpoint: Checkpoint::parse(item.checkpoint)?,
+    })
 }
 
 /// Those that came too late are left out: they changed nothing.
@@ -104,12 +124,10 @@ fn reports(reports: &[Report<'_>], at: Timestamp) -> Result<ReportTasks, Invalid
     let mut command = ReportTasks::default();
     for report in reports {
         match report {
-            Report::LeaseExtended(item) => {
-                command.heartbeats.push(lease(item.task_id, item.lease_id));
-            }
+            Report::LeaseExtended(item) => command.heartbeats.push(heartbeat(item)?),
             Report::TaskCompleted(item) => command.completes.push(complete(item)?),
             Report::TaskFailed(item) => command.fails.push(fail(item, at)?),
-            Report::LeaseReleased(item) => command.releases.push(release(item)),
+            Report::LeaseReleased(item) => command.releases.push(release(item, at)?),
             Report::StaleReportRejected(_) => {}
         }
     }

@@ -222,6 +222,7 @@ fn hash_cold(cold: &Cold, sink: &mut Sink) {
     sink.number(token.0.into());
     sink.number(cold.stale_lease.0);
     sink.number(cold.granted_ms.into());
+    sink.bytes(cold.checkpoint.as_deref().unwrap_or_default());
     let errors = cold.errors.as_deref().unwrap_or_default();
     sink.number(errors.len() as u64);
     for error in errors {

@@ -22,6 +22,10 @@ pub struct Filter<'a> {
     pub worker: Option<&'a str>,
     /// Of this run.
     pub run: Option<RunId>,
+    /// Whose last failure has this code.
+    pub code: Option<&'a str>,
+    /// Whether it waits for the end of its backoff.
+    pub retrying: Option<bool>,
 }
 
 /// A page of a list.
@@ -47,7 +51,8 @@ impl State {
             }
             last = Some(id);
             let task = self.task(id).expect("a listed task exists");
-            if filter.takes(&task) {
+            let retrying = filter.retrying.is_none_or(|is| is == self.is_retrying(id));
+            if retrying && filter.takes(&task) {
                 page.tasks.push(task);
             }
         }
@@ -64,7 +69,8 @@ impl State {
         if let Some(run) = filter.run {
             return self.tasks_of(run, newest);
         }
-        if filter.queue.is_none() && filter.state.is_none() && filter.worker.is_none() {
+        let is_any = filter.retrying != Some(true) && filter.state.is_none();
+        if filter.queue.is_none() && is_any && filter.worker.is_none() {
             return Box::new(self.facts.tasks.down_from(newest).map(|(id, _)| TaskId(id)));
         }
         let queues: Vec<QueueRef> = match filter.queue {
@@ -75,6 +81,7 @@ impl State {
             (Some(state), _) => std::slice::from_ref(state),
             // Only a lease has a worker.
             (None, Some(_)) => &[TaskState::Leased],
+            (None, None) if filter.retrying == Some(true) => &[TaskState::Waiting],
             (None, None) => &TaskState::ALL,
         };
         let lists = queues
@@ -117,8 +124,13 @@ impl Filter<'_> {
         let tag = self.tag.is_none_or(|(key, value)| {
             task.tags().iter().any(|(k, v)| &**k == key && &**v == value)
         });
+        let code = self.code.is_none_or(|code| {
+            let last = task.errors().last().filter(|_| task.state() != TaskState::Completed);
+            last.is_some_and(|error| &*error.code == code)
+        });
         chosen
             && tag
+            && code
             && self.worker.is_none_or(|worker| task.lease().is_some_and(|l| &*l.worker == worker))
     }
 }

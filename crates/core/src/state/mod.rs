@@ -12,6 +12,7 @@ mod ledger;
 mod list;
 mod of_runs;
 mod paged;
+mod phase;
 mod place;
 mod run;
 mod runs;
@@ -27,6 +28,7 @@ pub use self::facts::Facts;
 pub use self::hash::{Hashing, StateHash};
 pub use self::index::StateCounts;
 pub use self::list::{Filter, Page};
+pub use self::phase::Phase;
 pub use self::place::Place;
 pub use self::run::{
     ArtifactState, ArtifactView, EndingView, GroupView, Halted, ParkedView, RunFilter, RunPage,

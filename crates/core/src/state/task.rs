@@ -178,6 +178,8 @@ pub(crate) struct Cold {
     /// How long the latest lease lasts, where its worker asked for another span than the task's;
     /// zero otherwise.
     pub granted_ms: u32,
+    /// Where the next attempt goes on, as a worker left it; gone when the task is done.
+    pub checkpoint: Option<Arc<[u8]>>,
     /// The last few failures, oldest first.
     pub errors: Option<Arc<[TaskError]>>,
     /// The run and the token that it belongs to.
@@ -198,7 +200,7 @@ impl Cold {
         self.key.as_ref().filter(|key| key.is_held)
     }
 
-    /// Bytes of its texts, about.
+    /// Bytes of its texts and its checkpoint, about.
     pub(crate) fn text_bytes(&self) -> u64 {
         let text = |text: &Arc<str>| TEXT_BYTES + text.len();
         let key = self.key.as_ref().map_or(0, |key| text(&key.text));
@@ -207,7 +209,8 @@ impl Cold {
         let tags: usize = tags.map(|(key, value)| text(key) + text(value)).sum();
         let errors: usize = errors.map(|error| text(&error.code) + text(&error.message)).sum();
         let traceparent = self.traceparent.as_ref().map_or(0, text);
-        (key + tags + errors + traceparent) as u64
+        let checkpoint = self.checkpoint.as_ref().map_or(0, |bytes| TEXT_BYTES + bytes.len());
+        (key + tags + errors + traceparent + checkpoint) as u64
     }
 }
 

@@ -336,6 +336,12 @@ impl<'a> TaskView<'a> {
         self.cold.and_then(|cold| cold.errors.as_deref()).unwrap_or_default()
     }
 
+    /// Where its next attempt goes on.
+    #[must_use]
+    pub fn checkpoint(&self) -> Option<&'a Arc<[u8]>> {
+        self.cold.and_then(|cold| cold.checkpoint.as_ref())
+    }
+
     /// The newest lease whose stale report is in the log.
     #[must_use]
     pub fn stale_lease_id(&self) -> LeaseId {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tenure_core::State;
-use tenure_core::state::{Filter, StateCounts, TaskView};
+use tenure_core::state::{Filter, Phase, StateCounts, TaskView};
 use tenure_record::state::TaskState;
 use tenure_record::time::{Clock, Timestamp};
 
@@ -29,6 +29,11 @@ pub(crate) fn everything(state: &State, model: &Model) -> Result<(), String> {
         };
         same!("the next task", view.id.0, *id);
         same_task(task, &view).map_err(|difference| format!("task {id}: {difference}"))?;
+        let mut phase = model.phase(task);
+        if phase.is_some() && model.settings(task.terms.queue.as_str()).paused {
+            phase = Some("paused");
+        }
+        same!("the phase", state.phase(view.id).map(Phase::as_str), phase);
     }
     if let Some((id, _)) = tasks.next() {
         return Err(format!("task {id} is in the model only"));
@@ -50,7 +55,7 @@ fn same_task(task: &Task, view: &TaskView<'_>) -> Result<(), String> {
     let terms = &task.terms;
     same!("the queue", **view.queue(), *terms.queue.as_str());
     same!("the state", view.state(), task.state);
-    same!("the priority", view.priority(), terms.priority);
+    same!("the priority", view.priority(), task.priority);
     same!("the payload", *view.payload(), *terms.payload.as_bytes());
     let kept = view.shared_payload();
     same!("the payload to keep", *kept.read(), *terms.payload.as_bytes());
@@ -101,6 +106,8 @@ fn same_task(task: &Task, view: &TaskView<'_>) -> Result<(), String> {
     if !view.errors().iter().map(|e| (&*e.code, &*e.message)).eq(errors) {
         return Err(format!("the errors are {:?}, but {:?}", view.errors(), task.errors));
     }
+    let checkpoint = view.checkpoint().map(|bytes| bytes.to_vec());
+    same!("the checkpoint", checkpoint, task.checkpoint.clone());
     same!("the last stale lease", view.stale_lease_id().0, task.stale_lease);
     same!("the last LSN", view.last_lsn().0, task.last_lsn);
     Ok(())
@@ -159,8 +166,8 @@ fn by_state(counts: &StateCounts) -> [u64; 6] {
 
 /// Turns the pages of a list to its end and compares it with a plain filter.
 pub(crate) fn list(state: &State, model: &Model, look: &Look) -> Result<(), String> {
-    let Look { queue, state: name, tag, worker, limit } = *look;
-    let filter = Filter { queue, state: name, tag, worker, run: None };
+    let Look { queue, state: name, tag, worker, code, retrying, limit } = *look;
+    let filter = Filter { queue, state: name, tag, worker, code, retrying, run: None };
     let (mut listed, mut before) = (Vec::new(), None);
     loop {
         let page = state.list(&filter, before, limit);
@@ -182,6 +189,8 @@ pub(crate) fn list(state: &State, model: &Model, look: &Look) -> Result<(), Stri
         queue.is_none_or(|queue| task.terms.queue.as_str() == queue)
             && name.is_none_or(|name| task.state == name)
             && worker.is_none_or(|worker| lease.is_some_and(|lease| lease.worker == worker))
+            && retrying.is_none_or(|wanted| wanted == (model.phase(task) == Some("retrying")))
+            && code.is_none_or(|code| task.errors.last().is_some_and(|(last, _)| last == code))
             && tag.is_none_or(|(key, value)| {
                 tags.any(|(k, v)| k.as_str() == key && v.as_str() == value)
             })

@@ -115,7 +115,8 @@ fn a_request_with_too_many_items_is_refused_whole() {
     let lease = LeaseRef { task_id: TaskId(1), lease_id: LeaseId(1) };
     let leases = vec![lease; BATCH_ITEMS_MAX + 1];
     story.submit(BATCH_ITEMS_MAX + 1, |task| task);
-    let (heartbeats, releases) = (leases[1..].to_vec(), vec![lease]);
+    let heartbeats = leases[1..].iter().map(|lease| (*lease).into()).collect();
+    let releases = vec![lease.into()];
     let reports = ReportTasks { heartbeats, releases, ..ReportTasks::default() };
     story.play(&Command::ReportTasks(reports));
     story.play(&Command::DropLeases(leases));

@@ -14,8 +14,9 @@ use tenure_core::limits::{BATCH_ITEMS_MAX, LEASE_TASKS_MAX};
 use tenure_record::event::{IdsSkipped, QueueSettings};
 use tenure_record::id::{LeaseId, RunId, TaskId};
 use tenure_record::name::TaskKey;
+use tenure_record::progress::Checkpoint;
 use tenure_record::state::TaskState;
-use tenure_record::terms::{Backoff, BackoffKind, Budgets};
+use tenure_record::terms::{Backoff, BackoffKind, Budgets, Priority};
 use tenure_record::time::{Clock, Now, Timestamp};
 use tenure_value::Value;
 
@@ -58,6 +59,8 @@ pub(crate) struct Task {
     pub last_lease: u64,
     /// How its last lease was ended by a report, until there is a newer one.
     pub ended_by: Option<Verb>,
+    /// As submitted, or as a release set it.
+    pub priority: Priority,
     /// While it is WAITING; 0 for at once.
     pub not_before: u64,
     /// The clock that `not_before` is meant on.
@@ -79,6 +82,7 @@ pub(crate) struct Task {
     pub key_free_at: Option<u64>,
     /// The newest lease whose stale report is on record.
     pub stale_lease: u64,
+    pub checkpoint: Option<Vec<u8>>,
     pub last_lsn: u64,
 }
 
@@ -162,15 +166,15 @@ impl Model {
         match command {
             Command::SubmitTasks(command) => self.submit(&command.tasks, now),
             Command::LeaseTasks(command) => Ok(self.grant(command, now)),
-            Command::Heartbeat(lease) => self.heartbeat(*lease, now).map(Reply::Extended),
+            Command::Heartbeat(report) => self.heartbeat(report, now).map(Reply::Extended),
             Command::CompleteTask(report) => {
                 self.alone(report.lease, Verb::Complete, |m| m.complete(report, now))
             }
             Command::FailTask(report) => {
                 self.alone(report.lease, Verb::Fail, |m| m.fail(report, now))
             }
-            Command::ReleaseTask(lease) => {
-                self.alone(*lease, Verb::Release, |m| m.release(*lease, now))
+            Command::ReleaseTask(report) => {
+                self.alone(report.lease, Verb::Release, |m| m.release(report, now))
             }
             Command::ReportTasks(reports) => self.reports(reports, now),
             Command::CancelTask(command) => self.cancel(*command, now),
@@ -267,7 +271,9 @@ impl Model {
             key_is_lost: false,
             key_free_at: new.key_ttl_ms.map(|ms| now.log.0 + ms.get()),
             stale_lease: 0,
+            checkpoint: None,
             last_lsn: 0,
+            priority: new.priority,
             terms: new.clone(),
         };
         self.tasks.insert(id, task);
@@ -286,7 +292,7 @@ impl Model {
             })
             .map(|(id, _)| *id)
             .collect();
-        due.sort_by_key(|id| (-i32::from(self.tasks[id].terms.priority.get()), *id));
+        due.sort_by_key(|id| (-i32::from(self.tasks[id].priority.get()), *id));
         due.truncate(command.tasks_max.get().min(LEASE_TASKS_MAX) as usize);
         let mut answer = Vec::new();
         for id in due {
@@ -317,6 +323,18 @@ impl Model {
             });
         }
         Reply::Leased(answer)
+    }
+
+    /// What a task waits for, in a queue that is not paused.
+    pub(crate) fn phase(&self, task: &Task) -> Option<&'static str> {
+        let waits = task.state == TaskState::Waiting;
+        let is_late = task.not_before > self.clocks.on(task.clock).0;
+        let has_failed = task.failures > 0 || task.expiries > 0;
+        waits.then_some(match (is_late, has_failed) {
+            (true, true) => "retrying",
+            (true, false) => "delayed",
+            (false, _) => "ready",
+        })
     }
 
     /// Whether it waits for nothing but a worker.
@@ -386,7 +404,7 @@ impl Model {
             worker: None,
             lease: None,
             attempt: task.attempt,
-            priority: task.terms.priority.get(),
+            priority: task.priority.get(),
             code: None,
             reason: None,
             previous: task.last_lsn,
@@ -420,6 +438,13 @@ impl Task {
         (self.not_before, self.clock) = (0, Clock::Log);
         self.finished_at = to.is_terminal().then_some(now.log.0);
         self.finished_wall_at = to.is_terminal().then_some(now.wall.0);
+    }
+
+    /// A report without a checkpoint leaves the one that is there.
+    pub(crate) fn keep_checkpoint(&mut self, checkpoint: Option<&Checkpoint>) {
+        if let Some(checkpoint) = checkpoint {
+            self.checkpoint = Some(checkpoint.as_bytes().to_vec());
+        }
     }
 
     /// The last three are kept.

@@ -160,8 +160,9 @@ fn change(records: &mut Vec<Record<'_>>, at: usize, mutation: Mutation) -> Optio
         Kind::Twice => {
             records.insert(at, records[at].clone());
             renumber(records);
-            // To say again that a queue shall be as it is harms nobody.
-            let harmless = matches!(records[at].event, Event::QueueConfigured(_));
+            // A setting or a heartbeat that is repeated may leave everything as it is.
+            let event = &records[at].event;
+            let harmless = matches!(event, Event::QueueConfigured(_)) || is_repeatable(event);
             return Some(if harmless { Fate::FoundOrSound } else { Fate::Found });
         }
         Kind::TimeBack => {
@@ -211,6 +212,22 @@ fn change(records: &mut Vec<Record<'_>>, at: usize, mutation: Mutation) -> Optio
         }
     }
     Some(Fate::Found)
+}
+
+/// Whether all are heartbeats, and some hand in a checkpoint or move the lease's end as they like.
+fn is_repeatable(event: &Event<'_>) -> bool {
+    let Event::ReportsApplied(event) = event else { return false };
+    let mut says_more = false;
+    event.reports.iter().all(|report| match report {
+        Report::LeaseExtended(item) => {
+            says_more |= !item.checkpoint.is_empty() || item.lease_ms > 0;
+            true
+        }
+        Report::TaskCompleted(_)
+        | Report::TaskFailed(_)
+        | Report::LeaseReleased(_)
+        | Report::StaleReportRejected(_) => false,
+    }) && says_more
 }
 
 /// Whether a report was accepted, so that none of it may be late.

@@ -2,7 +2,8 @@
 
 use tenure_core::Rejection;
 use tenure_core::command::{
-    Accepted, CompleteTask, Extended, FailTask, LeaseRef, Reply, ReportTasks, Reported, Rest, Retry,
+    Accepted, CompleteTask, Extended, FailTask, Heartbeat, LeaseRef, ReleaseTask, Reply,
+    ReportTasks, Reported, Rest, Retry,
 };
 use tenure_record::id::TaskId;
 use tenure_record::name::WorkerName;
@@ -51,10 +52,10 @@ impl Model {
         check_size(heartbeats.len() + completes.len() + fails.len() + releases.len())?;
         let mut answer = Vec::new();
         let mut note = |task_id: TaskId, result| answer.push(Reported { task_id, result });
-        for lease in heartbeats {
-            let extended = self.heartbeat(*lease, now);
+        for report in heartbeats {
+            let extended = self.heartbeat(report, now);
             note(
-                lease.task_id,
+                report.lease.task_id,
                 extended.map(|extended| Accepted {
                     state: TaskState::Leased,
                     extended: Some(extended),
@@ -67,24 +68,31 @@ impl Model {
         for report in fails {
             note(report.lease.task_id, self.fail(report, now).map(Accepted::now));
         }
-        for lease in releases {
-            note(lease.task_id, self.release(*lease, now).map(Accepted::now));
+        for report in releases {
+            note(report.lease.task_id, self.release(report, now).map(Accepted::now));
         }
         Ok(Reply::Reported { reports: answer, rest: Rest::Nothing })
     }
 
-    pub(crate) fn heartbeat(&mut self, lease: LeaseRef, now: Now) -> Result<Extended, Rejection> {
-        let id = self.holds(lease, now)?;
+    pub(crate) fn heartbeat(
+        &mut self,
+        report: &Heartbeat,
+        now: Now,
+    ) -> Result<Extended, Rejection> {
+        let id = self.holds(report.lease, now)?;
         let task = self.task(id);
         let held = task.lease.as_mut().expect("it holds");
         let bounds = [task.deadline_at, task.revoke_at, held.attempt_deadline];
         let bound = bounds.into_iter().flatten().min().unwrap_or(u64::MAX);
-        let end = (now.log.0 + held.lease_ms).min(bound);
-        let moved = end > held.expires_at;
-        held.expires_at = held.expires_at.max(end);
+        let span = report.lease_ms.map_or(held.lease_ms, |ms| ms.get().into());
+        let end = (now.log.0 + span).min(bound);
+        let moved = end != held.expires_at;
+        held.expires_at = end;
         let expires_at = Timestamp(held.expires_at);
         let cancel_requested = task.cancel_requested;
-        if moved {
+        let before = task.checkpoint.clone();
+        task.keep_checkpoint(report.checkpoint.as_ref());
+        if moved || task.checkpoint != before {
             self.write_quietly();
         }
         let wall_expires_at = Timestamp(expires_at.0 - now.log.0 + now.wall.0);
@@ -104,6 +112,7 @@ impl Model {
         let id = report.lease.task_id.0;
         let task = self.task(id);
         task.output = report.output.as_bytes().to_vec();
+        task.checkpoint = None;
         task.errors.clear();
         Ok(self.end(id, Verb::Complete, TaskState::Completed, now, None))
     }
@@ -120,6 +129,7 @@ impl Model {
         let task = self.task(id);
         task.failures += 1;
         task.keep_error(&error.0, &error.1);
+        task.keep_checkpoint(report.checkpoint.as_ref());
         let spent = task.is_spent();
         let to = if task.cancel_requested {
             TaskState::Canceled
@@ -141,14 +151,28 @@ impl Model {
         Ok(to)
     }
 
-    pub(crate) fn release(&mut self, lease: LeaseRef, now: Now) -> Result<TaskState, Rejection> {
-        if let Standing::SaidBefore(state) = self.standing(lease, Verb::Release, None, now)? {
+    pub(crate) fn release(
+        &mut self,
+        report: &ReleaseTask,
+        now: Now,
+    ) -> Result<TaskState, Rejection> {
+        let standing = self.standing(report.lease, Verb::Release, None, now)?;
+        if let Standing::SaidBefore(state) = standing {
             return Ok(state);
         }
-        let id = lease.task_id.0;
-        let asked_to_stop = self.task(id).cancel_requested;
-        let to = if asked_to_stop { TaskState::Canceled } else { TaskState::Waiting };
-        Ok(self.end(id, Verb::Release, to, now, None))
+        let id = report.lease.task_id.0;
+        let task = self.task(id);
+        task.keep_checkpoint(report.checkpoint.as_ref());
+        let to = if task.cancel_requested { TaskState::Canceled } else { TaskState::Waiting };
+        if to == TaskState::Waiting {
+            // An observer is told the new priority.
+            task.priority = report.priority.unwrap_or(task.priority);
+        }
+        self.end(id, Verb::Release, to, now, None);
+        if to == TaskState::Waiting && report.delay_ms.get() > 0 {
+            self.task(id).not_before = now.log.0 + report.delay_ms.get();
+        }
+        Ok(to)
     }
 
     fn end(

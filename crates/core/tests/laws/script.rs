@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use tenure_core::Rejection;
 use tenure_core::command::{
-    CancelTask, Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, NewTask, Reply, ReportTasks,
-    Start,
+    CancelTask, Command, CompleteTask, FailTask, Heartbeat, LeaseRef, LeaseTasks, NewTask,
+    ReleaseTask, Reply, ReportTasks, Start,
 };
 use tenure_record::time::Now;
 
@@ -44,17 +44,17 @@ fn said(command: &Command) -> String {
         Command::LeaseTasks(LeaseTasks { worker, queues, tasks_max, lease_ms }) => {
             format!("lease {tasks_max} of {queues:?} to {worker}, lease_ms {lease_ms:?}")
         }
-        Command::Heartbeat(lease) => format!("heartbeat {}", held(lease)),
+        Command::Heartbeat(report) => format!("heartbeat {}", alive(report)),
         Command::CompleteTask(report) => format!("complete {}", completed(report)),
         Command::FailTask(report) => format!("fail {}", failed(report)),
-        Command::ReleaseTask(lease) => format!("release {}", held(lease)),
+        Command::ReleaseTask(report) => format!("release {}", released(report)),
         Command::ReportTasks(ReportTasks { heartbeats, completes, fails, releases, .. }) => {
             format!(
                 "report heartbeats {}, completes {}, fails {}, releases {}",
-                all(heartbeats, held),
+                all(heartbeats, alive),
                 all(completes, completed),
                 all(fails, failed),
-                all(releases, held),
+                all(releases, released),
             )
         }
         Command::CancelTask(CancelTask { task_id, grace_ms }) => {
@@ -89,13 +89,25 @@ fn held(lease: &LeaseRef) -> String {
     format!("task {} under lease {}", lease.task_id, lease.lease_id)
 }
 
+fn alive(report: &Heartbeat) -> String {
+    let Heartbeat { lease, lease_ms, checkpoint, progress: _ } = report;
+    format!("{}, lease_ms {lease_ms:?}, checkpoint {checkpoint:?}", held(lease))
+}
+
+fn released(report: &ReleaseTask) -> String {
+    let ReleaseTask { lease, delay_ms, priority, checkpoint } = report;
+    let after = delay_ms.get();
+    format!("{}, after {after}, {priority:?}, checkpoint {checkpoint:?}", held(lease))
+}
+
 fn completed(report: &CompleteTask) -> String {
     format!("{} with {:?}", held(&report.lease), report.output)
 }
 
 fn failed(report: &FailTask) -> String {
-    let FailTask { lease, reason, code, retry, worker: _ } = report;
-    format!("{} with {:?} {code:?}, retry {retry:?}", held(lease), reason.as_str())
+    let FailTask { lease, reason, code, retry, checkpoint, worker: _ } = report;
+    let (held, reason) = (held(lease), reason.as_str());
+    format!("{held} with {reason:?} {code:?}, retry {retry:?}, checkpoint {checkpoint:?}")
 }
 
 /// Only what is not as usual.

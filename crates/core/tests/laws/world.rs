@@ -12,11 +12,13 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use tenure_core::command::{
-    Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, IdJump, LeaseRef,
-    LeaseTasks, NewTask, ReportTasks, Retention, Retry, Setting, Start, SubmitTasks,
+    Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, Heartbeat, IdJump,
+    LeaseRef, LeaseTasks, NewTask, ReleaseTask, ReportTasks, Retention, Retry, Setting, Start,
+    SubmitTasks,
 };
 use tenure_record::id::{LeaseId, Lsn, TaskId};
 use tenure_record::name::{FailureCode, QueueName, Reason, TagKey, TagValue, TaskKey, WorkerName};
+use tenure_record::progress::Checkpoint;
 use tenure_record::state::TaskState;
 use tenure_record::terms::{
     Backoff, BackoffKind, Budget, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags,
@@ -81,6 +83,8 @@ pub(crate) struct Look {
     pub state: Option<TaskState>,
     pub tag: Option<(&'static str, &'static str)>,
     pub worker: Option<&'static str>,
+    pub code: Option<&'static str>,
+    pub retrying: Option<bool>,
     pub limit: usize,
 }
 
@@ -109,10 +113,10 @@ pub(crate) enum Act {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Report {
-    Heartbeat,
+    Heartbeat(Option<LeaseMs>, Option<Checkpoint>),
     Complete(Payload),
-    Fail(Reason, Option<FailureCode>, Retry),
-    Release,
+    Fail(Reason, Option<FailureCode>, Retry, Option<Checkpoint>),
+    Release(SpanMs, Option<Priority>, Option<Checkpoint>),
 }
 
 /// Which task.
@@ -174,13 +178,19 @@ fn look() -> impl Strategy<Value = Look> {
         option::of(select(&TaskState::ALL[..])),
         option::weighted(0.3, tag),
         option::weighted(0.3, select(&WORKERS[..])),
+        (
+            option::weighted(0.2, select(&["E_DISK", "TASK_FAILED"][..])),
+            option::weighted(0.2, any::<bool>()),
+        ),
         1..5_usize,
     )
-        .prop_map(|(queue, state, tag, worker, limit)| Look {
+        .prop_map(|(queue, state, tag, worker, (code, retrying), limit)| Look {
             queue,
             state,
             tag,
             worker,
+            code,
+            retrying,
             limit,
         })
 }
@@ -355,13 +365,29 @@ fn report() -> impl Strategy<Value = Report> {
     let code = option::of(Just(FailureCode::parse("E_DISK").expect("it is a code")));
     let reason = select(&["", "no space", "größer"][..]).prop_map(Reason::keep_end);
     prop_oneof![
-        3 => Just(Report::Heartbeat),
+        3 => (option::weighted(0.3, select(&[50, 70, 200][..])), checkpoint()).prop_map(
+            |(lease_ms, checkpoint)| {
+                let lease_ms = lease_ms.map(|ms| LeaseMs::parse(ms).expect("it is in range"));
+                Report::Heartbeat(lease_ms, checkpoint)
+            }
+        ),
         3 => payload().prop_map(Report::Complete),
-        4 => (reason, code, retry).prop_map(|(reason, code, retry)| {
-            Report::Fail(reason, code, retry)
+        4 => (reason, code, retry, checkpoint()).prop_map(|(reason, code, retry, checkpoint)| {
+            Report::Fail(reason, code, retry, checkpoint)
         }),
-        2 => Just(Report::Release),
+        2 => (span(&[0, 0, 1, 60]), option::weighted(0.3, -100..=100_i64), checkpoint()).prop_map(
+            |(delay_ms, priority, checkpoint)| {
+                let priority = priority.map(|p| Priority::parse(p).expect("it is in range"));
+                Report::Release(delay_ms, priority, checkpoint)
+            }
+        ),
     ]
+}
+
+/// Most reports hand in no checkpoint.
+fn checkpoint() -> impl Strategy<Value = Option<Checkpoint>> {
+    select(&["", "", "", "7", r#"{"row":12}"#][..])
+        .prop_map(|text| Checkpoint::parse(text.as_bytes()).expect("it is short"))
 }
 
 fn which() -> impl Strategy<Value = Which> {
@@ -459,7 +485,7 @@ impl Act {
 impl Report {
     fn alone(&self, lease: LeaseRef) -> Command {
         match self {
-            Report::Heartbeat => Command::Heartbeat(lease),
+            Report::Heartbeat(..) => Command::Heartbeat(self.heartbeat(lease)),
             Report::Complete(output) => Command::CompleteTask(CompleteTask {
                 lease,
                 output: output.clone(),
@@ -467,13 +493,13 @@ impl Report {
                 worker: reporter(lease),
             }),
             Report::Fail(..) => Command::FailTask(self.failure(lease)),
-            Report::Release => Command::ReleaseTask(lease),
+            Report::Release(..) => Command::ReleaseTask(self.release(lease)),
         }
     }
 
     fn join(&self, lease: LeaseRef, many: &mut ReportTasks) {
         match self {
-            Report::Heartbeat => many.heartbeats.push(lease),
+            Report::Heartbeat(..) => many.heartbeats.push(self.heartbeat(lease)),
             Report::Complete(output) => {
                 many.completes.push(CompleteTask {
                     lease,
@@ -483,14 +509,31 @@ impl Report {
                 });
             }
             Report::Fail(..) => many.fails.push(self.failure(lease)),
-            Report::Release => many.releases.push(lease),
+            Report::Release(..) => many.releases.push(self.release(lease)),
         }
     }
 
     fn failure(&self, lease: LeaseRef) -> FailTask {
-        let Report::Fail(reason, code, retry) = self else { unreachable!("it is a failure") };
-        let (reason, code) = (reason.clone(), code.clone());
-        FailTask { lease, reason, code, retry: *retry, worker: reporter(lease) }
+        let Report::Fail(reason, code, retry, checkpoint) = self else {
+            unreachable!("it is a failure")
+        };
+        let (reason, code, checkpoint) = (reason.clone(), code.clone(), checkpoint.clone());
+        FailTask { lease, reason, code, retry: *retry, checkpoint, worker: reporter(lease) }
+    }
+
+    fn heartbeat(&self, lease: LeaseRef) -> Heartbeat {
+        let Report::Heartbeat(lease_ms, checkpoint) = self else {
+            unreachable!("it is a heartbeat")
+        };
+        Heartbeat { lease, lease_ms: *lease_ms, checkpoint: checkpoint.clone(), progress: None }
+    }
+
+    fn release(&self, lease: LeaseRef) -> ReleaseTask {
+        let Report::Release(delay_ms, priority, checkpoint) = self else {
+            unreachable!("it is a release")
+        };
+        let checkpoint = checkpoint.clone();
+        ReleaseTask { lease, delay_ms: *delay_ms, priority: *priority, checkpoint }
     }
 }
 

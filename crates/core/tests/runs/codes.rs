@@ -313,7 +313,7 @@ fn a_task_that_ends_badly_says_how() {
     let lease = world.lease(1)[0];
     let cancel = CancelTask { task_id: lease.task_id, grace_ms: None };
     world.play(&Command::CancelTask(cancel)).unwrap();
-    world.play(&Command::ReleaseTask(lease)).unwrap();
+    world.play(&Command::ReleaseTask(lease.into())).unwrap();
     assert_eq!(world.codes(run), ["TASK_CANCELED"]);
 
     let run = world.start("w", "{}");

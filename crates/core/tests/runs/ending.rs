@@ -72,7 +72,7 @@ fn a_tree_of_runs_ends_in_parts_and_its_top_last() {
     let records = world.records;
     let again = world.complete(held[0], "1").unwrap_err();
     assert!(matches!(again, Rejection::LeaseLost { .. }), "a stale report is on record once");
-    let beat = world.play(&Command::Heartbeat(held[1])).unwrap_err();
+    let beat = world.play(&Command::Heartbeat(held[1].into())).unwrap_err();
     assert!(matches!(beat, Rejection::LeaseLost { .. }), "{beat:?}");
     let cancel = CancelTask { task_id: held[2].task_id, grace_ms: None };
     world.play(&Command::CancelTask(cancel)).unwrap();

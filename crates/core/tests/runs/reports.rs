@@ -3,10 +3,14 @@
 use std::num::NonZeroU32;
 
 use tenure_core::command::{
-    Command, LeaseRef, LeaseTasks, NewTask, Reply, ReportTasks, Rest, SubmitTasks,
+    Command, Heartbeat, LeaseRef, LeaseTasks, NewTask, Reply, ReportTasks, Rest, SubmitTasks,
 };
-use tenure_record::limits::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, RECORD_BYTES_MAX};
+use tenure_core::limits::SWEEP_BYTES_MAX;
+use tenure_record::limits::{
+    CHECKPOINT_BYTES_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, RECORD_BYTES_MAX,
+};
 use tenure_record::name::{QueueName, WorkerName};
+use tenure_record::progress::Checkpoint;
 use tenure_record::terms::Payload;
 
 use super::world::{Checks, World, complete};
@@ -66,6 +70,25 @@ fn reports_that_are_too_much_for_one_record_are_several() {
     let bytes = report_all(&mut world, ReportTasks { completes, ..ReportTasks::default() });
     assert!(bytes.len() > 1, "{bytes:?}");
     assert!(bytes.iter().all(|bytes| *bytes < 2 * PAYLOAD_BYTES_MAX), "{bytes:?}");
+    world.verify();
+}
+
+#[test]
+fn heartbeats_with_large_checkpoints_are_several_records() {
+    let mut world = World::with(Checks::Touched);
+    let plain = NewTask::new(QueueName::parse("q").unwrap(), Payload::default());
+    let count = 4 * SWEEP_BYTES_MAX / CHECKPOINT_BYTES_MAX;
+    world.play(&Command::SubmitTasks(SubmitTasks { tasks: vec![plain; count] })).unwrap();
+    let leases = world.lease(count as u32);
+    let checkpoint = Checkpoint::parse(&vec![b'1'; CHECKPOINT_BYTES_MAX]).unwrap();
+    let alive = |lease: &LeaseRef| Heartbeat { checkpoint: checkpoint.clone(), ..(*lease).into() };
+    let heartbeats = leases.iter().map(alive).collect();
+    let bytes = report_all(&mut world, ReportTasks { heartbeats, ..ReportTasks::default() });
+    assert_eq!(bytes.len(), 4, "{bytes:?}");
+    let most = SWEEP_BYTES_MAX + 2 * CHECKPOINT_BYTES_MAX;
+    assert!(bytes.iter().all(|bytes| *bytes < most), "{bytes:?}");
+    let kept = world.state.bytes().tasks;
+    assert!(kept > (count * CHECKPOINT_BYTES_MAX) as u64, "checkpoints count as memory: {kept}");
     world.verify();
 }
 

@@ -279,6 +279,7 @@ pub(crate) fn fail(lease: LeaseRef, code: &str) -> FailTask {
         reason: Reason::keep_end("it was told to"),
         code: Some(FailureCode::parse(code).unwrap()),
         retry: Retry::Never,
+        checkpoint: None,
         worker: None,
     }
 }

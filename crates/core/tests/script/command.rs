@@ -5,8 +5,9 @@
 //!               lease= timeout= attempt_timeout= key= key_ttl= tag=k:v backoff=fixed|linear|exponential:INITIAL:MAX:JITTER_PERMILLE]
 //! batch QUEUE [count= and as above]; QUEUE …
 //! lease WORKER QUEUE[,QUEUE…] [max= lease=]
-//! heartbeat TASK/LEASE            complete TASK/LEASE [output= worker=]
-//! release TASK/LEASE              fail TASK/LEASE [reason= code= retry=never|SPAN worker=]
+//! heartbeat TASK/LEASE [lease= checkpoint=]                 complete TASK/LEASE [output= worker=]
+//! fail TASK/LEASE [reason= code= retry=never|SPAN checkpoint= worker=]
+//! release TASK/LEASE [delay= priority= checkpoint=]
 //! report heartbeat …; complete …; fail …; release …
 //! cancel TASK [grace=]            retry TASK
 //! expire        deadlines         drop TASK/LEASE …                  purge [age= max=]
@@ -22,9 +23,9 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use tenure_core::command::{
-    Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, IdJump, LeaseRef,
-    LeaseTasks, NewTask, RegisterWorkflow, ReportTasks, Retention, Retry, Setting, SignalRun,
-    Start, StartRun, SubmitTasks,
+    Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, Heartbeat, IdJump,
+    LeaseRef, LeaseTasks, NewTask, RegisterWorkflow, ReleaseTask, ReportTasks, Retention, Retry,
+    Setting, SignalRun, Start, StartRun, SubmitTasks,
 };
 use tenure_core::limits::{END_ITEMS_MAX, RETENTION_MS_DEFAULT, RETENTION_TASKS_DEFAULT};
 use tenure_flow::Definition;
@@ -32,6 +33,7 @@ use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
 use tenure_record::name::{
     FailureCode, QueueName, Reason, SignalText, TagKey, TagValue, TaskKey, WorkerName,
 };
+use tenure_record::progress::Checkpoint;
 use tenure_record::terms::{
     Backoff, BackoffKind, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags,
 };
@@ -64,10 +66,10 @@ pub(crate) fn parse(verb: &str, mut parts: Vec<Words>) -> Result<Option<Command>
             return Ok(Some(Command::SubmitTasks(SubmitTasks { tasks })));
         }
         "lease" => Command::LeaseTasks(lease_tasks(&mut words)?),
-        "heartbeat" => Command::Heartbeat(lease_ref(&words.next("TASK/LEASE")?)?),
+        "heartbeat" => Command::Heartbeat(heartbeat(&mut words)?),
         "complete" => Command::CompleteTask(complete(&mut words)?),
         "fail" => Command::FailTask(fail(&mut words)?),
-        "release" => Command::ReleaseTask(lease_ref(&words.next("TASK/LEASE")?)?),
+        "release" => Command::ReleaseTask(release(&mut words)?),
         "cancel" => {
             let task_id = task_id(&words.next("the task")?)?;
             let grace_ms = words.span("grace")?.map(|ms| SpanMs::parse("grace_ms", ms));
@@ -210,7 +212,27 @@ fn fail(words: &mut Words) -> Result<FailTask, String> {
         Some(text) => Retry::After(at_the_door(SpanMs::parse("retry_after_ms", span(text)?))?),
     };
     let reason = Reason::keep_end(&words.named("reason").unwrap_or_default());
-    Ok(FailTask { lease, reason, code: at_the_door(code)?, retry, worker: reporter(words)? })
+    let (code, checkpoint) = (at_the_door(code)?, checkpoint(words)?);
+    Ok(FailTask { lease, reason, code, retry, checkpoint, worker: reporter(words)? })
+}
+
+fn heartbeat(words: &mut Words) -> Result<Heartbeat, String> {
+    let lease = lease_ref(&words.next("TASK/LEASE")?)?;
+    let lease_ms = at_the_door(words.span("lease")?.map(LeaseMs::parse).transpose())?;
+    Ok(Heartbeat { lease, lease_ms, checkpoint: checkpoint(words)?, progress: None })
+}
+
+fn release(words: &mut Words) -> Result<ReleaseTask, String> {
+    let lease = lease_ref(&words.next("TASK/LEASE")?)?;
+    let delay_ms = words.span("delay")?.unwrap_or(0);
+    let delay_ms = at_the_door(SpanMs::parse("delay_ms", delay_ms))?;
+    let priority = at_the_door(words.number("priority")?.map(Priority::parse).transpose())?;
+    Ok(ReleaseTask { lease, delay_ms, priority, checkpoint: checkpoint(words)? })
+}
+
+fn checkpoint(words: &mut Words) -> Result<Option<Checkpoint>, String> {
+    let text = words.named("checkpoint").unwrap_or_default();
+    at_the_door(Checkpoint::parse(text.as_bytes()))
 }
 
 /// The worker that a report names.
@@ -222,10 +244,10 @@ fn report(parts: Vec<Words>) -> Result<ReportTasks, String> {
     let mut all = ReportTasks::default();
     for mut words in parts {
         match words.next("the verb")?.as_str() {
-            "heartbeat" => all.heartbeats.push(lease_ref(&words.next("TASK/LEASE")?)?),
+            "heartbeat" => all.heartbeats.push(heartbeat(&mut words)?),
             "complete" => all.completes.push(complete(&mut words)?),
             "fail" => all.fails.push(fail(&mut words)?),
-            "release" => all.releases.push(lease_ref(&words.next("TASK/LEASE")?)?),
+            "release" => all.releases.push(release(&mut words)?),
             verb => return Err(format!("`{verb}` is no report")),
         }
         words.finish()?;

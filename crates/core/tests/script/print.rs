@@ -96,9 +96,16 @@ fn name(event: &Event<'_>) -> &'static str {
     event.name()
 }
 
-fn extended(item: &LeaseExtended, out: &mut String) {
-    let LeaseExtended { task_id, lease_id, expires_at } = item;
-    let _ = writeln!(out, "  task {task_id}: lease {lease_id} until {}", time(*expires_at));
+fn extended(item: &LeaseExtended<'_>, out: &mut String) {
+    let LeaseExtended { task_id, lease_id, expires_at, lease_ms, checkpoint } = item;
+    let _ = write!(out, "  task {task_id}: lease {lease_id} until {}", time(*expires_at));
+    if *lease_ms > 0 {
+        let _ = write!(out, ", as asked");
+    }
+    if !checkpoint.is_empty() {
+        let _ = write!(out, ", checkpoint {}", String::from_utf8_lossy(checkpoint));
+    }
+    out.push('\n');
 }
 
 fn from(step: &Transition<'_>) -> &'static str {
@@ -280,6 +287,9 @@ pub(crate) fn task(task: &TaskView<'_>, out: &mut String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     fact.add_if(*task.payload() != *b"null", format_args!("payload {}", text(&task.payload())));
     fact.add_if(!task.output().is_empty(), format_args!("output {}", text(&task.output())));
+    if let Some(checkpoint) = task.checkpoint() {
+        fact.add(format_args!("checkpoint {}", text(checkpoint)));
+    }
     if let Some(key) = task.key() {
         fact.add(format_args!("key {key}"));
     }

@@ -209,13 +209,16 @@ impl Story {
             found.ok_or(format!("`{name}` is no state"))
         });
         let (queue, worker) = (words.named("queue"), words.named("worker"));
-        let tag = words.named("tag");
+        let (tag, code) = (words.named("tag"), words.named("code"));
+        let retrying = words.named("retrying").map(|text| text == "true");
         let filter = Filter {
             queue: queue.as_deref(),
             state: state.transpose()?,
             tag: tag.as_deref().map(pair).transpose()?,
             worker: worker.as_deref(),
             run: None,
+            code: code.as_deref(),
+            retrying,
         };
         let before = words.named("before").map(|text| task_id(&text)).transpose()?;
         let limit = words.number("limit")?.unwrap_or(100) as usize;

@@ -115,13 +115,17 @@ message! {
     }
 
     /// A lease extended.
-    pub struct LeaseExtended {
+    pub struct LeaseExtended<'a> {
         /// The task.
         1 => task_id: TaskId,
         /// The lease.
         2 => lease_id: LeaseId,
         /// Its new end.
         3 => expires_at: Timestamp,
+        /// The span that this heartbeat asked for; zero for the lease's own.
+        4 => lease_ms: u32,
+        /// Where the next attempt goes on; empty if the task keeps the checkpoint that it has.
+        5 => checkpoint: &'a [u8],
     }
 
     /// Leases that ended without a word from their workers.
@@ -164,6 +168,12 @@ message! {
         4 => to: TaskState,
         /// What was decided about its run, if the task belongs to one and ended.
         5 => cascade: Vec<Decision<'a>>,
+        /// When it may run again, by log time; zero for at once.
+        6 => not_before: Timestamp,
+        /// Its new priority; without one the task keeps its own.
+        7 => priority: Option<Priority>,
+        /// Where the next attempt goes on; empty if the task keeps the checkpoint that it has.
+        8 => checkpoint: &'a [u8],
     }
 
     /// A task done.
@@ -200,6 +210,8 @@ message! {
         8 => reason: Text<'a>,
         /// What was decided about its run, if the task belongs to one and ended.
         9 => cascade: Vec<Decision<'a>>,
+        /// Where the next attempt goes on; empty if the task keeps the checkpoint that it has.
+        10 => checkpoint: &'a [u8],
     }
 
     /// A result or failure reported under a lease that was over. Nothing changed.
@@ -326,7 +338,7 @@ one_of! {
     /// One report of a worker.
     pub enum Report<'a> {
         /// A heartbeat.
-        1 => LeaseExtended(LeaseExtended),
+        1 => LeaseExtended(LeaseExtended<'a>),
         /// A task done.
         2 => TaskCompleted(TaskCompleted<'a>),
         /// An attempt failed.

@@ -126,6 +126,8 @@ message! {
         16 => key_free_at: Timestamp,
         /// Another task has taken its key, which only shows since.
         17 => key_is_lost: bool,
+        /// Where its next attempt goes on; empty for none.
+        18 => checkpoint: &'a [u8],
     }
 
     /// A failure that a task keeps.

@@ -5,6 +5,8 @@
 //! said in answer to something was said after that something was sent. So the server's `now` is
 //! put at the moment of sending, and a lease is believed to end rather too early than too late.
 
+mod report;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
@@ -12,12 +14,10 @@ use tenure_code::Code;
 use tenure_proto::v1;
 use tokio::time::Instant;
 
-use super::task::{Failure, Output, Signal, Standing, Then};
+use self::report::{Report, What, written};
+use super::said::Said;
+use super::task::{Failure, Output, Signal, Standing};
 
-/// The largest output that a server takes.
-const OUTPUT_BYTES_MAX: usize = 1 << 20;
-/// Bytes of all artifacts that travel with one output.
-const ARTIFACTS_BYTES_MAX: usize = 8 << 20;
 /// Reports in one message, and their bytes.
 const REPORTS_MAX: usize = 1_000;
 const REPORT_BYTES_MAX: usize = 4 << 20;
@@ -27,6 +27,8 @@ const SENT_MAX: usize = 8;
 const HEARTBEATS_PER_LEASE: u32 = 3;
 /// However short a lease is, heartbeats come no faster.
 const HEARTBEAT_WAIT_MIN: Duration = Duration::from_millis(10);
+/// However often a handler says something, heartbeats that tell of it come no faster.
+const SAY_WAIT: Duration = Duration::from_millis(200);
 /// When reports cannot be taken, they are sent again after so long unless the server says better.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -58,71 +60,15 @@ struct Running {
     task_id: u64,
     deadline: Instant,
     extend_at: Instant,
+    /// When the last heartbeat was sent.
+    extended_at: Option<Instant>,
     signal: Signal,
-}
-
-/// A word on a task, until the server has taken it.
-#[derive(Clone, Debug)]
-struct Report {
-    task_id: u64,
-    lease_id: u64,
-    what: What,
-    /// It goes alone, to find out which one of several was refused.
-    alone: bool,
-}
-
-#[derive(Clone, Debug)]
-enum What {
-    Complete(Output),
-    Fail(Failure),
-    Release,
-}
-
-impl What {
-    fn of(result: Result<Output, Failure>) -> Self {
-        match result {
-            Ok(output) if output.bytes.len() > OUTPUT_BYTES_MAX => {
-                let len = output.bytes.len();
-                let reason =
-                    format!("output has {len} bytes; at most {OUTPUT_BYTES_MAX} are allowed");
-                Self::Fail(Failure::new(reason).code(Code::PayloadTooLarge.as_str()).last())
-            }
-            Ok(output) if output.artifact_bytes() > ARTIFACTS_BYTES_MAX => {
-                let len = output.artifact_bytes();
-                let reason = format!(
-                    "the artifacts have {len} bytes; at most {ARTIFACTS_BYTES_MAX} go with a \
-                     completion: upload large ones first, with PUT /v1/blobs/{{sha256}}"
-                );
-                Self::Fail(Failure::new(reason).code(Code::PayloadTooLarge.as_str()).last())
-            }
-            Ok(output) => Self::Complete(output),
-            Err(Failure { then: Then::GiveBack, .. }) => Self::Release,
-            Err(failure) => Self::Fail(failure),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Complete(output) => output.bytes.len() + output.artifact_bytes(),
-            Self::Fail(failure) => failure.reason.len(),
-            Self::Release => 0,
-        }
-    }
-
-    /// Results come in this order.
-    fn place(&self) -> u8 {
-        match self {
-            Self::Complete(_) => 0,
-            Self::Fail(_) => 1,
-            Self::Release => 2,
-        }
-    }
+    said: Said,
 }
 
 #[derive(Debug)]
 struct Sent {
-    /// Lease ids.
-    heartbeats: Vec<u64>,
+    heartbeats: Vec<v1::HeartbeatReport>,
     reports: Vec<Report>,
 }
 
@@ -165,6 +111,7 @@ impl Book {
     /// A new stream begins: what had no answer is said again, and these leases are still held.
     pub(super) fn reconnect(&mut self) -> Vec<v1::LeaseRef> {
         for sent in std::mem::take(&mut self.sent).into_values().rev() {
+            sent.heartbeats.into_iter().for_each(|heartbeat| self.say_again(heartbeat));
             sent.reports.into_iter().rev().for_each(|report| self.waiting.push_front(report));
         }
         self.pings.clear();
@@ -202,13 +149,16 @@ impl Book {
     pub(super) fn begin(&mut self, lease: &v1::Lease, now: Instant) -> Option<Signal> {
         let v1::Lease { task_id, lease_id, .. } = *lease;
         if self.is_draining {
-            self.waiting.push_back(Report { task_id, lease_id, what: What::Release, alone: false });
+            let what = What::Release { wait: Duration::ZERO, checkpoint: Vec::new() };
+            self.waiting.push_back(Report { task_id, lease_id, what, alone: false });
             return None;
         }
         let signal = Signal::new();
         let deadline = self.deadline(lease.log_expires_at, now);
         let extend_at = next_heartbeat(deadline, now);
-        let running = Running { task_id, deadline, extend_at, signal: signal.clone() };
+        let (signal_of, said) = (signal.clone(), Said::default());
+        let running =
+            Running { task_id, deadline, extend_at, extended_at: None, signal: signal_of, said };
         self.running.insert(lease_id, running);
         self.busy += 1;
         self.due_by(extend_at);
@@ -220,9 +170,30 @@ impl Book {
         self.busy = self.busy.saturating_sub(1);
         self.credit += 1;
         let Some(running) = self.running.remove(&lease_id) else { return };
-        let what = What::of(result.unwrap_or_else(|| Err(Failure::give_back())));
+        let result = result.unwrap_or_else(|| Err(Failure::give_back()));
+        let what = What::of(result, running.said.checkpoint);
         let task_id = running.task_id;
         self.waiting.push_back(Report { task_id, lease_id, what, alone: false });
+    }
+
+    /// A handler says something about its work. It goes out with a heartbeat: at once, or soon if
+    /// the last one has just been sent.
+    pub(super) fn say(&mut self, lease_id: u64, said: Said, now: Instant) {
+        let Some(running) = self.running.get_mut(&lease_id) else { return };
+        running.said.add(said);
+        let soon = running.extended_at.map_or(now, |at| at + SAY_WAIT).max(now);
+        running.extend_at = running.extend_at.min(soon);
+        let extend_at = running.extend_at;
+        self.due_by(extend_at);
+    }
+
+    /// A heartbeat had no effect: its checkpoint goes with the next one, unless there is a newer.
+    fn say_again(&mut self, heartbeat: v1::HeartbeatReport) {
+        if let Some(running) = self.running.get_mut(&heartbeat.lease_id)
+            && running.said.checkpoint.is_empty()
+        {
+            running.said.checkpoint = heartbeat.checkpoint;
+        }
     }
 
     /// When there is something to do without anybody saying so.
@@ -257,7 +228,6 @@ impl Book {
                 message.ping = Some(self.ping(now));
             }
             message.reports = Some(written(sequence, &heartbeats, &reports));
-            let heartbeats = heartbeats.into_iter().map(|lease| lease.lease_id).collect();
             self.sent.insert(sequence, Sent { heartbeats, reports });
         }
         if std::mem::take(&mut self.doubts_clock) && message.ping.is_none() {
@@ -307,10 +277,10 @@ impl Book {
             return self.refused(&problem, heartbeats, reports, now);
         }
         let mut results = results.results.into_iter();
-        for (lease_id, result) in heartbeats.into_iter().zip(results.by_ref()) {
+        for (heartbeat, result) in heartbeats.into_iter().zip(results.by_ref()) {
             match result.code.is_empty() {
-                true => self.extended(lease_id, &result, now),
-                false => self.lose(lease_id),
+                true => self.extended(heartbeat.lease_id, &result, now),
+                false => self.lose(heartbeat.lease_id),
             }
         }
         for (report, result) in reports.into_iter().zip(results) {
@@ -323,17 +293,27 @@ impl Book {
     fn refused(
         &mut self,
         problem: &v1::Problem,
-        heartbeats: Vec<u64>,
+        heartbeats: Vec<v1::HeartbeatReport>,
         reports: Vec<Report>,
         now: Instant,
     ) {
-        for lease_id in heartbeats {
-            if let Some(running) = self.running.get_mut(&lease_id) {
+        let is_retryable = problem.code.parse().is_ok_and(Code::is_retryable);
+        for heartbeat in heartbeats {
+            if let Some(running) = self.running.get_mut(&heartbeat.lease_id) {
                 running.extend_at = now + PAUSE;
                 self.due_by(now + PAUSE);
             }
+            match is_retryable {
+                true => self.say_again(heartbeat),
+                // Said again, it would be refused again and take the lease with it.
+                false => tracing::error!(
+                    task = heartbeat.task_id,
+                    "a heartbeat was refused: {}",
+                    problem.message
+                ),
+            }
         }
-        if problem.code.parse().is_ok_and(Code::is_retryable) {
+        if is_retryable {
             let pause = problem.retry_after_ms.map_or(PAUSE, Duration::from_millis);
             self.paused_until = Some(now + pause);
             reports.into_iter().rev().for_each(|report| self.waiting.push_front(report));
@@ -349,7 +329,7 @@ impl Book {
                     self.waiting.push_front(Report { what, ..report });
                 }
                 // Its lease runs out, and another attempt follows.
-                What::Fail(_) | What::Release => {
+                What::Fail(_) | What::Release { .. } => {
                     tracing::error!(task = report.task_id, "a report was refused: {message}");
                 }
             }
@@ -378,14 +358,25 @@ impl Book {
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 
-    fn due_heartbeats(&mut self, now: Instant) -> Vec<v1::LeaseRef> {
+    fn due_heartbeats(&mut self, now: Instant) -> Vec<v1::HeartbeatReport> {
         if self.due.is_none_or(|due| now < due) {
             return Vec::new();
         }
-        let mut due = Vec::new();
+        let (mut due, mut bytes) = (Vec::new(), 0);
         for (lease_id, running) in &mut self.running {
-            if running.extend_at <= now {
-                due.push(v1::LeaseRef { task_id: running.task_id, lease_id: *lease_id });
+            // What does not fit goes with the next message.
+            if running.extend_at <= now && bytes <= REPORT_BYTES_MAX {
+                let Said { fraction, message, checkpoint } = std::mem::take(&mut running.said);
+                bytes += checkpoint.len();
+                due.push(v1::HeartbeatReport {
+                    task_id: running.task_id,
+                    lease_id: *lease_id,
+                    progress: fraction,
+                    message,
+                    checkpoint,
+                    lease_ms: None,
+                });
+                running.extended_at = Some(now);
                 running.extend_at = next_heartbeat(running.deadline, now);
             }
         }
@@ -430,38 +421,6 @@ impl Book {
 fn next_heartbeat(deadline: Instant, now: Instant) -> Instant {
     let wait = deadline.saturating_duration_since(now) / HEARTBEATS_PER_LEASE;
     now + wait.max(HEARTBEAT_WAIT_MIN)
-}
-
-fn written(sequence: u64, heartbeats: &[v1::LeaseRef], reports: &[Report]) -> v1::Reports {
-    let mut message =
-        v1::Reports { sequence, heartbeats: heartbeats.to_vec(), ..Default::default() };
-    for Report { task_id, lease_id, what, .. } in reports {
-        let (task_id, lease_id) = (*task_id, *lease_id);
-        match what {
-            What::Complete(done) => message.completes.push(v1::CompleteReport {
-                task_id,
-                lease_id,
-                output: done.bytes.clone(),
-                artifacts: done.artifacts.clone(),
-                // The stream knows its worker.
-                worker: None,
-            }),
-            What::Fail(failure) => message.fails.push(v1::FailReport {
-                task_id,
-                lease_id,
-                reason: failure.reason.clone(),
-                code: failure.code.clone(),
-                retryable: Some(failure.then != Then::Nothing),
-                retry_after_ms: match failure.then {
-                    Then::After(wait) => Some(wait.as_millis() as u64),
-                    Then::Backoff | Then::Nothing | Then::GiveBack => None,
-                },
-                worker: None,
-            }),
-            What::Release => message.releases.push(v1::LeaseRef { task_id, lease_id }),
-        }
-    }
-    message
 }
 
 #[cfg(test)]

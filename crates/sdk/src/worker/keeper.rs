@@ -12,6 +12,7 @@ use tonic::Streaming;
 
 use super::book::Book;
 use super::drain::Phase;
+use super::said::Slot;
 use super::task::{Failure, Output, Task};
 use crate::client::Server;
 use crate::error::Error;
@@ -19,8 +20,8 @@ use crate::retry::Waits;
 
 /// Messages on their way out.
 const OUT_MAX: usize = 16;
-/// Ends of handlers that are dealt with together.
-const ENDS_MAX: usize = 1_000;
+/// Words of handlers that are dealt with together.
+const WORDS_MAX: usize = 1_000;
 /// A server that is silent for so long is asked whether it is there.
 const PING_AFTER: Duration = Duration::from_secs(10);
 /// A server that is silent for so long is gone.
@@ -30,11 +31,13 @@ const GREETING_MAX: Duration = Duration::from_secs(10);
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// A handler ended; without a result if it was stopped.
+/// Word of a handler.
 #[derive(Debug)]
-pub(super) struct Ended {
-    pub(super) lease_id: u64,
-    pub(super) result: Option<Result<Output, Failure>>,
+pub(super) enum Word {
+    /// It ended; without a result if it was stopped.
+    Ended { lease_id: u64, result: Option<Result<Output, Failure>> },
+    /// It says something about its work.
+    Said { lease_id: u64, slot: Slot },
 }
 
 /// A task for a handler.
@@ -47,7 +50,7 @@ pub(super) struct Keeper {
     pub(super) hello: v1::Hello,
     pub(super) book: Book,
     pub(super) begun: mpsc::UnboundedSender<Vec<Begun>>,
-    pub(super) ended: mpsc::UnboundedReceiver<Ended>,
+    pub(super) words: mpsc::UnboundedReceiver<Word>,
     /// The phase that the book is in.
     pub(super) known: Phase,
     pub(super) phase: watch::Receiver<Phase>,
@@ -64,7 +67,7 @@ enum Cut {
 /// Something happened.
 enum News {
     Server(Option<Box<v1::WorkResponse>>),
-    Ends,
+    Words,
     Phase(Phase),
     Time,
     /// Whoever ran the handlers is gone.
@@ -131,7 +134,7 @@ impl Keeper {
         out: mpsc::Sender<v1::WorkRequest>,
     ) -> Result<(), Cut> {
         let (mut heard_at, mut pinged) = (Instant::now(), false);
-        let mut ends = Vec::with_capacity(ENDS_MAX);
+        let mut words = Vec::with_capacity(WORDS_MAX);
         loop {
             while let Some(message) = self.book.message(Instant::now()) {
                 out.send(message).await.map_err(|_| Cut::Again)?;
@@ -148,9 +151,9 @@ impl Keeper {
                     Ok(message) => News::Server(message.map(Box::new)),
                     Err(status) => return Err(judged(status)),
                 },
-                count = self.ended.recv_many(&mut ends, ENDS_MAX) => match count {
+                count = self.words.recv_many(&mut words, WORDS_MAX) => match count {
                     0 => News::Orphaned,
-                    _ => News::Ends,
+                    _ => News::Words,
                 },
                 phase = next(&mut self.phase, known) => News::Phase(phase),
                 () = tokio::time::sleep_until(wake_at) => News::Time,
@@ -164,9 +167,7 @@ impl Keeper {
                     }
                 }
                 News::Server(None) => return Err(Cut::Again),
-                News::Ends => {
-                    ends.drain(..).for_each(|end| self.book.finish(end.lease_id, end.result));
-                }
+                News::Words => words.drain(..).for_each(|word| self.take(word)),
                 News::Phase(phase) => self.enter(phase),
                 News::Orphaned => return goodbye(incoming, out).await,
                 News::Time => {
@@ -181,6 +182,15 @@ impl Keeper {
                         out.send(message).await.map_err(|_| Cut::Again)?;
                     }
                 }
+            }
+        }
+    }
+
+    fn take(&mut self, word: Word) {
+        match word {
+            Word::Ended { lease_id, result } => self.book.finish(lease_id, result),
+            Word::Said { lease_id, slot } => {
+                self.book.say(lease_id, slot.take(), Instant::now());
             }
         }
     }
@@ -228,8 +238,8 @@ impl Keeper {
             let known = self.known;
             tokio::select! {
                 done = &mut something => return Some(done),
-                end = self.ended.recv() => match end {
-                    Some(end) => self.book.finish(end.lease_id, end.result),
+                word = self.words.recv() => match word {
+                    Some(word) => self.take(word),
                     None => return None,
                 },
                 phase = next(&mut self.phase, known) => self.enter(phase),

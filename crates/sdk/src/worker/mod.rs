@@ -3,6 +3,7 @@
 mod book;
 mod drain;
 mod keeper;
+mod said;
 mod task;
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,7 +21,7 @@ use tokio::time::Instant;
 
 use self::book::Book;
 use self::drain::{Phase, Signals};
-use self::keeper::{Ended, Keeper, until};
+use self::keeper::{Keeper, Word, until};
 use self::task::Standing;
 use crate::client::Client;
 use crate::error::Error;
@@ -214,7 +215,7 @@ impl Worker {
             hello: self.hello(),
             book: Book::new(self.slots),
             begun,
-            ended: ends,
+            words: ends,
             known: Phase::Working,
             phase: self.drain.subscribe(),
         };
@@ -257,11 +258,12 @@ impl Worker {
 
     fn handle(
         &self,
-        task: Task,
-        ended: mpsc::UnboundedSender<Ended>,
+        mut task: Task,
+        ended: mpsc::UnboundedSender<Word>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let lease_id = task.lease_id();
         let handler = self.handlers.get(task.queue()).cloned();
+        task.connect(ended.clone());
         async move {
             let result = match handler {
                 Some(handler) => handler(task).await,
@@ -269,7 +271,7 @@ impl Worker {
                 None => Some(Err(Failure::give_back())),
             };
             // If the lease keeper is gone, so is the worker.
-            let _ = ended.send(Ended { lease_id, result });
+            let _ = ended.send(Word::Ended { lease_id, result });
         }
     }
 }

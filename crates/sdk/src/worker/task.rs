@@ -8,18 +8,28 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tenure_proto::v1;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
+
+use super::keeper::Word;
+use super::said::{Said, Slot};
 
 /// A task that this worker holds.
 #[derive(Debug)]
 pub struct Task {
     lease: v1::Lease,
     signal: Signal,
+    slot: Slot,
+    words: Option<mpsc::UnboundedSender<Word>>,
 }
 
 impl Task {
     pub(super) fn new(lease: v1::Lease, signal: Signal) -> Self {
-        Self { lease, signal }
+        Self { lease, signal, slot: Slot::default(), words: None }
+    }
+
+    /// What it says from here on goes to the lease keeper.
+    pub(super) fn connect(&mut self, words: mpsc::UnboundedSender<Word>) {
+        self.words = Some(words);
     }
 
     pub(super) fn signal(&self) -> Signal {
@@ -61,6 +71,31 @@ impl Task {
     #[must_use]
     pub fn payload(&self) -> &Bytes {
         &self.lease.payload
+    }
+
+    /// Where an earlier attempt left off; empty if none said so.
+    #[must_use]
+    pub fn checkpoint(&self) -> &[u8] {
+        &self.lease.checkpoint
+    }
+
+    /// Leaves word for another attempt, which gets it with its lease: JSON or any bytes, at most
+    /// 64 KiB. It replaces what was left before, and goes out with the next heartbeat or failure.
+    pub fn save_checkpoint(&self, checkpoint: impl Into<Vec<u8>>) {
+        self.say(Said { checkpoint: checkpoint.into(), ..Said::default() });
+    }
+
+    /// Says how far the work is: a fraction from 0 to 1, and words for people. It is shown with the
+    /// task until the attempt ends.
+    pub fn progress(&self, fraction: f64, message: impl Into<String>) {
+        let message = Some(message.into()).filter(|message| !message.is_empty());
+        self.say(Said { fraction: Some(fraction), message, ..Said::default() });
+    }
+
+    fn say(&self, said: Said) {
+        if let Some(words) = &self.words {
+            self.slot.say(self.lease_id(), said, words);
+        }
     }
 
     /// Its tags.
@@ -241,6 +276,8 @@ pub struct Failure {
     pub(super) reason: String,
     pub(super) code: Option<String>,
     pub(super) then: Then,
+    /// Where the next attempt goes on; empty if the task keeps the checkpoint that it has.
+    pub(super) checkpoint: Vec<u8>,
 }
 
 /// What follows a failure.
@@ -249,20 +286,35 @@ pub(super) enum Then {
     Backoff,
     After(Duration),
     Nothing,
-    /// It was no failure: the lease is given back.
-    GiveBack,
+    /// It was no failure: the lease is given back, and the task waits so long.
+    GiveBack(Duration),
 }
 
 impl Failure {
     /// Another attempt follows, as the task's backoff says.
     pub fn new(reason: impl fmt::Display) -> Self {
-        Self { reason: reason.to_string(), code: None, then: Then::Backoff }
+        let reason = reason.to_string();
+        Self { reason, code: None, then: Then::Backoff, checkpoint: Vec::new() }
     }
 
     /// The lease is given back: another worker should do it, and it costs the task nothing.
     #[must_use]
     pub fn give_back() -> Self {
-        Self { reason: String::new(), code: None, then: Then::GiveBack }
+        Self::give_back_for(Duration::ZERO)
+    }
+
+    /// Gives the lease back; the task waits so long before it may run again, and it costs the task
+    /// nothing.
+    #[must_use]
+    pub fn give_back_for(wait: Duration) -> Self {
+        let then = Then::GiveBack(wait);
+        Self { reason: String::new(), code: None, then, checkpoint: Vec::new() }
+    }
+
+    /// Where the next attempt goes on: JSON or any bytes, at most 64 KiB.
+    #[must_use]
+    pub fn checkpoint(self, checkpoint: impl Into<Vec<u8>>) -> Self {
+        Self { checkpoint: checkpoint.into(), ..self }
     }
 
     /// For programs.
@@ -287,7 +339,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.code, self.then) {
-            (_, Then::GiveBack) => write!(f, "the lease is given back"),
+            (_, Then::GiveBack(_)) => write!(f, "the lease is given back"),
             (Some(code), _) => write!(f, "{} ({code})", self.reason),
             (None, _) => write!(f, "{}", self.reason),
         }

@@ -3,14 +3,15 @@
 use tenure_code::Echo;
 use tenure_coordinator::{Registration, TaskFilter};
 use tenure_core::command::{
-    CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
-    ReportTasks, Setting, SubmitTasks,
+    CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, Heartbeat, LeaseRef, LeaseTasks,
+    NewTask, ReleaseTask, ReportTasks, Setting, SubmitTasks,
 };
 use tenure_core::limits::LEASE_QUEUES_MAX;
 use tenure_proto::v1;
 use tenure_record::artifact::{ArtifactName, Sha256};
 use tenure_record::id::{LeaseId, RunId, TaskId};
 use tenure_record::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
+use tenure_record::progress::Progress;
 use tenure_record::state::TaskState;
 use tenure_record::terms::{Backoff, BackoffKind, Budgets, LeaseMs, Priority, SpanMs};
 use tenure_record::trace::TraceParent;
@@ -98,6 +99,8 @@ pub(crate) fn filter(list: &v1::ListTasksRequest) -> Parsed<TaskFilter> {
         tag: lists::tag(list.tag.as_deref())?,
         worker: list.worker.as_deref().map(WorkerName::parse).transpose()?,
         run: list.run_id.map(RunId),
+        code: list.code.clone(),
+        retrying: list.retrying,
         before: lists::cursor(given(&list.cursor))?.map(TaskId),
         limit: lists::limit(list.limit.map(|limit| limit as usize))?,
     })
@@ -180,6 +183,27 @@ fn handed(artifact: v1::NewArtifact) -> Parsed<Handed> {
     Ok(Handed { name, media_type, content })
 }
 
+/// Still at it.
+pub(crate) fn heartbeat(report: &v1::HeartbeatReport) -> Parsed<Heartbeat> {
+    let progress = Progress::parse(report.progress, report.message.as_deref())?;
+    Ok(Heartbeat {
+        lease: lease_of(report.task_id, report.lease_id),
+        lease_ms: report.lease_ms.map(|ms| LeaseMs::parse(ms.into())).transpose()?,
+        checkpoint: terms::checkpoint(&report.checkpoint)?,
+        progress: progress.map(Box::new),
+    })
+}
+
+/// Given back.
+pub(crate) fn release(report: &v1::ReleaseReport) -> Parsed<ReleaseTask> {
+    Ok(ReleaseTask {
+        lease: lease_of(report.task_id, report.lease_id),
+        delay_ms: SpanMs::parse("delay_ms", report.delay_ms.unwrap_or(0))?,
+        priority: report.priority.map(|priority| Priority::parse(priority.into())).transpose()?,
+        checkpoint: terms::checkpoint(&report.checkpoint)?,
+    })
+}
+
 /// Failed.
 pub(crate) fn fail(report: &v1::FailReport) -> Parsed<FailTask> {
     Ok(FailTask {
@@ -187,6 +211,7 @@ pub(crate) fn fail(report: &v1::FailReport) -> Parsed<FailTask> {
         reason: Reason::keep_end(&report.reason),
         code: report.code.as_deref().map(FailureCode::parse).transpose()?,
         retry: terms::retry(report.retryable, report.retry_after_ms.map(i128::from))?,
+        checkpoint: terms::checkpoint(&report.checkpoint)?,
         worker: report.worker.as_deref().map(WorkerName::parse).transpose()?,
     })
 }
@@ -201,10 +226,10 @@ pub(crate) fn reports(
         reports.completes.into_iter().map(complete).collect::<Result<_, _>>()?;
     let (completes, handed) = completes.into_iter().unzip();
     let mut parsed = ReportTasks {
-        heartbeats: reports.heartbeats.iter().map(lease_ref).collect(),
+        heartbeats: reports.heartbeats.iter().map(heartbeat).collect::<Result<_, _>>()?,
         completes,
         fails: reports.fails.iter().map(fail).collect::<Result<_, _>>()?,
-        releases: reports.releases.iter().map(lease_ref).collect(),
+        releases: reports.releases.iter().map(release).collect::<Result<_, _>>()?,
         ..ReportTasks::default()
     };
     let completes = parsed.completes.iter_mut().map(|report| &mut report.worker);

@@ -9,6 +9,7 @@ use tenure_core::command::Reported;
 use tenure_core::state::{QueueView, SharedBytes};
 use tenure_proto::v1;
 use tenure_record::name::{QueueName, TagKey, TagValue};
+use tenure_record::progress::Fraction;
 use tenure_record::state::TaskState;
 use tenure_record::terms::Budget;
 use tenure_record::time::Timestamp;
@@ -64,6 +65,11 @@ pub(super) fn task(task: TaskInfo) -> v1::Task {
         expires_at: lease.expires_at.0,
     });
     let number = |budget: Option<Budget>| budget.map(|budget| budget.get().into());
+    let progress = task.progress.map(|progress| v1::Progress {
+        fraction: progress.fraction.map(Fraction::get),
+        message: progress.message.map(|message| message.as_str().to_owned()),
+        at: progress.at.0,
+    });
     v1::Task {
         id: task.id.0,
         queue: task.queue.to_string(),
@@ -94,7 +100,15 @@ pub(super) fn task(task: TaskInfo) -> v1::Task {
             node: run.node.to_string(),
             token: run.token.0,
         }),
+        phase: task.phase.map(|phase| phase.as_str().to_owned()),
+        next_attempt_at: moment(task.next_attempt_at),
+        progress,
+        checkpoint: checkpoint(task.checkpoint),
     }
+}
+
+fn checkpoint(bytes: Option<Arc<[u8]>>) -> Vec<u8> {
+    bytes.map(|bytes| bytes.to_vec()).unwrap_or_default()
 }
 
 /// A lease as its worker sees it.
@@ -110,6 +124,7 @@ pub(super) fn grant(grant: Grant) -> v1::Lease {
         log_expires_at: grant.expires_at.0,
         run_id: grant.run_id.map(|id| id.0),
         traceparent: grant.traceparent.map(|text| text.to_string()),
+        checkpoint: checkpoint(grant.checkpoint),
     }
 }
 

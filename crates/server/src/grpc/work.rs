@@ -10,7 +10,9 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use tenure_code::Code;
 use tenure_coordinator::{Answer, Ask, Grant, Query, Refusal, Ticket};
-use tenure_core::command::{Command, LeaseRef, LeaseTasks, ReportTasks, Reported, Rest, Swept};
+use tenure_core::command::{
+    Command, Heartbeat, LeaseRef, LeaseTasks, ReleaseTask, ReportTasks, Reported, Rest, Swept,
+};
 use tenure_core::limits::{BATCH_ITEMS_MAX, LEASE_TASKS_MAX};
 use tenure_proto::v1;
 use tokio::sync::{broadcast, mpsc};
@@ -150,7 +152,8 @@ impl Stream {
         if !held.is_empty() {
             // First nobody else may drop them; then they are looked at.
             place.take_over(&held);
-            let report = ReportTasks { heartbeats: held.clone(), ..ReportTasks::default() };
+            let heartbeats = held.iter().copied().map(Heartbeat::from).collect();
+            let report = ReportTasks { heartbeats, ..ReportTasks::default() };
             let report = Ask::Command(Command::ReportTasks(report));
             let Answer::Reported(reported) = ask(report).await.map_err(Problem::from)? else {
                 return unexpected();
@@ -292,10 +295,10 @@ impl Stream {
                 return Box::pin(std::future::ready(done));
             }
         };
-        let leases = report.heartbeats.iter().copied();
+        let leases = report.heartbeats.iter().map(|heartbeat| heartbeat.lease);
         let leases = leases.chain(report.completes.iter().map(|complete| complete.lease));
         let leases = leases.chain(report.fails.iter().map(|fail| fail.lease));
-        let leases = leases.chain(report.releases.iter().copied()).collect();
+        let leases = leases.chain(report.releases.iter().map(|release| release.lease)).collect();
         let said = Said { heartbeats: report.heartbeats.len(), leases };
         let app = Arc::clone(&self.app);
         if handed.iter().any(|handed| !handed.is_empty()) {
@@ -304,7 +307,8 @@ impl Stream {
                 if let Err(problem) = artifact::keep_each(&app, &mut report, handed).await {
                     return Done::Reported { sequence, said, outcome: Err(problem) };
                 }
-                reported(&app, sequence, said, report).await
+                let ticket = app.tenure.ask(Ask::Command(Command::ReportTasks(report)));
+                answered(&app, sequence, said, ticket).await
             });
         }
         let ticket = app.tenure.ask(Ask::Command(Command::ReportTasks(report)));
@@ -320,7 +324,7 @@ impl Stream {
         }
         let (mut leases, mut bytes) = (Vec::with_capacity(grants.len()), 0);
         for grant in grants {
-            bytes += grant.payload.len();
+            bytes += grant.payload.len() + grant.checkpoint.as_ref().map_or(0, |bytes| bytes.len());
             // One that cannot be had now, because the server stops, runs out and is given again.
             leases.push(self.pushes.show(grant).await.map_err(|_| Gone)?);
             if bytes >= PUSH_BYTES {
@@ -412,7 +416,7 @@ impl Stream {
             Ok(End::Goodbye) => {
                 let leases = self.place.held().take_all();
                 for some in leases.chunks(BATCH_ITEMS_MAX) {
-                    let releases = some.to_vec();
+                    let releases = some.iter().copied().map(ReleaseTask::from).collect();
                     let report = ReportTasks { releases, ..ReportTasks::default() };
                     let report = Ask::Command(Command::ReportTasks(report));
                     // If it cannot be done now, time does it.
@@ -480,11 +484,6 @@ async fn until(moment: Option<Instant>) {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
     }
-}
-
-async fn reported(app: &App, sequence: u64, said: Said, report: ReportTasks) -> Done {
-    let ticket = app.tenure.ask(Ask::Command(Command::ReportTasks(report)));
-    answered(app, sequence, said, ticket).await
 }
 
 /// What became of reports, once it is durable.

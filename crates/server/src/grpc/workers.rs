@@ -3,7 +3,6 @@
 use tenure_coordinator::{Answer, Ask, Query};
 use tenure_core::command::Command;
 use tenure_proto::v1;
-use tenure_record::id::TaskId;
 use tenure_record::name::WorkerName;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
@@ -34,14 +33,13 @@ impl v1::workers_server::Workers for Door {
 
     async fn heartbeat(
         &self,
-        request: Request<v1::HeartbeatRequest>,
+        request: Request<v1::HeartbeatReport>,
     ) -> Outcome<v1::HeartbeatResponse> {
-        let request = request.into_inner();
-        let lease = parse::lease_of(request.task_id, request.lease_id);
-        let heartbeat = Ask::Command(Command::Heartbeat(lease));
+        let report = parse::heartbeat(&request.into_inner())?;
+        let (task_id, progress) = (report.lease.task_id, report.progress.clone());
+        let heartbeat = Ask::Command(Command::Heartbeat(report));
         let Answer::Extended(extended) = self.ask(heartbeat).await? else { return unexpected() };
-        let message = request.message.as_deref();
-        self.app.scribe.progress(request.task_id, request.progress, message);
+        self.app.scribe.progress(task_id.0, progress.as_deref());
         Ok(Response::new(v1::HeartbeatResponse {
             expires_at: extended.wall_expires_at.0,
             cancel_requested: extended.cancel_requested,
@@ -61,10 +59,10 @@ impl v1::workers_server::Workers for Door {
         self.one_task(Ask::Change { command: Command::FailTask(report), task_id }).await
     }
 
-    async fn release(&self, request: Request<v1::LeaseRef>) -> Outcome<v1::Task> {
-        let lease = parse::lease_ref(&request.into_inner());
-        let task_id: TaskId = lease.task_id;
-        self.one_task(Ask::Change { command: Command::ReleaseTask(lease), task_id }).await
+    async fn release(&self, request: Request<v1::ReleaseReport>) -> Outcome<v1::Task> {
+        let report = parse::release(&request.into_inner())?;
+        let task_id = report.lease.task_id;
+        self.one_task(Ask::Change { command: Command::ReleaseTask(report), task_id }).await
     }
 
     async fn report(&self, request: Request<v1::Reports>) -> Outcome<v1::Results> {

@@ -15,9 +15,8 @@ use crate::app::App;
 use crate::json as parse;
 use crate::problem::Problem;
 use crate::wire::artifact;
-use crate::wire::request::{
-    CompleteBody, FailBody, HeartbeatBody, LeaseBody, LeaseOnlyBody, ReportsBody,
-};
+use crate::wire::report::{CompleteBody, FailBody, HeartbeatBody, ReleaseBody, ReportsBody};
+use crate::wire::request::LeaseBody;
 use crate::wire::shown::{ShownGrant, moment};
 
 type Outcome = Result<Response, Problem>;
@@ -42,19 +41,19 @@ struct ShownExtension {
     cancel_requested: bool,
 }
 
-#[utoipa::path(post, path = "/v1/tasks/{id}/heartbeat", tag = "workers", summary = "Still at it: the lease is extended", params(("id" = u64, Path)), request_body = HeartbeatBody, responses((status = 200, description = "How long it goes on", body = ShownExtension), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+#[utoipa::path(post, path = "/v1/tasks/{id}/heartbeat", tag = "workers", summary = "Still at it: the lease is extended", params(("id" = u64, Path)), request_body = HeartbeatBody<'_>, responses((status = 200, description = "How long it goes on", body = ShownExtension), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn heartbeat(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
     Whole(body): Whole,
 ) -> Outcome {
-    let body = parse::parse::<HeartbeatBody>(&body)?;
-    let lease = body.parse(number(&id)?)?;
-    let Answer::Extended(extended) = ask(&app, Ask::Command(Command::Heartbeat(lease))).await?
+    let report = parse::parse::<HeartbeatBody<'_>>(&body)?.parse(number(&id)?)?;
+    let (task_id, progress) = (report.lease.task_id, report.progress.clone());
+    let Answer::Extended(extended) = ask(&app, Ask::Command(Command::Heartbeat(report))).await?
     else {
         return unexpected();
     };
-    app.scribe.progress(lease.task_id.0, body.progress, body.message.as_deref());
+    app.scribe.progress(task_id.0, progress.as_deref());
     Ok(json(&ShownExtension {
         expires_at: moment(extended.wall_expires_at),
         cancel_requested: extended.cancel_requested,
@@ -73,26 +72,26 @@ pub(super) async fn complete(
     change(&app, id, Command::CompleteTask(report)).await
 }
 
-#[utoipa::path(post, path = "/v1/tasks/{id}/fail", tag = "workers", summary = "The attempt failed", params(("id" = u64, Path)), request_body = FailBody, responses((status = 200, description = "The task", body = crate::wire::shown::ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+#[utoipa::path(post, path = "/v1/tasks/{id}/fail", tag = "workers", summary = "The attempt failed", params(("id" = u64, Path)), request_body = FailBody<'_>, responses((status = 200, description = "The task", body = crate::wire::shown::ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn fail(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
     Whole(body): Whole,
 ) -> Outcome {
     let id = number(&id)?;
-    let report = parse::parse::<FailBody>(&body)?.parse(id)?;
+    let report = parse::parse::<FailBody<'_>>(&body)?.parse(id)?;
     change(&app, id, Command::FailTask(report)).await
 }
 
-#[utoipa::path(post, path = "/v1/tasks/{id}/release", tag = "workers", summary = "Give the lease back", params(("id" = u64, Path)), request_body = LeaseOnlyBody, responses((status = 200, description = "The task", body = crate::wire::shown::ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+#[utoipa::path(post, path = "/v1/tasks/{id}/release", tag = "workers", summary = "Give the lease back", params(("id" = u64, Path)), request_body = ReleaseBody<'_>, responses((status = 200, description = "The task", body = crate::wire::shown::ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn release(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
     Whole(body): Whole,
 ) -> Outcome {
     let id = number(&id)?;
-    let lease = parse::parse::<LeaseOnlyBody>(&body)?.parse(id)?;
-    change(&app, id, Command::ReleaseTask(lease)).await
+    let report = parse::parse::<ReleaseBody<'_>>(&body)?.parse(id)?;
+    change(&app, id, Command::ReleaseTask(report)).await
 }
 
 async fn change(app: &App, id: u64, command: Command) -> Outcome {

@@ -100,6 +100,10 @@ struct ListQuery {
     worker: Option<String>,
     /// Of this run.
     run: Option<u64>,
+    /// Whose last failure has this code.
+    code: Option<String>,
+    /// `true`: those that wait for the end of their backoff. `false`: those that do not.
+    retrying: Option<bool>,
     #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     cursor: Option<String>,
@@ -120,6 +124,8 @@ impl ListQuery {
             tag: list::tag(self.tag.as_deref())?,
             worker: self.worker.as_deref().map(WorkerName::parse).transpose()?,
             run: self.run.map(RunId),
+            code: self.code,
+            retrying: self.retrying,
             before: list::cursor(self.cursor.as_deref())?.map(TaskId),
             limit: list::limit(self.limit)?,
         })

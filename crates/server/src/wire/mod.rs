@@ -5,6 +5,7 @@ pub(crate) mod flow;
 pub(crate) mod list;
 pub(crate) mod page;
 pub(crate) mod pairs;
+pub(crate) mod report;
 pub(crate) mod request;
 pub(crate) mod run_request;
 pub(crate) mod run_shown;

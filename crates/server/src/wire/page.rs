@@ -52,6 +52,7 @@ fn bytes_of(task: &TaskInfo) -> usize {
     ITEM_BYTES
         + task.payload.len()
         + task.output.len()
+        + task.checkpoint.as_ref().map_or(0, |bytes| bytes.len())
         + tags.sum::<usize>()
         + errors.sum::<usize>()
 }

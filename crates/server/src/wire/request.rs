@@ -4,17 +4,13 @@ use axum::http::HeaderMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tenure_code::Echo;
-use tenure_core::command::{
-    CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
-    ReportTasks, Setting,
-};
-use tenure_record::id::{LeaseId, TaskId};
-use tenure_record::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
+use tenure_core::command::{CancelTask, Command, ConfigureQueue, LeaseTasks, NewTask, Setting};
+use tenure_record::id::TaskId;
+use tenure_record::name::{QueueName, TaskKey, WorkerName};
 use tenure_record::terms::{Backoff, BackoffKind, Budgets, LeaseMs, Payload, Priority, SpanMs};
 use tenure_record::trace::TraceParent;
 use utoipa::ToSchema;
 
-use super::artifact::{self, ArtifactBody, Handed};
 use super::pairs::Pairs;
 use super::terms;
 use crate::moment;
@@ -186,7 +182,7 @@ impl BackoffBody {
     }
 }
 
-fn payload(field: &str, json: Option<&RawValue>) -> Result<Payload, Problem> {
+pub(super) fn payload(field: &str, json: Option<&RawValue>) -> Result<Payload, Problem> {
     terms::payload(field, json.map_or("null", RawValue::get).as_bytes().to_vec())
 }
 
@@ -226,188 +222,6 @@ impl LeaseBody {
             lease_ms: self.lease_ms.map(LeaseMs::parse).transpose()?,
         };
         Ok((request, terms::wait(self.wait_ms.map(i128::from))?))
-    }
-}
-
-/// A heartbeat or a release.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LeaseOnlyBody {
-    lease_id: u64,
-    /// The worker that reports. It is recorded with a stale report and authorizes nothing.
-    worker: Option<String>,
-}
-
-/// A heartbeat, with word of how far the work is.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct HeartbeatBody {
-    lease_id: u64,
-    /// How far it is, as the worker likes to say it.
-    pub(crate) progress: Option<serde_json::Value>,
-    /// The same for people.
-    pub(crate) message: Option<String>,
-    /// The worker that reports. It is recorded with a stale report and authorizes nothing.
-    worker: Option<String>,
-}
-
-/// A task done.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct CompleteBody<'a> {
-    lease_id: u64,
-    /// Any JSON; kept as it is.
-    #[serde(borrow)]
-    #[schema(value_type = Option<serde_json::Value>)]
-    output: Option<&'a RawValue>,
-    /// Files that came out, at most 100; only for tasks of a run.
-    artifacts: Option<Vec<ArtifactBody>>,
-    /// The worker that reports. It is recorded with a stale report and authorizes nothing.
-    worker: Option<String>,
-}
-
-/// A failed attempt.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FailBody {
-    lease_id: u64,
-    reason: String,
-    code: Option<String>,
-    retryable: Option<bool>,
-    retry_after_ms: Option<i64>,
-    /// The worker that reports. It is recorded with a stale report and authorizes nothing.
-    worker: Option<String>,
-}
-
-fn lease(task_id: u64, lease_id: u64) -> LeaseRef {
-    LeaseRef { task_id: TaskId(task_id), lease_id: LeaseId(lease_id) }
-}
-
-/// The worker that a report names.
-fn worker(name: Option<&str>) -> Result<Option<WorkerName>, Problem> {
-    Ok(name.map(WorkerName::parse).transpose()?)
-}
-
-impl LeaseOnlyBody {
-    /// The lease that is meant. The worker is checked and dropped: nothing is recorded of a stale
-    /// release.
-    pub(crate) fn parse(&self, task_id: u64) -> Result<LeaseRef, Problem> {
-        worker(self.worker.as_deref())?;
-        Ok(lease(task_id, self.lease_id))
-    }
-}
-
-impl HeartbeatBody {
-    /// The lease that is meant. The worker is checked and dropped: nothing is recorded of a stale
-    /// heartbeat.
-    pub(crate) fn parse(&self, task_id: u64) -> Result<LeaseRef, Problem> {
-        worker(self.worker.as_deref())?;
-        Ok(lease(task_id, self.lease_id))
-    }
-}
-
-impl CompleteBody<'_> {
-    /// The report that is meant, and the files whose bytes are still to be kept.
-    pub(crate) fn parse(self, task_id: u64) -> Result<(CompleteTask, Vec<Handed>), Problem> {
-        let output = payload("output", self.output)?;
-        let handed = artifact::parse(self.artifacts)?;
-        let lease = lease(task_id, self.lease_id);
-        let worker = worker(self.worker.as_deref())?;
-        Ok((CompleteTask { lease, output, artifacts: Vec::new(), worker }, handed))
-    }
-}
-
-impl FailBody {
-    /// The report that is meant.
-    pub(crate) fn parse(self, task_id: u64) -> Result<FailTask, Problem> {
-        Ok(FailTask {
-            lease: lease(task_id, self.lease_id),
-            reason: Reason::keep_end(&self.reason),
-            code: self.code.as_deref().map(FailureCode::parse).transpose()?,
-            retry: terms::retry(self.retryable, self.retry_after_ms.map(i128::from))?,
-            worker: worker(self.worker.as_deref())?,
-        })
-    }
-}
-
-/// Many reports at once.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ReportsBody<'a> {
-    #[serde(default)]
-    heartbeat: Vec<ItemBody>,
-    #[serde(default, borrow)]
-    complete: Vec<CompleteItem<'a>>,
-    #[serde(default)]
-    fail: Vec<FailItem>,
-    #[serde(default)]
-    release: Vec<ItemBody>,
-}
-
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct ItemBody {
-    task_id: u64,
-    lease_id: u64,
-    /// The worker that reports. It is recorded with a stale report and authorizes nothing.
-    worker: Option<String>,
-}
-
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct CompleteItem<'a> {
-    task_id: u64,
-    lease_id: u64,
-    /// Any JSON; kept as it is.
-    #[serde(borrow)]
-    #[schema(value_type = Option<serde_json::Value>)]
-    output: Option<&'a RawValue>,
-    /// Files that came out, at most 100; only for tasks of a run.
-    artifacts: Option<Vec<ArtifactBody>>,
-    /// The worker that reports. It is recorded with a stale report and authorizes nothing.
-    worker: Option<String>,
-}
-
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct FailItem {
-    task_id: u64,
-    lease_id: u64,
-    reason: String,
-    code: Option<String>,
-    retryable: Option<bool>,
-    retry_after_ms: Option<i64>,
-    /// The worker that reports. It is recorded with a stale report and authorizes nothing.
-    worker: Option<String>,
-}
-
-impl ReportsBody<'_> {
-    /// The reports that are meant, and for each completion the files whose bytes are still to be
-    /// kept.
-    pub(crate) fn parse(self) -> Result<(ReportTasks, Vec<Vec<Handed>>), Problem> {
-        let item = |ItemBody { task_id, lease_id, worker }| {
-            LeaseOnlyBody { lease_id, worker }.parse(task_id)
-        };
-        let complete = |item: CompleteItem<'_>| {
-            let CompleteItem { task_id, lease_id, output, artifacts, worker } = item;
-            CompleteBody { lease_id, output, artifacts, worker }.parse(task_id)
-        };
-        let fail = |item: FailItem| {
-            let FailItem { task_id, lease_id, reason, code, retryable, retry_after_ms, worker } =
-                item;
-            FailBody { lease_id, reason, code, retryable, retry_after_ms, worker }.parse(task_id)
-        };
-        let completes: Vec<_> =
-            self.complete.into_iter().map(complete).collect::<Result<_, _>>()?;
-        let (completes, handed) = completes.into_iter().unzip();
-        let reports = ReportTasks {
-            heartbeats: self.heartbeat.into_iter().map(item).collect::<Result<_, _>>()?,
-            completes,
-            fails: self.fail.into_iter().map(fail).collect::<Result<_, _>>()?,
-            releases: self.release.into_iter().map(item).collect::<Result<_, _>>()?,
-            ..ReportTasks::default()
-        };
-        Ok((reports, handed))
     }
 }
 

@@ -1,11 +1,13 @@
 //! Things as they are shown over HTTP: field names of the contract.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tenure_coordinator::{Grant, Step, TaskInfo, WorkerInfo};
-use tenure_core::state::QueueView;
+use tenure_coordinator::{Grant, ProgressInfo, Step, TaskInfo, WorkerInfo};
+use tenure_core::state::{Phase, QueueView};
 use tenure_record::name::QueueName;
+use tenure_record::progress::{Fraction, ProgressMessage};
 use tenure_record::state::TaskState;
 use tenure_record::terms::Budget;
 use tenure_record::time::Timestamp;
@@ -26,6 +28,9 @@ pub(crate) struct ShownTask<'a> {
     id: u64,
     queue: &'a str,
     state: &'static str,
+    /// What a WAITING task waits for: `ready` (a worker), `delayed` (its time), `retrying` (its
+    /// backoff), `paused` (its queue or its run). Null in other states.
+    phase: Option<&'static str>,
     priority: i8,
     #[schema(value_type = serde_json::Value)]
     payload: Verbatim<'a>,
@@ -47,11 +52,41 @@ pub(crate) struct ShownTask<'a> {
     lease: Option<ShownLease<'a>>,
     created_at: String,
     run_at: Option<String>,
+    /// When it may run next, while it waits for that moment.
+    next_attempt_at: Option<String>,
     started_at: Option<String>,
     finished_at: Option<String>,
     key: Option<&'a str>,
     tags: BTreeMap<&'a str, &'a str>,
     run: Option<ShownTaskOfRun<'a>>,
+    /// How far its worker says that it is, while an attempt is under way. Kept in memory only.
+    progress: Option<ShownProgress<'a>>,
+    /// Where its next attempt goes on, as a worker handed it in.
+    #[schema(value_type = serde_json::Value)]
+    checkpoint: Verbatim<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint_encoding: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct ShownProgress<'a> {
+    fraction: Option<f64>,
+    message: Option<&'a str>,
+    at: String,
+}
+
+impl<'a> ShownProgress<'a> {
+    fn of(progress: &'a ProgressInfo) -> Self {
+        Self {
+            fraction: progress.fraction.map(Fraction::get),
+            message: progress.message.as_ref().map(ProgressMessage::as_str),
+            at: moment(progress.at),
+        }
+    }
+}
+
+fn checkpoint_of(bytes: Option<&std::sync::Arc<[u8]>>) -> Verbatim<'_> {
+    Verbatim(Cow::Borrowed(bytes.map(|bytes| &**bytes).unwrap_or_default()))
 }
 
 /// What a task of a run is for.
@@ -85,6 +120,7 @@ impl<'a> ShownTask<'a> {
     pub(crate) fn of(task: &'a TaskInfo) -> Self {
         let payload = Verbatim(task.payload.read());
         let number = |budget: Option<Budget>| budget.map(Budget::get);
+        let checkpoint = checkpoint_of(task.checkpoint.as_ref());
         let error = |error: &'a tenure_core::state::TaskError| ShownError {
             code: &error.code,
             message: &error.message,
@@ -93,6 +129,7 @@ impl<'a> ShownTask<'a> {
             id: task.id.0,
             queue: &task.queue,
             state: task.state.as_str(),
+            phase: task.phase.map(Phase::as_str),
             priority: task.priority.get(),
             payload_encoding: payload.is_binary().then_some("base64"),
             payload,
@@ -115,6 +152,7 @@ impl<'a> ShownTask<'a> {
             }),
             created_at: moment(task.created_at),
             run_at: task.run_at.map(moment),
+            next_attempt_at: task.next_attempt_at.map(moment),
             started_at: task.started_at.map(moment),
             finished_at: task.finished_at.map(moment),
             key: task.key.as_deref(),
@@ -124,6 +162,9 @@ impl<'a> ShownTask<'a> {
                 node: &run.node,
                 token: run.token.0,
             }),
+            progress: task.progress.as_ref().map(ShownProgress::of),
+            checkpoint_encoding: checkpoint.is_binary().then_some("base64"),
+            checkpoint,
         }
     }
 }
@@ -140,6 +181,11 @@ pub(crate) struct ShownGrant<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     payload_encoding: Option<&'static str>,
     tags: BTreeMap<&'a str, &'a str>,
+    /// Where the last attempt left off, if it said so.
+    #[schema(value_type = serde_json::Value)]
+    checkpoint: Verbatim<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint_encoding: Option<&'static str>,
     expires_at: String,
     /// The run that the task belongs to, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,6 +199,7 @@ impl<'a> ShownGrant<'a> {
     #[must_use]
     pub(crate) fn of(grant: &'a Grant) -> Self {
         let payload = Verbatim(grant.payload.read());
+        let checkpoint = checkpoint_of(grant.checkpoint.as_ref());
         Self {
             task_id: grant.task_id.0,
             lease_id: grant.lease_id.0,
@@ -161,6 +208,8 @@ impl<'a> ShownGrant<'a> {
             payload_encoding: payload.is_binary().then_some("base64"),
             payload,
             tags: tags_of(&grant.tags),
+            checkpoint_encoding: checkpoint.is_binary().then_some("base64"),
+            checkpoint,
             expires_at: moment(grant.wall_expires_at),
             run_id: grant.run_id.map(|id| id.0),
             traceparent: grant.traceparent.as_deref(),

@@ -5,6 +5,7 @@ use tenure_coordinator::Registration;
 use tenure_core::command::{Retry, Start};
 use tenure_core::limits::{LEASE_QUEUES_MAX, LEASE_TASKS_MAX};
 use tenure_record::name::{QueueName, TagKey, TagValue, WorkerName};
+use tenure_record::progress::Checkpoint;
 use tenure_record::terms::{Backoff, BackoffKind, Payload, SpanMs, Tags};
 use tenure_record::time::Timestamp;
 
@@ -61,6 +62,12 @@ pub(crate) fn backoff(
 /// A payload or an output.
 pub(crate) fn payload(field: &str, bytes: Vec<u8>) -> Parsed<Payload> {
     Payload::parse(field, bytes)
+        .map_err(|invalid| Problem::new(Code::PayloadTooLarge, invalid.to_string()))
+}
+
+/// Where the next attempt of a task goes on; nothing if there are no bytes.
+pub(crate) fn checkpoint(bytes: &[u8]) -> Parsed<Option<Checkpoint>> {
+    Checkpoint::parse(bytes)
         .map_err(|invalid| Problem::new(Code::PayloadTooLarge, invalid.to_string()))
 }
 

@@ -11,7 +11,8 @@ use tenure_core::command::Command;
 use tenure_proto::v1;
 
 use super::flow::{self, SaidRuns};
-use super::request::{CancelBody, FailBody, LeaseBody, NewTaskBody, ReportsBody, WorkerBody};
+use super::report::{FailBody, HeartbeatBody, ReleaseBody, ReportsBody};
+use super::request::{CancelBody, LeaseBody, NewTaskBody, WorkerBody};
 use super::run_request::{SignalBody, StartBody};
 use crate::grpc::{parse, parse_run};
 use crate::json::parse as parse_json;
@@ -159,15 +160,47 @@ proptest! {
         retryable in of(any::<bool>()),
         retry_after_ms in of(span()),
         worker in of(name()),
+        checkpoint in of(0..9_u8),
     ) {
         let body = given(json!({
             "lease_id": 7, "reason": reason, "code": code, "retryable": retryable,
-            "retry_after_ms": retry_after_ms, "worker": worker,
+            "retry_after_ms": retry_after_ms, "checkpoint": checkpoint, "worker": worker,
         }));
-        let http = parse_json::<FailBody>(&body).unwrap().parse(3);
+        let checkpoint = checkpoint.map(|n| n.to_string().into_bytes()).unwrap_or_default();
+        let http = parse_json::<FailBody<'_>>(&body).unwrap().parse(3);
         let report =
-            v1::FailReport { task_id: 3, lease_id: 7, reason, code, retryable, retry_after_ms, worker };
+            v1::FailReport {
+                task_id: 3, lease_id: 7, reason, code, retryable, retry_after_ms, worker, checkpoint,
+            };
         same(http, parse::fail(&sent(&report)));
+    }
+
+    #[test]
+    fn a_heartbeat_and_a_release_are_the_same_through_both_doors(
+        progress in of(-0.5..1.5_f64),
+        message in of("\\PC{0,20}"),
+        checkpoint in of(0..9_u8),
+        lease_ms in of(0..100_u32),
+        delay_ms in of(span()),
+        priority in of(-120..120_i32),
+    ) {
+        let bytes = checkpoint.map(|n| n.to_string().into_bytes()).unwrap_or_default();
+        let body = given(json!({
+            "lease_id": 7, "progress": progress, "message": message, "checkpoint": checkpoint,
+            "lease_ms": lease_ms,
+        }));
+        let http = parse_json::<HeartbeatBody<'_>>(&body).unwrap().parse(3);
+        let report = v1::HeartbeatReport {
+            task_id: 3, lease_id: 7, progress, message, checkpoint: bytes.clone(), lease_ms,
+        };
+        same(http, parse::heartbeat(&sent(&report)));
+        let body = given(json!({
+            "lease_id": 7, "delay_ms": delay_ms, "priority": priority, "checkpoint": checkpoint,
+        }));
+        let http = parse_json::<ReleaseBody<'_>>(&body).unwrap().parse(3);
+        let report =
+            v1::ReleaseReport { task_id: 3, lease_id: 7, delay_ms, priority, checkpoint: bytes };
+        same(http, parse::release(&sent(&report)));
     }
 
     #[test]
@@ -182,17 +215,22 @@ proptest! {
             "heartbeat": items(&heartbeats), "complete": items(&completes), "release": items(&releases),
         }));
         let http = parse_json::<ReportsBody<'_>>(&body).unwrap().parse().map(|(reports, _)| reports);
-        let lease = |(task_id, lease_id): (u64, u64)| v1::LeaseRef { task_id, lease_id };
+        let alive = |(task_id, lease_id): (u64, u64)| {
+            v1::HeartbeatReport { task_id, lease_id, ..Default::default() }
+        };
+        let release = |(task_id, lease_id): (u64, u64)| {
+            v1::ReleaseReport { task_id, lease_id, ..Default::default() }
+        };
         // What HTTP leaves out is null.
         let complete = |(task_id, lease_id): (u64, u64)| v1::CompleteReport {
             task_id, lease_id, output: b"null".to_vec(), artifacts: Vec::new(), worker: None,
         };
         let reports = v1::Reports {
             sequence: 0,
-            heartbeats: heartbeats.into_iter().map(lease).collect(),
+            heartbeats: heartbeats.into_iter().map(alive).collect(),
             completes: completes.into_iter().map(complete).collect(),
             fails: Vec::new(),
-            releases: releases.into_iter().map(lease).collect(),
+            releases: releases.into_iter().map(release).collect(),
         };
         same(http, parse::reports(sent(&reports), None).map(|(reports, _)| reports));
     }

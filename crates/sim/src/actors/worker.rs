@@ -6,12 +6,14 @@ use std::num::NonZeroU32;
 
 use tenure_coordinator::{Answer, Ask, Outcome, Registration};
 use tenure_core::command::{
-    Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, ReportTasks, Retry,
+    Command, CompleteTask, FailTask, Heartbeat, LeaseRef, LeaseTasks, ReleaseTask, ReportTasks,
+    Retry,
 };
 use tenure_record::artifact::{Artifact, ArtifactName, MediaType, Sha256};
 use tenure_record::id::LeaseId;
 use tenure_record::name::{FailureCode, QueueName, Reason, WorkerName};
-use tenure_record::terms::{LeaseMs, Payload, SpanMs};
+use tenure_record::progress::Checkpoint;
+use tenure_record::terms::{LeaseMs, Payload, Priority, SpanMs};
 
 use super::{Scene, Wish};
 use crate::mix::Mix;
@@ -198,7 +200,8 @@ impl Worker {
             (Deed::CompleteAll, _) => self.complete_all(scene),
             (_, None) => {}
             (Deed::Heartbeat, Some(lease)) => {
-                self.send(Ask::Command(Command::Heartbeat(lease)), Some(lease), scene);
+                let heartbeat = heartbeat(lease, scene);
+                self.send(Ask::Command(Command::Heartbeat(heartbeat)), Some(lease), scene);
             }
             (Deed::Complete, Some(lease)) => self.complete(lease, scene),
             (Deed::Fail, Some(lease)) => {
@@ -206,7 +209,8 @@ impl Worker {
                 self.send(Ask::Command(Command::FailTask(fail)), Some(lease), scene);
             }
             (Deed::Release, Some(lease)) => {
-                self.send(Ask::Command(Command::ReleaseTask(lease)), Some(lease), scene);
+                let release = release(lease, scene);
+                self.send(Ask::Command(Command::ReleaseTask(release)), Some(lease), scene);
             }
         }
     }
@@ -220,8 +224,8 @@ impl Worker {
         }
         scene.wishes.push(Wish::Count("zombie"));
         let command = match scene.random.below(4) {
-            0 => Command::Heartbeat(lease),
-            1 => Command::ReleaseTask(lease),
+            0 => Command::Heartbeat(heartbeat(lease, scene)),
+            1 => Command::ReleaseTask(release(lease, scene)),
             2 => Command::FailTask(fail(lease, scene)),
             _ => Command::CompleteTask(CompleteTask {
                 lease,
@@ -245,13 +249,14 @@ impl Worker {
                     worker: None,
                 }),
                 1 => report.fails.push(fail(lease, scene)),
-                2 => report.releases.push(lease),
-                _ => report.heartbeats.push(lease),
+                2 => report.releases.push(release(lease, scene)),
+                _ => report.heartbeats.push(heartbeat(lease, scene)),
             }
         }
         let done = report.completes.iter().map(|complete| complete.lease);
         let done = done.chain(report.fails.iter().map(|fail| fail.lease));
-        let done: Vec<_> = done.chain(report.releases.iter().copied()).collect();
+        let done: Vec<_> =
+            done.chain(report.releases.iter().map(|release| release.lease)).collect();
         // Whether it is so or not, it thinks so.
         done.iter().for_each(|lease| self.drop_lease(lease.lease_id));
         self.send(Ask::Command(Command::ReportTasks(report)), None, scene);
@@ -363,7 +368,28 @@ fn fail(lease: LeaseRef, scene: &mut Scene<'_>) -> FailTask {
     };
     let code = scene.random.chance(300).then(|| FailureCode::parse("E_SIM").expect("short"));
     let reason = Reason::keep_end("it did not work");
-    FailTask { lease, reason, code, retry, worker: None }
+    FailTask { lease, reason, code, retry, checkpoint: checkpoint(lease, scene), worker: None }
+}
+
+fn heartbeat(lease: LeaseRef, scene: &mut Scene<'_>) -> Heartbeat {
+    let asks = scene.random.chance(100);
+    let lease_ms = asks.then(|| LeaseMs::parse(500).expect("in range"));
+    Heartbeat { lease, lease_ms, checkpoint: checkpoint(lease, scene), progress: None }
+}
+
+fn release(lease: LeaseRef, scene: &mut Scene<'_>) -> ReleaseTask {
+    let waits = scene.random.chance(200);
+    let delay_ms =
+        if waits { SpanMs::parse("delay_ms", 120).expect("in range") } else { SpanMs::ZERO };
+    let moves = scene.random.chance(100);
+    let priority = moves.then(|| Priority::parse(5).expect("in range"));
+    ReleaseTask { lease, delay_ms, priority, checkpoint: checkpoint(lease, scene) }
+}
+
+/// Now and then it leaves word for the next attempt, with the lease that it was said under.
+fn checkpoint(lease: LeaseRef, scene: &mut Scene<'_>) -> Option<Checkpoint> {
+    let text = scene.random.chance(200).then(|| format!("{{\"under\":{}}}", lease.lease_id));
+    text.and_then(|text| Checkpoint::parse(text.as_bytes()).expect("it is short"))
 }
 
 /// A late one is no JSON; nobody takes it.

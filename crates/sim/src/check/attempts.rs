@@ -19,6 +19,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
         Item::Stopped(stopped) => (stopped.task_id, stopped.attempt, 0),
         Item::Created(_)
         | Item::Extended(_)
+        | Item::Checkpoint(..)
         | Item::Purged(_)
         | Item::Registered { .. }
         | Item::Began(_)

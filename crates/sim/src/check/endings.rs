@@ -125,6 +125,7 @@ impl EndingLaw {
             }
             Item::Decided(_, None)
             | Item::Extended(_)
+            | Item::Checkpoint(..)
             | Item::Ended { .. }
             | Item::Stale { .. }
             | Item::AskedToStop { .. }

@@ -41,6 +41,7 @@ impl FanInLaw {
             | Item::Created(_)
             | Item::Granted { .. }
             | Item::Extended(_)
+            | Item::Checkpoint(..)
             | Item::Ended { .. }
             | Item::Stale { .. }
             | Item::AskedToStop { .. }

@@ -85,6 +85,7 @@ pub(super) fn item(book: &Book, endings: &EndingLaw, record: &Record<'_>, item: 
             }
         },
         Item::Created(_)
+        | Item::Checkpoint(..)
         | Item::Registered { .. }
         | Item::Began(_)
         | Item::Decided(..)
@@ -166,6 +167,7 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
                     (lease.task_id, lease.attempt) == (grant.task_id, grant.attempt)
                         && lease.worker == worker
                         && lease.ends.contains(&grant.expires_at)
+                        && lease.checkpoint == *grant.checkpoint.as_deref().unwrap_or_default()
                 }) && task.is_some_and(|task| task.payload == *grant.payload.read());
                 hold(TOLD, is_so, || format!("{grant:?} for {worker}; the log says {lease:?}"))?;
                 hold(ONE, model.granted.insert(grant.lease_id), || {
@@ -175,7 +177,7 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
             Ok(())
         }
         Answer::Extended(extended) => match ask {
-            Ask::Command(Command::Heartbeat(lease)) => extends(book, *lease, *extended),
+            Ask::Command(Command::Heartbeat(report)) => extends(book, report.lease, *extended),
             Ask::Command(_)
             | Ask::Submit(_)
             | Ask::Change { .. }
@@ -223,11 +225,11 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
 
 fn reported(book: &Book, ask: &Ask, reports: &[Reported]) -> Held {
     let Ask::Command(Command::ReportTasks(sent)) = ask else { return Ok(()) };
-    for (lease, report) in sent.heartbeats.iter().zip(reports) {
+    for (sent, report) in sent.heartbeats.iter().zip(reports) {
         if let Ok(accepted) = &report.result
             && let Some(extended) = accepted.extended
         {
-            extends(book, *lease, extended)?;
+            extends(book, sent.lease, extended)?;
         }
     }
     Ok(())

@@ -13,10 +13,10 @@ pub(super) fn told(ask: &Ask, answer: &Answer) -> Held {
     let (Ask::Command(Command::ReportTasks(report)), Answer::Reported(told)) = (ask, answer) else {
         return Ok(());
     };
-    let sent = report.heartbeats.iter().map(|lease| lease.task_id);
+    let sent = report.heartbeats.iter().map(|it| it.lease.task_id);
     let sent = sent.chain(report.completes.iter().map(|item| item.lease.task_id));
     let sent = sent.chain(report.fails.iter().map(|item| item.lease.task_id));
-    let sent: Vec<TaskId> = sent.chain(report.releases.iter().map(|it| it.task_id)).collect();
+    let sent: Vec<TaskId> = sent.chain(report.releases.iter().map(|it| it.lease.task_id)).collect();
     let told: Vec<TaskId> = told.iter().map(|it| it.task_id).collect();
     hold(EACH, sent == told, || format!("reports on {sent:?} are answered for {told:?}"))
 }

@@ -62,6 +62,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
         Item::Created(_)
         | Item::Granted { .. }
         | Item::Extended(_)
+        | Item::Checkpoint(..)
         | Item::Ended { .. }
         | Item::Stale { .. }
         | Item::AskedToStop { .. }

@@ -107,6 +107,9 @@ fn every_report_of_a_batch_is_shown() {
         worker: worker.clone(),
         to: TaskState::Waiting,
         cascade: Vec::new(),
+        not_before: Timestamp(1),
+        priority: Some(Priority::parse(-7).unwrap()),
+        checkpoint: b"[7]",
     };
     let failed = TaskFailed {
         about: about(1),
@@ -118,13 +121,22 @@ fn every_report_of_a_batch_is_shown() {
         code: Text::Borrowed("smtp"),
         reason: Text::Borrowed("no\nroute"),
         cascade: Vec::new(),
+        checkpoint: &[],
     };
-    let extended = LeaseExtended { task_id: TaskId(2), lease_id, expires_at: Timestamp::MAX };
-    let released_text = format!(r#"{ABOUT},"lease_id":4,"worker":"anna","to":"WAITING"}}"#);
+    let extended = LeaseExtended {
+        task_id: TaskId(2),
+        lease_id,
+        expires_at: Timestamp::MAX,
+        lease_ms: 70,
+        checkpoint: b"\xff",
+    };
+    let released_text = format!(
+        r#"{ABOUT},"lease_id":4,"worker":"anna","to":"WAITING","not_before":"1970-01-01T00:00:00.001Z","priority":-7,"checkpoint":[7]}}"#
+    );
     let failed_text = format!(
         r#"{ABOUT},"lease_id":4,"worker":"anna","to":"FAILED","failures":3,"not_before":null,"code":"smtp","reason":"no\nroute"}}"#
     );
-    let extended_text = r#""task_id":2,"lease_id":4,"expires_at":18446744073709551615}"#;
+    let extended_text = r#""task_id":2,"lease_id":4,"expires_at":18446744073709551615,"lease_ms":70,"checkpoint_base64":"/w=="}"#;
     let reports = vec![
         Report::LeaseExtended(extended),
         Report::TaskFailed(failed),

@@ -27,7 +27,7 @@ impl Folder {
             return Ok(None);
         }
         let parent = std::env::temp_dir();
-        let made = Self::make(&parent).map_err(|error| {
+        let made = Self::make(&parent, "artifacts").map_err(|error| {
             let shown = parent.display();
             Failure::new(format!("no folder for artifacts could be made in {shown}: {error}"))
         })?;
@@ -36,10 +36,10 @@ impl Folder {
 
     /// Makes a folder that only this user can enter, under a name that other users of the machine
     /// cannot predict: in a shared folder a predictable name can be taken by anyone first.
-    fn make(parent: &Path) -> io::Result<Self> {
+    pub(super) fn make(parent: &Path, what: &str) -> io::Result<Self> {
         let mut tries = 0;
         loop {
-            let name = format!("tenure-artifacts-{:016x}{:016x}", random(), random());
+            let name = format!("tenure-{what}-{:016x}{:016x}", random(), random());
             let path = parent.join(name);
             tries += 1;
             // Without `recursive`, whatever has the name already is an error, a link too.
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     fn folder() -> Folder {
-        Folder::make(&std::env::temp_dir()).unwrap()
+        Folder::make(&std::env::temp_dir(), "artifacts").unwrap()
     }
 
     #[test]

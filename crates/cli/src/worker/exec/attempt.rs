@@ -14,6 +14,7 @@ use tenure_sdk::{Failure, Output, Stop, Task};
 use tokio::time::timeout;
 
 use super::artifacts::Folder;
+use super::checkpoint::CheckpointFile;
 use super::child::{Child, Exit};
 use super::guard::Guard;
 use super::payload::Job;
@@ -44,6 +45,8 @@ pub(super) async fn run(
     surround(&mut command, settings.environment, env, task);
     let (name, mark) = guard.mark();
     command.env(name, mark);
+    let checkpoint = CheckpointFile::of(task)?;
+    command.env("TENURE_CHECKPOINT", checkpoint.path());
     let artifacts = Folder::of(task)?;
     if let Some(artifacts) = &artifacts {
         command.env("TENURE_ARTIFACTS", artifacts.path());
@@ -73,7 +76,7 @@ pub(super) async fn run(
         watch(task, &child, Progress::new(&exit, pump), settings.kill_after).await
     };
     let status = child.reap();
-    match ended {
+    let result = match ended {
         Ended::Stopped => stopped(task),
         Ended::TooLarge => Err(output::too_large(format!(
             "stdout has more than {} bytes, and the command was stopped; write less, or put it \
@@ -84,7 +87,8 @@ pub(super) async fn run(
             Some(status) if status.success() => handed_in(output::of(&written)?, artifacts).await,
             status => Err(failed(status, &tail)),
         },
-    }
+    };
+    checkpoint.hand_on(result)
 }
 
 /// The output with the files that the command has left.

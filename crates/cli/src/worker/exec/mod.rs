@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod attempt;
+mod checkpoint;
 mod child;
 pub(super) mod guard;
 mod payload;

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod contract;
-mod crew;
+pub(crate) mod crew;
 mod http;
 mod process;
 mod race;

@@ -87,14 +87,33 @@ async fn work_is_leased_and_reported_on() {
         [b"a", b"b", b"c", b"d", b"e", b"f"]
     );
     let refs: Vec<_> = leases.iter().map(lease_ref).collect();
-    let beat = v1::HeartbeatRequest {
+    let beat = v1::HeartbeatReport {
         task_id: refs[0].task_id,
         lease_id: refs[0].lease_id,
-        progress: Some("half".to_owned()),
-        message: None,
+        progress: Some(0.5),
+        message: Some("half".to_owned()),
+        checkpoint: b"\xff3".to_vec(),
+        lease_ms: Some(3_600_000),
     };
     let beat = workers.heartbeat(beat).await.unwrap().into_inner();
-    assert!(beat.expires_at >= leases[0].expires_at && !beat.cancel_requested);
+    assert!(beat.expires_at > leases[0].expires_at + 3_000_000 && !beat.cancel_requested);
+    let task = client.get(refs[0].task_id).await.unwrap();
+    let progress = task.progress.clone().unwrap();
+    assert_eq!((progress.fraction, progress.message.as_deref()), (Some(0.5), Some("half")));
+    assert_eq!((&task.checkpoint[..], task.phase), (&b"\xff3"[..], None));
+
+    let alive = |lease: &v1::LeaseRef| v1::HeartbeatReport {
+        task_id: lease.task_id,
+        lease_id: lease.lease_id,
+        ..Default::default()
+    };
+    let release = |lease: &v1::LeaseRef| v1::ReleaseReport {
+        task_id: lease.task_id,
+        lease_id: lease.lease_id,
+        delay_ms: Some(60_000),
+        priority: Some(9),
+        checkpoint: b"7".to_vec(),
+    };
 
     let complete = |lease: &v1::LeaseRef, output: &[u8]| v1::CompleteReport {
         task_id: lease.task_id,
@@ -111,23 +130,27 @@ async fn work_is_leased_and_reported_on() {
         retryable: Some(false),
         retry_after_ms: None,
         worker: None,
+        checkpoint: b"8".to_vec(),
     };
     let done = workers.complete(complete(&refs[0], b"\xff")).await.unwrap().into_inner();
     assert_eq!((done.state(), &done.output[..]), (TaskState::Completed, &b"\xff"[..]));
     let failed = workers.fail(fail(&refs[1])).await.unwrap().into_inner();
     let error = failed.error.clone().unwrap();
     assert_eq!((failed.state(), &*error.code, &*error.message), (TaskState::Failed, "why", "no"));
-    let released = workers.release(refs[2]).await.unwrap().into_inner();
+    let released = workers.release(release(&refs[2])).await.unwrap().into_inner();
     assert_eq!((released.state(), released.attempt), (TaskState::Waiting, 1));
+    assert_eq!((released.priority, released.phase.as_deref()), (9, Some("delayed")));
+    assert_eq!((&failed.checkpoint[..], &released.checkpoint[..]), (&b"8"[..], &b"7"[..]));
+    assert!(done.checkpoint.is_empty() && released.next_attempt_at.is_some());
 
     let mut stale = refs[5];
     stale.lease_id += 1_000;
     let reports = v1::Reports {
         sequence: 5,
-        heartbeats: vec![refs[3], stale],
+        heartbeats: vec![alive(&refs[3]), alive(&stale)],
         completes: vec![complete(&refs[3], b"")],
         fails: vec![fail(&refs[4])],
-        releases: vec![refs[5]],
+        releases: vec![release(&refs[5])],
     };
     let results = workers.report(reports).await.unwrap().into_inner();
     let codes: Vec<_> = results.results.iter().map(|result| result.code.as_str()).collect();

@@ -78,7 +78,8 @@ async fn a_cancel_is_pushed() {
     assert!(!stream.next().await.cancels[0].lost);
     let cancels = stream.next().await.cancels;
     assert_eq!((cancels[0].task_id, cancels[0].lost), (ids[0], true), "its grace is over");
-    let releases = vec![lease_ref(&leases[1])];
+    let v1::LeaseRef { task_id, lease_id } = lease_ref(&leases[1]);
+    let releases = vec![v1::ReleaseReport { task_id, lease_id, ..Default::default() }];
     stream.report(v1::Reports { sequence: 1, releases, ..Default::default() }).await;
     assert_eq!(stream.next().await.results[0].results[0].state(), TaskState::Canceled);
 }

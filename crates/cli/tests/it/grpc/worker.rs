@@ -41,6 +41,44 @@ async fn many_tasks_are_all_done_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_handler_goes_on_from_its_checkpoint_and_says_how_far_it_is() {
+    let server = Server::start("sdk-checkpoint");
+    let client = server.client().await;
+    let watching = client.clone();
+    let worker = Worker::new(client.clone()).queue("q", move |task: Task| {
+        let client = watching.clone();
+        async move {
+            match task.checkpoint() {
+                b"" => {
+                    task.progress(0.25, "first");
+                    task.save_checkpoint("1");
+                    // The server knows both before the attempt ends.
+                    loop {
+                        let seen = client.get(task.id()).await?;
+                        let progress = seen.progress.unwrap_or_default();
+                        if (progress.fraction, &seen.checkpoint[..]) == (Some(0.25), &b"1"[..]) {
+                            break;
+                        }
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                    }
+                    Err(Failure::new("again").retry_after(Duration::from_millis(1)))
+                }
+                b"1" => Err(Failure::give_back_for(Duration::from_millis(1)).checkpoint("2")),
+                left => Ok(Output::from(left.to_vec())),
+            }
+        }
+    });
+    let drain = worker.drain_handle();
+    let running = tokio::spawn(worker.run());
+    let task = client.submit(NewTask::new("q", "")).await.unwrap();
+    let task = client.wait(task.id, LONG).await.unwrap();
+    assert_eq!((task.state(), &task.output[..]), (TaskState::Completed, &b"2"[..]));
+    assert_eq!((task.failures, task.attempt, task.progress), (1, 3, None));
+    drain.drain();
+    tokio::time::timeout(LONG, running).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn failures_are_reported_as_the_handler_says() {
     let server = Server::start("failures");
     let client = server.client().await;

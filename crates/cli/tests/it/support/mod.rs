@@ -181,7 +181,7 @@ impl Story {
         story.submit(&[br#"{"to": "ada@example.org", "cc": [1.50]}"#, &[0xff, 0, 0xfe]]);
         story.lease("anna");
         story.clock_ms += 20_000;
-        story.play(&Command::Heartbeat(first));
+        story.play(&Command::Heartbeat(first.into()));
         story.clock_ms += 30_000;
         story.play(&Command::ExpireLeases);
         story.lease("ben");

@@ -5,7 +5,7 @@ use tenure_record::terms::LeaseMs;
 use super::*;
 
 fn heartbeat(lease: u64) -> Command {
-    Command::Heartbeat(of(lease))
+    Command::Heartbeat(of(lease).into())
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_heartbeat_stops_at_a_deadline_and_at_a_revocation() {
     let mut ends = Vec::new();
     for _ in 0..3 {
         world.wait(20 * SECOND);
-        ends.push(world.play(&Command::Heartbeat(of(ITS_OWN))));
+        ends.push(world.play(&Command::Heartbeat(of(ITS_OWN).into())));
     }
     let extended = |s: u64| format!("LeaseExtended, {s} s, cancel requested");
     assert_eq!(ends, [extended(30), extended(20), "lease_lost".to_owned()]);
@@ -52,7 +52,7 @@ fn a_heartbeat_stops_at_a_deadline_and_at_a_revocation() {
     world.wait(HOUR - 10 * SECOND);
     assert_eq!(world.play(&lease()), "LeaseGranted -> LEASED, 10 s");
     world.wait(SECOND);
-    assert_eq!(world.play(&Command::Heartbeat(of(1))), "= extended", "its end cannot move");
+    assert_eq!(world.play(&Command::Heartbeat(of(1).into())), "= extended", "its end cannot move");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_heartbeat_extends_by_the_span_that_the_lease_was_given_with() {
     assert_eq!(world.play(&asked(Some(5_000))), "LeaseGranted -> LEASED, 5 s");
     world.wait(SECOND);
     assert_eq!(world.play(&heartbeat(1)), "LeaseExtended, 5 s");
-    world.play(&Command::ReleaseTask(of(1)));
+    world.play(&Command::ReleaseTask(of(1).into()));
     // The span was that lease's own: the next one lasts as the task says again.
     assert_eq!(world.play(&asked(None)), "LeaseGranted -> LEASED, 30 s");
     world.wait(SECOND);

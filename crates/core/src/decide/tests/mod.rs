@@ -406,7 +406,14 @@ fn completion(lease: u64) -> CompleteTask {
 }
 
 fn failure(lease: u64, retry: Retry) -> FailTask {
-    FailTask { lease: of(lease), reason: Reason::default(), code: None, retry, worker: None }
+    FailTask {
+        lease: of(lease),
+        reason: Reason::default(),
+        code: None,
+        retry,
+        checkpoint: None,
+        worker: None,
+    }
 }
 
 fn complete(lease: u64) -> Command {
@@ -418,7 +425,7 @@ fn fail(lease: u64, retry: Retry) -> Command {
 }
 
 fn release(lease: u64) -> Command {
-    Command::ReleaseTask(of(lease))
+    Command::ReleaseTask(of(lease).into())
 }
 
 fn cancel(grace_ms: Option<u64>) -> Command {
@@ -448,7 +455,7 @@ fn largest_that_is_taken(
 fn a_task_that_does_not_exist_is_not_found() {
     let mut world = World::new();
     let commands = [
-        Command::Heartbeat(of(1)),
+        Command::Heartbeat(of(1).into()),
         complete(1),
         fail(1, Retry::WithBackoff),
         release(1),

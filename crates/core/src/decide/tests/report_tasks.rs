@@ -11,7 +11,7 @@ use crate::limits::BATCH_ITEMS_MAX;
 fn each_report_is_decided_as_if_those_before_it_were_applied() {
     let columns = [
         later("heartbeat, complete", SECOND, |_| {
-            let (heartbeats, completes) = (vec![of(ITS_OWN)], vec![completion(ITS_OWN)]);
+            let (heartbeats, completes) = (vec![of(ITS_OWN).into()], vec![completion(ITS_OWN)]);
             Command::ReportTasks(ReportTasks { heartbeats, completes, ..ReportTasks::default() })
         }),
         column("complete, fail", |_| {
@@ -20,7 +20,7 @@ fn each_report_is_decided_as_if_those_before_it_were_applied() {
             Command::ReportTasks(ReportTasks { completes, fails, ..ReportTasks::default() })
         }),
         column("release twice", |_| {
-            let releases = vec![of(ITS_OWN), of(ITS_OWN)];
+            let releases = vec![of(ITS_OWN).into(), of(ITS_OWN).into()];
             Command::ReportTasks(ReportTasks { releases, ..ReportTasks::default() })
         }),
     ];
@@ -52,10 +52,10 @@ fn no_reports_are_no_record() {
 fn as_many_reports_as_are_allowed_are_taken_and_one_more_is_refused_whatever_they_say() {
     let of_all_kinds = |items: usize| {
         Command::ReportTasks(ReportTasks {
-            heartbeats: vec![of(ITS_OWN)],
+            heartbeats: vec![of(ITS_OWN).into()],
             completes: vec![completion(ITS_OWN); 2],
             fails: vec![failure(ITS_OWN, Retry::Never); 3],
-            releases: vec![of(ITS_OWN); items - 6],
+            releases: vec![of(ITS_OWN).into(); items - 6],
             ..ReportTasks::default()
         })
     };
@@ -86,6 +86,7 @@ fn reports_that_are_taken_fit_into_a_record() {
         reason: Reason::keep_end(&long(REASON_BYTES_MAX)),
         code: Some(FailureCode::parse(&long(CODE_BYTES_MAX)).unwrap()),
         retry: Retry::WithBackoff,
+        checkpoint: None,
         worker: None,
     };
     let most = largest_that_is_taken(&world, count, |count| {

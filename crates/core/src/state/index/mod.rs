@@ -256,6 +256,11 @@ impl Indexes {
         self.finished.moved(queue, before, after);
     }
 
+    /// Whether a task's moment on that clock has not come yet.
+    pub(crate) fn is_ahead(&self, clock: Clock, at: Timestamp, id: TaskId) -> bool {
+        at > Timestamp::ZERO && (at, id) > self.followed.on(clock)
+    }
+
     /// Follows the clocks: what was delayed until now is ready. At most [`ADVANCE_TASKS_MAX`] at
     /// a time; the rest waits for the next call.
     pub(crate) fn advance(&mut self, facts: &Facts, now: Now) -> Rest {

@@ -215,6 +215,7 @@ fn cold(item: &ColdItem<'_>) -> Result<Cold, Malformed> {
         revoke_at: item.revoke_at,
         stale_lease: item.stale_lease,
         granted_ms: item.granted_ms,
+        checkpoint: (!item.checkpoint.is_empty()).then(|| Arc::from(item.checkpoint)),
         errors: (!item.errors.is_empty()).then(|| errors.collect()),
         // The token says whose it is.
         run: None,

@@ -280,6 +280,7 @@ fn cold(cold: &Cold) -> ColdItem<'_> {
         revoke_at,
         stale_lease,
         granted_ms,
+        checkpoint,
         errors,
         // The token says whose it is.
         run: _,
@@ -304,6 +305,7 @@ fn cold(cold: &Cold) -> ColdItem<'_> {
         revoke_at: *revoke_at,
         stale_lease: *stale_lease,
         granted_ms: *granted_ms,
+        checkpoint: checkpoint.as_deref().unwrap_or_default(),
         errors: errors
             .iter()
             .map(|error| ErrorItem {

@@ -58,7 +58,8 @@ fn heartbeats_come_three_times_in_a_lease_and_move_its_end() {
     assert!(book.message(now + ms(299)).is_none());
     let message = book.message(now + ms(300)).unwrap();
     let reports = message.reports.unwrap();
-    assert_eq!(reports.heartbeats, [v1::LeaseRef { task_id: 1, lease_id: 101 }]);
+    let plain = v1::HeartbeatReport { task_id: 1, lease_id: 101, ..Default::default() };
+    assert_eq!(reports.heartbeats, [plain]);
     book.pong(v1::Pong { sequence: message.ping.unwrap().sequence, now: SERVER_NOW + 300 });
     let results = vec![v1::ReportResult { cancel_requested: true, ..good(1, 1_200) }];
     let results = v1::Results { sequence: reports.sequence, results, problem: None };
@@ -184,4 +185,50 @@ fn a_lease_that_seems_over_makes_the_clock_be_asked_for() {
     let message = book.message(later).unwrap();
     assert_eq!(signal.get(), Standing::Lost);
     assert!(message.ping.is_some());
+}
+
+fn said(fraction: f64, checkpoint: &str) -> Said {
+    Said { fraction: Some(fraction), checkpoint: checkpoint.into(), ..Said::default() }
+}
+
+#[test]
+fn what_a_handler_says_goes_out_with_a_heartbeat_and_not_too_often() {
+    let (mut book, now) = book(1, 0);
+    book.begin(&lease(1, 60_000), now).unwrap();
+    book.say(101, said(0.1, "1"), now);
+    let first = book.message(now).unwrap().reports.unwrap();
+    assert_eq!(
+        (first.heartbeats[0].progress, &first.heartbeats[0].checkpoint[..]),
+        (Some(0.1), &b"1"[..])
+    );
+    book.say(101, said(0.2, "2"), now + ms(1));
+    book.say(101, said(0.3, ""), now + ms(2));
+    assert!(book.message(now + ms(199)).is_none());
+    let second = book.message(now + ms(200)).unwrap().reports.unwrap();
+    assert_eq!(
+        (second.heartbeats[0].progress, &second.heartbeats[0].checkpoint[..]),
+        (Some(0.3), &b"2"[..])
+    );
+    // The stream is cut before either was answered: the newer checkpoint is said again.
+    book.reconnect();
+    book.say(101, said(0.4, ""), now + ms(400));
+    let again = book.message(now + ms(400)).unwrap().reports.unwrap();
+    assert_eq!(again.heartbeats[0].checkpoint, b"2");
+}
+
+#[test]
+fn a_failure_takes_the_checkpoint_that_was_not_sent_yet() {
+    let (mut book, now) = book(2, 0);
+    book.begin(&lease(1, 60_000), now).unwrap();
+    book.begin(&lease(2, 60_000), now).unwrap();
+    book.say(101, said(0.1, "1"), now);
+    book.say(102, said(0.1, "2"), now);
+    book.finish(101, Some(Err(Failure::new("no"))));
+    book.finish(102, Some(Err(Failure::give_back_for(ms(50)).checkpoint("3"))));
+    let reports = book.message(now).unwrap().reports.unwrap();
+    assert_eq!(reports.fails[0].checkpoint, b"1");
+    assert_eq!(
+        (&reports.releases[0].checkpoint[..], reports.releases[0].delay_ms),
+        (&b"3"[..], Some(50))
+    );
 }

@@ -2,8 +2,9 @@
 
 use prost::Message;
 use tenure_code::Code;
-use tenure_core::command::{Retry, Start};
+use tenure_core::command::{Heartbeat, ReleaseTask, Retry, Start};
 use tenure_record::name::{TagKey, TagValue};
+use tenure_record::progress::{Checkpoint, Progress};
 use tenure_record::terms::{BackoffKind, Budgets, Payload, Tags};
 use tenure_record::time::Timestamp;
 
@@ -98,7 +99,6 @@ fn what_is_wrong_is_named() {
 
 #[test]
 fn reports_keep_their_order_and_kind() {
-    let lease = |id| v1::LeaseRef { task_id: id, lease_id: id + 10 };
     let complete = v1::CompleteReport {
         task_id: 3,
         lease_id: 13,
@@ -114,24 +114,53 @@ fn reports_keep_their_order_and_kind() {
         retryable,
         retry_after_ms,
         worker: None,
+        checkpoint: b"7".to_vec(),
+    };
+    let heartbeat = |id| v1::HeartbeatReport {
+        task_id: id,
+        lease_id: id + 10,
+        progress: Some(0.25),
+        message: Some("a quarter".to_owned()),
+        checkpoint: b"3".to_vec(),
+        lease_ms: Some(5_000),
+    };
+    let release = |delay_ms, priority| v1::ReleaseReport {
+        task_id: 5,
+        lease_id: 15,
+        delay_ms,
+        priority,
+        checkpoint: Vec::new(),
     };
     let message = v1::Reports {
         sequence: 9,
-        heartbeats: vec![lease(1), lease(2)],
+        heartbeats: vec![heartbeat(1)],
         completes: vec![complete],
         fails: vec![fail(None, None), fail(Some(false), None), fail(Some(true), Some(5))],
-        releases: vec![lease(5)],
+        releases: vec![release(None, None), release(Some(7), Some(-3))],
     };
     let stream = WorkerName::parse("ben").unwrap();
     let (parsed, _) = reports(sent(&message), Some(&stream)).unwrap();
-    assert_eq!(parsed.heartbeats, [lease_of(1, 11), lease_of(2, 12)]);
+    let progress = Progress::parse(Some(0.25), Some("a quarter")).unwrap();
+    let alive = Heartbeat {
+        lease: lease_of(1, 11),
+        lease_ms: Some(LeaseMs::parse(5_000).unwrap()),
+        checkpoint: Checkpoint::parse(b"3").unwrap(),
+        progress: progress.map(Box::new),
+    };
+    assert_eq!(parsed.heartbeats, [alive]);
+    assert_eq!(parsed.fails[0].checkpoint, Checkpoint::parse(b"7").unwrap());
     assert_eq!(parsed.completes[0].output.as_bytes(), b"out");
     assert_eq!(parsed.completes[0].worker.as_ref().map(|name| name.as_str()), Some("anna"));
     assert_eq!(parsed.fails[0].worker, Some(stream));
     let retries: Vec<_> = parsed.fails.iter().map(|fail| fail.retry).collect();
     let after = Retry::After(SpanMs::parse("retry_after_ms", 5).unwrap());
     assert_eq!(retries, [Retry::WithBackoff, Retry::Never, after]);
-    assert_eq!(parsed.releases, [lease_of(5, 15)]);
+    let later = ReleaseTask {
+        delay_ms: SpanMs::parse("delay_ms", 7).unwrap(),
+        priority: Some(Priority::parse(-3).unwrap()),
+        ..lease_of(5, 15).into()
+    };
+    assert_eq!(parsed.releases, [lease_of(5, 15).into(), later]);
     assert!(super::fail(&fail(Some(false), Some(5))).is_err());
 }
 
