@@ -22,6 +22,8 @@ struct Name {
     uses: u64,
     /// For a queue: no leases are given from it.
     paused: bool,
+    /// For a queue: it has settings, which need its name as long as they are there.
+    configured: bool,
 }
 
 impl Names {
@@ -53,13 +55,33 @@ impl Names {
         self.names[at.0 as usize].paused
     }
 
-    pub(super) fn pause(&mut self, at: NameRef, paused: bool) {
+    fn pause(&mut self, at: NameRef, paused: bool) {
         self.names[at.0 as usize].paused = paused;
+    }
+
+    /// A queue has settings from here on.
+    pub(super) fn configure(&mut self, text: &str, paused: bool) {
+        let at = self.hold(text);
+        self.pause(at, paused);
+        if std::mem::replace(&mut self.names[at.0 as usize].configured, true) {
+            self.let_go(at);
+        }
+    }
+
+    /// Forgets a queue, if nothing but its settings needs its name.
+    pub(super) fn delete(&mut self, text: &str) -> bool {
+        let Some(at) = self.places.get(text).copied() else { return false };
+        let name = &self.names[at.0 as usize];
+        let is_unused = name.configured && name.uses == 1;
+        if is_unused {
+            self.let_go(at);
+        }
+        is_unused
     }
 
     fn add(&mut self, text: &str) -> NameRef {
         let text: Arc<str> = Arc::from(text);
-        let name = Name { text: Arc::clone(&text), uses: 0, paused: false };
+        let name = Name { text: Arc::clone(&text), uses: 0, paused: false, configured: false };
         let at = match self.free.pop() {
             Some(at) => {
                 self.names[at.0 as usize] = name;

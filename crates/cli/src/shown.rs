@@ -188,6 +188,8 @@ impl<'a> ShownExplanation<'a> {
 #[derive(Debug, Serialize)]
 pub(crate) struct ShownHistory<'a> {
     items: Vec<ShownStep<'a>>,
+    /// The pages are put together, so there is none to go on with.
+    next_cursor: Option<&'static str>,
     truncated_before: Option<u64>,
 }
 
@@ -220,7 +222,7 @@ impl<'a> ShownHistory<'a> {
             reason: step.reason.as_deref(),
         };
         let items = history.steps.iter().map(step).collect();
-        Self { items, truncated_before: history.truncated_before }
+        Self { items, next_cursor: None, truncated_before: history.truncated_before }
     }
 }
 
@@ -327,6 +329,7 @@ pub(crate) struct ShownQueue<'a> {
     dead: u64,
     canceled: u64,
     paused: bool,
+    paused_until: Option<String>,
     retention_ms: Option<u64>,
     oldest_waiting_at: Option<String>,
 }
@@ -342,6 +345,7 @@ impl<'a> ShownQueue<'a> {
             dead: queue.dead,
             canceled: queue.canceled,
             paused: queue.paused,
+            paused_until: queue.paused_until.map(rfc_3339),
             retention_ms: queue.retention_ms,
             oldest_waiting_at: queue.oldest_waiting_at.map(rfc_3339),
         }

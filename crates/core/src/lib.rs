@@ -27,6 +27,6 @@ mod workflow;
 
 pub use apply::apply;
 pub use decide::{Verdict, decide};
-pub use rejection::Rejection;
+pub use rejection::{Rejection, WorkflowNeed};
 pub use state::{Draft, State};
 pub use workflow::bytes as decision_bytes;

@@ -116,7 +116,7 @@ impl Cascade<'_, '_> {
             payload: Cow::Owned(payload),
             lease_ms: rule.lease_ms.unwrap_or(LEASE_MS_DEFAULT),
             max_attempts: rule.retry.max_attempts.unwrap_or(MAX_ATTEMPTS_DEFAULT),
-            max_expiries: MAX_EXPIRIES_DEFAULT,
+            max_expiries: rule.retry.max_expiries.unwrap_or(MAX_EXPIRIES_DEFAULT),
             backoff: rule.retry.backoff.as_ref().map(backoff),
             tags: tags.collect(),
             run: Some(RunLink {

@@ -141,7 +141,11 @@ pub(crate) fn moments(state: &State, model: &Model) -> Result<(), String> {
     same!("the next deadline", state.next_deadline(), deadlines.min().map(Timestamp));
     for clock in [Clock::Log, Clock::Wall] {
         let starts = tasks().filter_map(|task| model.start(task, clock));
-        same!("the next start", state.next_start(clock), starts.min().map(Timestamp));
+        // A queue that opens by itself is looked at again when it does.
+        let openings = model.configured.values().map(|settings| settings.paused_until);
+        let ahead = openings.filter(|at| clock == Clock::Wall && *at > model.clocks.wall);
+        let next = starts.map(Timestamp).chain(ahead).min();
+        same!("the next start", state.next_start(clock), next);
     }
     Ok(())
 }

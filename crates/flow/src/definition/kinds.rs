@@ -65,6 +65,8 @@ pub struct TaskNode {
 pub struct Retry {
     /// How many failures end it.
     pub max_attempts: Option<u16>,
+    /// How many expired leases end it.
+    pub max_expiries: Option<u16>,
     /// How long it waits in between.
     pub backoff: Option<Backoff>,
     /// Which failures are tried again.

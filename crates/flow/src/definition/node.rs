@@ -147,13 +147,14 @@ fn task(fields: &mut Fields<'_>, found: &mut Findings) -> Option<TaskNode> {
 
 fn read_retry(mut retry: Fields<'_>, found: &mut Findings) -> Retry {
     let max_attempts = retry.count("max_attempts", (1, ATTEMPTS_MAX), found);
+    let max_expiries = retry.count("max_expiries", (1, ATTEMPTS_MAX), found);
     let backoff = retry.object("backoff", found).map(|backoff| read_backoff(backoff, found));
     let retry_on = match retry.short_list("retry_on", RETRY_CODES_MAX, found) {
         Some(codes) => read_codes(codes, &retry.at("retry_on"), found),
         None => RetryOn::Any,
     };
     retry.end(found);
-    Retry { max_attempts, backoff, retry_on }
+    Retry { max_attempts, max_expiries, backoff, retry_on }
 }
 
 fn read_backoff(mut backoff: Fields<'_>, found: &mut Findings) -> Backoff {

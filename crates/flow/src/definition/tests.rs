@@ -78,6 +78,7 @@ const ROWS: &[(&str, &str, &str, FaultCode)] = &[
     ("b", ", input_mapping: {x: 'a +'}", "/nodes/1/input_mapping/x", FaultCode::BadExpression),
     ("b", ", input_mapping: {x: branch.idx}", "/nodes/1/input_mapping/x", FaultCode::UnknownRoot),
     ("b", ", retry: {max_attempts: 0}", "/nodes/1/retry/max_attempts", FaultCode::BadValue),
+    ("b", ", retry: {max_expiries: 0}", "/nodes/1/retry/max_expiries", FaultCode::BadValue),
     ("b", ", retry: {backoff: {jitter: 2}}", "/nodes/1/retry/backoff/jitter", FaultCode::BadValue),
     ("b", ", retry: {retry_on: [1]}", "/nodes/1/retry/retry_on/0", FaultCode::BadValue),
     ("task", ", priority: 101", "/nodes/1/task/priority", FaultCode::BadValue),

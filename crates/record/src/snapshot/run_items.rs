@@ -44,6 +44,8 @@ message! {
         3 => registered_at: Timestamp,
         /// The definition as it was given; it is compiled again.
         4 => definition: Json,
+        /// The definition was deleted, and its number is not used again.
+        5 => is_deleted: bool,
     }
 
     /// What a run has once.

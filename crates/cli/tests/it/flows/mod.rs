@@ -2,6 +2,7 @@
 //! refusals.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod by_key;
 mod definitions;
 mod ending;
 mod events;

@@ -144,7 +144,7 @@ async fn work_is_leased_and_reported_on() {
     };
     workers.register(register).await.unwrap();
     workers.lease(lease_request(2)).await.unwrap();
-    let list = client.list_workers().await.unwrap();
+    let list = client.list_workers(Default::default()).await.unwrap().workers;
     assert_eq!((list[0].name.as_str(), list[0].slots, list[0].active_leases), ("w", Some(3), 2));
     let leave = v1::SignOffRequest { worker: "w".to_owned() };
     assert_eq!(workers.sign_off(leave).await.unwrap().into_inner().released, 2);
@@ -166,6 +166,7 @@ async fn queues_are_seen_paused_and_configured() {
         queue: "q".to_owned(),
         retention_ms,
         clear: clear.iter().map(|name| (*name).to_owned()).collect(),
+        ..Default::default()
     };
     let set = queues.configure(configure(Some(60_000), &[])).await.unwrap().into_inner();
     assert_eq!(set.retention_ms, Some(60_000));
@@ -173,7 +174,7 @@ async fn queues_are_seen_paused_and_configured() {
     assert_eq!(kept.retention_ms, Some(60_000));
     let cleared = queues.configure(configure(None, &["retention_ms"])).await.unwrap();
     assert_eq!(cleared.into_inner().retention_ms, None);
-    let all = client.list_queues().await.unwrap();
+    let all = client.list_queues(Default::default()).await.unwrap().queues;
     assert_eq!((all.len(), all[0].depth), (1, 1));
 }
 

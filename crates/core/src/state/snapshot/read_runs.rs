@@ -25,15 +25,28 @@ use crate::state::run::{
 /// Adds a version of a workflow.
 pub(super) fn workflow(facts: &mut Facts, item: &WorkflowItem<'_>) -> Result<(), Malformed> {
     let name = item.name.to_shared();
+    let out_of_place = || Malformed::new(format!("workflow {name:?} is out of place"));
+    if item.version <= facts.last_version(&name) {
+        return Err(out_of_place());
+    }
+    if item.is_deleted {
+        match Arc::make_mut(&mut facts.workflows).get_mut(&name) {
+            Some(versions) => versions.last = item.version,
+            None => {
+                Arc::make_mut(&mut facts.deleted_workflows).insert(name, item.version);
+            }
+        }
+        return Ok(());
+    }
     let definition = Definition::compile(&item.definition.0);
     let definition = definition.map_err(|faults| {
         let first = faults.first().map(|fault| fault.message.clone()).unwrap_or_default();
         Malformed::new(format!("workflow {name:?} can no longer be compiled: {first}"))
     })?;
-    let versions = Arc::make_mut(&mut facts.workflows).entry(Arc::clone(&name)).or_default();
-    if definition.name != name || item.version as usize != versions.len() + 1 {
-        return Err(Malformed::new(format!("workflow {name:?} is out of place")));
+    if definition.name != name || facts.deleted_workflows.contains_key(&name) {
+        return Err(out_of_place());
     }
+    let versions = Arc::make_mut(&mut facts.workflows).entry(Arc::clone(&name)).or_default();
     let (version, registered_at) = (item.version, item.registered_at);
     let definition = Arc::new(definition);
     versions.push(Arc::new(Workflow { name, version, registered_at, definition }));
@@ -98,9 +111,8 @@ impl RunReader {
 
 impl OpenRun {
     fn new(facts: &Facts, item: &HeadItem<'_>) -> Result<Self, Malformed> {
-        let version = (item.version as usize).checked_sub(1);
         let versions = facts.workflows.get(item.workflow.as_str());
-        let workflow = version.and_then(|at| versions?.get(at));
+        let workflow = versions.and_then(|versions| versions.get(item.version));
         let workflow = workflow.cloned().ok_or_else(|| {
             Malformed::new(format!("run {} is of a workflow that is not there", item.id))
         })?;
