@@ -46,7 +46,7 @@ impl Audit {
         let counters = (task.attempt, task.failures, task.expiries)
             == (row.attempt, row.failures, row.expiries);
         let budgets =
-            (task.max_attempts, task.max_expiries) == (row.max_attempts, row.max_expiries);
+            (task.max_failures, task.max_expiries) == (row.max_failures, row.max_expiries);
         moments
             && counters
             && budgets

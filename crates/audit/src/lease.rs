@@ -11,7 +11,7 @@ use tenure_record::time::Timestamp;
 
 use super::Audit;
 use super::law::{Law, Violation, broken, hold};
-use super::table::Row;
+use super::table::{Rare, Row};
 
 impl Audit {
     pub(super) fn granted(
@@ -28,17 +28,19 @@ impl Audit {
         hold(Law::IdsOnlyGrow, lease == self.next_lease && lease.0 <= ID_MAX, || {
             format!("lease {lease} is given where {} comes next", self.next_lease)
         })?;
-        let is_due = row.by_wall_clock || row.moment <= self.at;
+        let now = if row.by_wall_clock { self.wall } else { self.at };
+        let is_due = row.moment <= now;
         hold(Law::OnlyReadyTasksAreLeased, is_due, || {
-            format!("task {id} is leased at {:?} and not before {:?}", self.at, row.moment)
+            format!("task {id} is leased at {now:?} and not before {:?}", row.moment)
         })?;
-        hold(Law::OnlyReadyTasksAreLeased, !self.queues.is_paused(row.queue), || {
+        hold(Law::OnlyReadyTasksAreLeased, !self.queues.is_paused(row.queue, self.wall), || {
             format!("task {id} is leased out of queue {:?}, which is paused", item.about.queue)
         })?;
         hold(Law::ItemsKnowTheirTask, !worker.as_str().is_empty(), || {
             format!("lease {lease} of task {id} is given to nobody")
         })?;
         row.lease_ms = item.lease_ms;
+        self.begins(id, item.attempt_deadline_at)?;
         self.lasts(id, &row, item.expires_at)?;
         self.next_lease = lease.next();
         row.state = TaskState::Leased;
@@ -83,7 +85,7 @@ impl Audit {
         self.is_holder(id, &row, &item.worker)?;
         counts(id, "failures", item.failures, row.failures, 1)?;
         row.failures = item.failures;
-        let may_go_on = row.failures < row.max_attempts;
+        let may_go_on = self.tasks.allow(id, &row);
         // A worker may say that another attempt is of no use.
         let legal = match item.to {
             TaskState::Waiting => may_go_on && !row.cancel_requested,
@@ -92,8 +94,8 @@ impl Audit {
             TaskState::Leased | TaskState::Completed | TaskState::Dead => false,
         };
         hold(Law::OnlyLegalSteps, legal, || {
-            let failures = row.failures;
-            format!("task {id} becomes {} at failure {failures} of {}", item.to, row.max_attempts)
+            let (failures, budget) = (row.failures, row.max_failures);
+            format!("task {id} becomes {} at failure {failures} of {budget:?}", item.to)
         })?;
         let waits = item.to == TaskState::Waiting;
         let in_order = if waits { item.not_before >= self.at } else { item.not_before.0 == 0 };
@@ -123,11 +125,14 @@ impl Audit {
         is_open(id, &row, item.lease_id)?;
         self.is_holder(id, &row, &item.worker)?;
         let is_over = row.moment <= self.at;
-        let revoke_at = self.tasks.rare(id).map(|rare| rare.revoke_at).unwrap_or_default();
+        let rare = self.tasks.rare(id);
+        let is_revoked = rare.is_some_and(|rare| rare.revoke_at == row.moment);
+        let is_timed_out = rare.is_some_and(|rare| rare.attempt_deadline_at == row.moment);
         let fits = match item.cause {
-            ExpiryCause::RanOut => is_over && row.moment != revoke_at,
+            ExpiryCause::RanOut => is_over && !is_revoked && !is_timed_out,
             ExpiryCause::Disconnected => !is_over,
-            ExpiryCause::Revoked => is_over && row.moment == revoke_at,
+            ExpiryCause::Revoked => is_over && is_revoked,
+            ExpiryCause::AttemptTimedOut => is_over && is_timed_out && !is_revoked,
         };
         hold(Law::LeasesRunOutInTime, fits, || {
             let (cause, end, at) = (item.cause.as_str(), row.moment, self.at);
@@ -137,17 +142,35 @@ impl Audit {
             ExpiryCause::RanOut => (&mut self.summary.ends.ran_out, 1),
             ExpiryCause::Disconnected => (&mut self.summary.ends.disconnected, 1),
             ExpiryCause::Revoked => (&mut self.summary.ends.revoked, 0),
+            ExpiryCause::AttemptTimedOut => (&mut self.summary.ends.attempt_timed_out, 0),
         };
         *ends += 1;
         counts(id, "expiries", item.expiries, row.expiries, counted)?;
         row.expiries = item.expiries;
+        let has_failed = item.cause == ExpiryCause::AttemptTimedOut;
+        if has_failed {
+            counts(id, "failures", item.failures, row.failures, 1)?;
+            row.failures = item.failures;
+        }
+        let may_go_on = self.tasks.allow(id, &row);
+        // A node of a run may say that such a failure is final.
+        let is_final = has_failed && item.about.run_id.is_some() && item.to == TaskState::Failed;
         let to = match row.cancel_requested {
             true => TaskState::Canceled,
-            false if row.expiries >= row.max_expiries => TaskState::Dead,
-            false => TaskState::Waiting,
+            false if may_go_on && !is_final => TaskState::Waiting,
+            false if has_failed => TaskState::Failed,
+            false => TaskState::Dead,
         };
         goes_to(id, item.to, to)?;
-        self.end(id, row, to, Timestamp::ZERO);
+        let in_order = match has_failed && to == TaskState::Waiting {
+            true => item.not_before >= self.at,
+            false => item.not_before == Timestamp::ZERO,
+        };
+        hold(Law::OnlyLegalSteps, in_order && (has_failed || item.failures == 0), || {
+            let (failures, not_before) = (item.failures, item.not_before);
+            format!("task {id} becomes {to} at failure {failures}, and not before {not_before:?}")
+        })?;
+        self.end(id, row, to, item.not_before);
         Ok(())
     }
 
@@ -187,8 +210,10 @@ impl Audit {
         row.by_wall_clock = false;
         row.last_lsn = self.lsn;
         self.tasks.put(id, row);
-        if self.tasks.rare(id).is_some_and(|rare| rare.revoke_at > Timestamp::ZERO) {
-            self.tasks.rare_mut(id).revoke_at = Timestamp::ZERO;
+        let bounds = |rare: &Rare| rare.revoke_at.max(rare.attempt_deadline_at);
+        if self.tasks.rare(id).is_some_and(|rare| bounds(rare) > Timestamp::ZERO) {
+            let rare = self.tasks.rare_mut(id);
+            (rare.revoke_at, rare.attempt_deadline_at) = (Timestamp::ZERO, Timestamp::ZERO);
         }
     }
 
@@ -216,11 +241,24 @@ impl Audit {
         })
     }
 
+    /// An attempt begins, and has the deadline that its task gives it.
+    fn begins(&mut self, id: TaskId, deadline_at: Timestamp) -> Result<(), Violation> {
+        let timeout_ms = self.tasks.rare(id).and_then(|rare| rare.attempt_timeout_ms);
+        let right = timeout_ms.map_or(Timestamp::ZERO, |ms| self.at.plus_ms(ms));
+        hold(Law::DeadlinesHold, deadline_at == right, || {
+            format!("an attempt of task {id} is to end by {deadline_at:?}, and should by {right:?}")
+        })?;
+        if deadline_at > Timestamp::ZERO {
+            self.tasks.rare_mut(id).attempt_deadline_at = deadline_at;
+        }
+        Ok(())
+    }
+
     /// Whether a lease that begins or is extended now ends when it should.
     fn lasts(&self, id: TaskId, row: &Row, expires_at: Timestamp) -> Result<(), Violation> {
         let mut end = self.at.plus_ms(row.lease_ms.into());
         if let Some(rare) = self.tasks.rare(id) {
-            let bounds = [rare.deadline_at, rare.revoke_at].into_iter();
+            let bounds = [rare.deadline_at, rare.revoke_at, rare.attempt_deadline_at].into_iter();
             end = bounds.filter(|at| *at > Timestamp::ZERO).fold(end, Timestamp::min);
         }
         hold(Law::LeasesLastAsGiven, expires_at == end && end > self.at, || {

@@ -39,6 +39,8 @@ pub struct Audit {
     /// The record being read; between records, the last one.
     lsn: Lsn,
     at: Timestamp,
+    /// Its wall clock.
+    wall: Timestamp,
     next_task: TaskId,
     next_lease: LeaseId,
     tasks: Table,
@@ -64,6 +66,7 @@ impl Audit {
         Self {
             lsn: Lsn::NONE,
             at: Timestamp::ZERO,
+            wall: Timestamp::ZERO,
             next_task: TaskId(1),
             next_lease: LeaseId(1),
             tasks: Table::default(),
@@ -95,7 +98,7 @@ impl Audit {
         hold(Law::TimeNeverGoesBack, record.at >= self.at, || {
             format!("{:?} comes after {:?}", record.at, self.at)
         })?;
-        (self.lsn, self.at) = (record.lsn, record.at);
+        (self.lsn, self.at, self.wall) = (record.lsn, record.at, record.wall);
         self.summary.note(record);
         self.event(&record.event)
     }

@@ -61,7 +61,7 @@ impl Seed {
         let name = item.name.as_str();
         self.queues.push(name.into());
         if item.configured {
-            self.audit.queues.configure(name, item.settings.paused);
+            self.audit.queues.configure(name, &item.settings);
         }
     }
 
@@ -90,10 +90,10 @@ impl Seed {
                 moment,
                 last_lsn: item.last_lsn,
                 attempt: item.attempt,
-                lease_ms: item.granted_ms,
+                lease_ms: span(item),
                 failures: item.failures,
                 expiries: item.expiries,
-                max_attempts: item.max_attempts,
+                max_failures: item.max_failures,
                 max_expiries: item.max_expiries,
                 queue,
                 worker,
@@ -105,7 +105,7 @@ impl Seed {
         );
         let Some(cold) = &item.cold else { return Ok(()) };
         let rare = rare(cold);
-        if let Some(key) = &rare.key {
+        if let Some(key) = rare.key.as_ref().filter(|_| !rare.key_is_lost) {
             audit.keys.insert((queue, Arc::clone(key)), item.id);
         }
         if rare != Rare::default() {
@@ -115,12 +115,23 @@ impl Seed {
     }
 }
 
+/// How long a task's latest lease lasts.
+fn span(item: &TaskItem<'_>) -> u32 {
+    let granted_ms = item.cold.as_ref().map_or(0, |cold| cold.granted_ms);
+    if granted_ms == 0 { item.lease_ms } else { granted_ms }
+}
+
 fn rare(item: &ColdItem<'_>) -> Rare {
     Rare {
         key: item.key.as_ref().map(|key| Arc::from(key.as_str())),
-        timeout_ms: item.timeout_ms,
+        total_timeout_ms: item.total_timeout_ms,
         deadline_at: item.deadline_at,
         revoke_at: item.revoke_at,
         stale_lease: item.stale_lease,
+        max_attempts: item.max_attempts,
+        attempt_timeout_ms: item.attempt_timeout_ms,
+        attempt_deadline_at: item.attempt_deadline_at,
+        key_free_at: item.key_free_at,
+        key_is_lost: item.key_is_lost,
     }
 }

@@ -16,7 +16,7 @@ pub struct Summary {
     pub leased: u64,
     /// Records that were read.
     pub records: u64,
-    /// Log time of the first and of the last record.
+    /// The wall clock of the first and of the last record.
     pub times: Option<(Timestamp, Timestamp)>,
     /// Tasks created.
     pub created: u64,
@@ -53,12 +53,14 @@ pub struct Ends {
     pub canceled: u64,
     /// The task's deadline passed.
     pub timed_out: u64,
+    /// The attempt took longer than its task allows.
+    pub attempt_timed_out: u64,
 }
 
 impl Ends {
     /// Each way and how often, by the name that it has outside.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, u64); 8] {
+    pub fn named(&self) -> [(&'static str, u64); 9] {
         [
             ("completed", self.completed),
             ("failed", self.failed),
@@ -68,6 +70,7 @@ impl Ends {
             ("revoked", self.revoked),
             ("canceled", self.canceled),
             ("timed_out", self.timed_out),
+            ("attempt_timed_out", self.attempt_timed_out),
         ]
     }
 
@@ -93,8 +96,8 @@ impl Summary {
 
     pub(super) fn note(&mut self, record: &Record<'_>) {
         self.records += 1;
-        let first = self.times.map_or(record.at, |(first, _)| first);
-        self.times = Some((first, record.at));
+        let first = self.times.map_or(record.wall, |(first, _)| first);
+        self.times = Some((first, record.wall));
     }
 
     pub(super) fn count(&mut self, state: TaskState) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use tenure_record::id::{LeaseId, Lsn, TaskId};
 use tenure_record::state::TaskState;
-use tenure_record::terms::Priority;
+use tenure_record::terms::{Budget, Budgets, Priority};
 use tenure_record::time::Timestamp;
 
 use super::names::NameRef;
@@ -30,15 +30,15 @@ pub(super) struct Row {
     pub lease_ms: u32,
     pub failures: u16,
     pub expiries: u16,
-    pub max_attempts: u16,
-    pub max_expiries: u16,
+    pub max_failures: Option<Budget>,
+    pub max_expiries: Option<Budget>,
     pub queue: NameRef,
     /// Who holds the lease, while there is one.
     pub worker: NameRef,
     pub priority: Priority,
     pub state: TaskState,
     pub cancel_requested: bool,
-    /// Its moment is an appointment on the wall clock, which no record tells.
+    /// Its moment is an appointment on the wall clock.
     pub by_wall_clock: bool,
 }
 
@@ -48,7 +48,16 @@ const _: () = assert!(size_of::<Option<Row>>() <= 64, "ten million of these are 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rare {
     pub key: Option<Arc<str>>,
-    pub timeout_ms: Option<u64>,
+    pub total_timeout_ms: Option<u64>,
+    /// Failures and expired leases that together end it.
+    pub max_attempts: Option<Budget>,
+    pub attempt_timeout_ms: Option<u64>,
+    /// Of the attempt under way; zero for none.
+    pub attempt_deadline_at: Timestamp,
+    /// Zero for never.
+    pub key_free_at: Timestamp,
+    /// Another task has taken its key.
+    pub key_is_lost: bool,
     /// Zero for none.
     pub deadline_at: Timestamp,
     /// Zero for none.
@@ -121,6 +130,16 @@ impl Table {
         self.rare.entry(id.0).or_default()
     }
 
+    /// Whether the task's budgets allow another attempt.
+    pub(super) fn allow(&self, id: TaskId, row: &Row) -> bool {
+        let budgets = Budgets {
+            max_failures: row.max_failures,
+            max_expiries: row.max_expiries,
+            max_attempts: self.rare(id).and_then(|rare| rare.max_attempts),
+        };
+        budgets.allow(row.failures, row.expiries)
+    }
+
     /// All tasks, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (TaskId, &Row)> {
         self.chunks.iter().flat_map(|(number, chunk)| {
@@ -153,8 +172,8 @@ mod tests {
             lease_ms: 0,
             failures: 0,
             expiries: 0,
-            max_attempts: 1,
-            max_expiries: 1,
+            max_failures: None,
+            max_expiries: None,
             queue: NameRef::default(),
             worker: NameRef::default(),
             priority: Priority::default(),

@@ -21,27 +21,29 @@ impl Audit {
         hold(Law::IdsOnlyGrow, id == self.next_task && id.0 <= ID_MAX, || {
             format!("task {id} is created where {} comes next", self.next_task)
         })?;
-        self.has_deadline(id, item.timeout_ms, item.deadline_at)?;
-        hold(Law::OnlyLegalSteps, item.max_attempts > 0 && item.max_expiries > 0, || {
-            format!("task {id} is created without a budget")
-        })?;
+        self.has_deadline(id, item.total_timeout_ms, item.deadline_at)?;
+        // Each kind of end is bounded, by a budget of its own or by that of all attempts.
+        let is_bounded = item.max_attempts.is_some()
+            || (item.max_failures.is_some() && item.max_expiries.is_some());
+        hold(Law::OnlyLegalSteps, is_bounded, || format!("task {id} is created without a budget"))?;
         hold(Law::KeysAreUnique, item.key.is_some() == item.submit_hash.is_some(), || {
             format!("task {id} has a key and no hash of its submit, or the other way round")
         })?;
         let queue = self.queues.hold(item.queue.as_str());
         let rare = Rare {
             key: item.key.as_ref().map(|key| Arc::from(key.as_str())),
-            timeout_ms: item.timeout_ms,
+            total_timeout_ms: item.total_timeout_ms,
             deadline_at: item.deadline_at,
+            max_attempts: item.max_attempts,
+            attempt_timeout_ms: item.attempt_timeout_ms,
+            key_free_at: item.key_free_at,
             ..Rare::default()
         };
-        if let Some(key) = &rare.key {
-            let holder = self.keys.insert((queue, Arc::clone(key)), id);
-            hold(Law::KeysAreUnique, holder.is_none(), || {
-                let holder = holder.unwrap_or_default();
-                format!("task {id} takes the key {key:?}, which task {holder} holds")
-            })?;
-        }
+        let holder = match &rare.key {
+            Some(key) => self.keys.insert((queue, Arc::clone(key)), id),
+            None => None,
+        };
+        self.takes_key(item, holder.unwrap_or_default())?;
         if rare != Rare::default() {
             *self.tasks.rare_mut(id) = rare;
         }
@@ -57,7 +59,7 @@ impl Audit {
                 lease_ms: 0,
                 failures: 0,
                 expiries: 0,
-                max_attempts: item.max_attempts,
+                max_failures: item.max_failures,
                 max_expiries: item.max_expiries,
                 queue,
                 worker: Default::default(),
@@ -67,6 +69,25 @@ impl Audit {
                 by_wall_clock: item.clock == Clock::Wall,
             },
         );
+        Ok(())
+    }
+
+    /// Whether the key of a new task was free. The task that held it, if there is one, holds it no more.
+    fn takes_key(&mut self, item: &Created<'_>, holder: TaskId) -> Result<(), Violation> {
+        let id = item.task_id;
+        let free_at = self.tasks.rare(holder).map(|rare| rare.key_free_at).unwrap_or_default();
+        let is_free = holder == TaskId::NONE || (free_at > Timestamp::ZERO && free_at <= self.at);
+        hold(Law::KeysAreUnique, is_free && item.key_from == holder, || {
+            let (key, from) = (&item.key, item.key_from);
+            format!("task {id} takes the key {key:?} from task {from}; task {holder} holds it")
+        })?;
+        let lasts = item.key_free_at > self.at && item.key.is_some();
+        hold(Law::KeysAreUnique, item.key_free_at == Timestamp::ZERO || lasts, || {
+            format!("task {id} holds its key until {:?}", item.key_free_at)
+        })?;
+        if holder.is_some() {
+            self.tasks.rare_mut(holder).key_is_lost = true;
+        }
         Ok(())
     }
 
@@ -124,9 +145,9 @@ impl Audit {
         hold(Law::OnlyLegalSteps, item.not_before == not_before, || {
             format!("task {id} is retried at {not_before:?} for {:?}", item.not_before)
         })?;
-        let timeout_ms = self.tasks.rare(id).and_then(|rare| rare.timeout_ms);
-        self.has_deadline(id, timeout_ms, item.deadline_at)?;
-        if timeout_ms.is_some() {
+        let total_timeout_ms = self.tasks.rare(id).and_then(|rare| rare.total_timeout_ms);
+        self.has_deadline(id, total_timeout_ms, item.deadline_at)?;
+        if total_timeout_ms.is_some() {
             self.tasks.rare_mut(id).deadline_at = item.deadline_at;
         }
         (row.failures, row.expiries, row.cancel_requested) = (0, 0, false);
@@ -145,8 +166,10 @@ impl Audit {
             let (said, at) = (item.deadline_at, self.at);
             format!("the deadline of task {id} is {deadline_at:?}, and fires as {said:?} at {at:?}")
         })?;
+        let to = if row.cancel_requested { TaskState::Canceled } else { TaskState::Failed };
+        goes_to(id, item.to, to)?;
         self.summary.ends.timed_out += u64::from(row.state == TaskState::Leased);
-        self.end(id, row, TaskState::Canceled, Timestamp::ZERO);
+        self.end(id, row, to, Timestamp::ZERO);
         Ok(())
     }
 
@@ -156,7 +179,7 @@ impl Audit {
             format!("task {id} is {} and is purged", row.state)
         })?;
         let rare = self.tasks.remove(id);
-        if let Some(key) = rare.and_then(|rare| rare.key) {
+        if let Some(key) = rare.filter(|rare| !rare.key_is_lost).and_then(|rare| rare.key) {
             self.keys.remove(&(row.queue, key));
         }
         self.queues.let_go(row.queue);
@@ -166,7 +189,7 @@ impl Audit {
 
     /// A queue with settings stays until it is deleted.
     pub(super) fn configured(&mut self, item: &QueueConfigured<'_>) {
-        self.queues.configure(item.queue.as_str(), item.settings.paused);
+        self.queues.configure(item.queue.as_str(), &item.settings);
     }
 
     /// Only a queue that exists and has no tasks is deleted.
@@ -206,10 +229,10 @@ impl Audit {
     fn has_deadline(
         &self,
         id: TaskId,
-        timeout_ms: Option<u64>,
+        total_timeout_ms: Option<u64>,
         deadline_at: Timestamp,
     ) -> Result<(), Violation> {
-        let right = timeout_ms.map_or(Timestamp::ZERO, |ms| self.at.plus_ms(ms));
+        let right = total_timeout_ms.map_or(Timestamp::ZERO, |ms| self.at.plus_ms(ms));
         hold(Law::DeadlinesHold, deadline_at == right, || {
             format!("the deadline of task {id} is {deadline_at:?}, and should be {right:?}")
         })

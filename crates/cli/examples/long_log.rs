@@ -124,7 +124,8 @@ impl Writer {
         self.state.advance(now);
         let verdict = decide(&mut Draft::new(&self.state), command, now, self.now).ok()?;
         let Verdict::Append(event, reply) = verdict else { return None };
-        let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+        let record =
+            Record { lsn: self.state.last_lsn().next(), at: now.log, wall: now.wall, event };
         self.batch.push(|out| codec::encode(&record, out));
         apply(&mut self.state, &record);
         self.held += 1;

@@ -49,13 +49,6 @@ pub(crate) struct List<T> {
     pub(crate) next_cursor: Option<String>,
 }
 
-impl<T> List<T> {
-    /// A list that has no more pages.
-    pub(crate) fn whole(items: impl Iterator<Item = T>) -> Self {
-        Self { items: items.collect(), next_cursor: None }
-    }
-}
-
 /// A task.
 #[derive(Debug, Serialize)]
 pub(crate) struct ShownTask<'a> {
@@ -68,9 +61,11 @@ pub(crate) struct ShownTask<'a> {
     payload_encoding: Option<&'static str>,
     output: Verbatim<'a>,
     lease_ms: u32,
-    max_attempts: u32,
-    max_expiries: u32,
-    timeout_ms: Option<u64>,
+    max_failures: Option<u32>,
+    max_expiries: Option<u32>,
+    max_attempts: Option<u32>,
+    total_timeout_ms: Option<u64>,
+    attempt_timeout_ms: Option<u64>,
     error: Option<ShownError<'a>>,
     attempt: u32,
     failures: u32,
@@ -120,9 +115,11 @@ impl<'a> ShownTask<'a> {
             payload,
             output: Verbatim(&task.output),
             lease_ms: task.lease_ms,
-            max_attempts: task.max_attempts,
+            max_failures: task.max_failures,
             max_expiries: task.max_expiries,
-            timeout_ms: task.timeout_ms,
+            max_attempts: task.max_attempts,
+            total_timeout_ms: task.total_timeout_ms,
+            attempt_timeout_ms: task.attempt_timeout_ms,
             error: task.error.as_ref().map(error),
             attempt: task.attempt,
             failures: task.failures,

@@ -6,7 +6,7 @@
 mod evidence;
 mod server;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
@@ -202,7 +202,9 @@ impl World {
         if when == When::Running {
             let (status, extended) = self.report(&held, "heartbeat");
             assert_eq!(status, 200, "{what}: a lease that holds goes on: {extended}");
-            assert!(extended["expires_at"].as_str() >= held["expires_at"].as_str(), "{what}");
+            let end = (self.moment_in(3_590_000), self.moment_in(3_600_000));
+            let shown = extended["expires_at"].as_str().unwrap();
+            assert!(end.0.as_str() < shown && shown <= end.1.as_str(), "{what}: {extended}");
             assert!(self.lease(&queue("held")).is_none(), "{what}: two leases");
             assert_eq!(self.report(&held, "complete").0, 200, "{what}");
         }
@@ -246,6 +248,54 @@ impl World {
     }
 }
 
+impl World {
+    /// A moment as the server shows it is within a few seconds of what its wall clock says in so
+    /// many milliseconds.
+    fn is_near(&self, shown: &Value, ms: i64) {
+        let (from, to) = (self.moment_in(ms - 10_000), self.moment_in(ms + 10_000));
+        let shown = shown.as_str().unwrap_or_else(|| panic!("no moment: {shown}"));
+        assert!(from.as_str() < shown && shown < to.as_str(), "{shown} is not near {from}");
+    }
+
+    /// A task that lives while log time is ahead shows the wall clock everywhere, and shows it again
+    /// after a restart.
+    fn shows_the_true_time(&mut self) {
+        let task = self.submit(json!({"lease_ms": 60_000}), "today");
+        let lease = self.leased("today");
+        self.is_near(&lease["expires_at"], 60_000);
+        let path = format!("/v1/tasks/{task}");
+        let (_, shown) = self.server.get(&path);
+        self.is_near(&shown["lease"]["expires_at"], 60_000);
+        assert_eq!(self.report(&lease, "complete").0, 200);
+        let delayed = self.submit(json!({"delay_ms": 3_600_000}), "later");
+        let (_, later) = self.server.get(&format!("/v1/tasks/{delayed}"));
+        self.is_near(&later["run_at"], 3_600_000);
+        let (_, shown) = self.server.get(&path);
+        for moment in ["created_at", "started_at", "finished_at"] {
+            self.is_near(&shown[moment], 0);
+        }
+        let (_, history) = self.server.get(&format!("{path}/history"));
+        history["items"].as_array().unwrap().iter().for_each(|item| self.is_near(&item["at"], 0));
+        self.server.kill();
+        let dump = self.server.tenure(&["wal", "dump"]);
+        let dump = String::from_utf8(dump.stdout).unwrap();
+        let last: Value = serde_json::from_str(dump.lines().last().unwrap()).unwrap();
+        self.is_near(&last["at"], 0);
+        assert!(last["log_at"].as_str().unwrap() > self.moment_in(29 * YEAR * 1_000).as_str());
+        self.server.keep_folder();
+        self.server = Server::start_on(self.folder.clone(), &self.runner).unwrap();
+        let (_, again) = self.server.get(&path);
+        assert_eq!(again, shown, "a task shows the same times after a restart");
+        let mut stream = self.server.connect();
+        write!(stream, "GET /v1/events?after=0 HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let events = BufReader::new(stream).lines().map(Result::unwrap);
+        let events = events.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned));
+        let events = events.map(|text| serde_json::from_str::<Value>(&text).unwrap());
+        let of_today = events.filter(|event| event["task_id"] == task).take(3);
+        assert_eq!(of_today.inspect(|event| self.is_near(&event["at"], 0)).count(), 3);
+    }
+}
+
 /// One start with the clock far ahead moves log time for good, and calendar moments not at all.
 #[test]
 fn after_a_start_with_the_clock_years_ahead_an_hour_is_an_hour() {
@@ -268,6 +318,7 @@ fn after_a_start_with_the_clock_years_ahead_an_hour_is_an_hour() {
     let at = format!("http://{}", world.server.address);
     let shown = Command::new(server::TENURE).args(["status", "--server", &at]).output().unwrap();
     assert!(String::from_utf8_lossy(&shown.stdout).contains("ahead of the wall clock"));
+    world.shows_the_true_time();
     // Spans go on, whatever the wall clock says.
     assert_eq!(world.run_state(delayed, 60_000), "COMPLETED", "a delay is a span");
     world.submit(json!({"delay_ms": 300}), "span");

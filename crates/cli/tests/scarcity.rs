@@ -237,6 +237,20 @@ fn metric(server: &Server, name: &str) -> u64 {
 }
 
 /// T8; P15. Followers share what is decoded, and those that were let go are counted.
+/// What the kernel holds for the server's connections because no reader has acknowledged it: for the
+/// one with the most, and for all.
+fn unsent_bytes(server: &Server) -> (u64, u64) {
+    let port = server.address.rsplit(':').next().unwrap().parse::<u16>().unwrap();
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let held = table.lines().skip(1).filter_map(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        let is_ours = fields.next()?.ends_with(&format!(":{port:04X}"));
+        let (sent, _) = fields.nth(2)?.split_once(':')?;
+        is_ours.then(|| u64::from_str_radix(sent, 16).unwrap())
+    });
+    held.fold((0, 0), |(most, all), bytes| (most.max(bytes), all + bytes))
+}
+
 #[test]
 fn silent_followers_cost_little_and_are_counted_when_they_are_let_go() {
     const FOLLOWERS: u64 = 300;
@@ -268,6 +282,11 @@ fn silent_followers_cost_little_and_are_counted_when_they_are_let_go() {
     assert!(after < before + 300, "{FOLLOWERS} followers: {before} MiB before, {after} MiB now");
     let held = metric(&server, "tenure_memory_used_bytes{pool=\"subscribers\"}");
     assert!(held < 64 << 20, "{held} bytes of updates wait");
+    // Each could read 10 MB. What a reader has not acknowledged waits in the kernel, beside its window.
+    let unsent = unsent_bytes(&server);
+    println!("the kernel holds {} KiB at most, {} KiB in all", unsent.0 >> 10, unsent.1 >> 10);
+    assert!(unsent.0 > 0, "it holds something for those that do not read");
+    assert!(unsent.0 < 512 << 10, "it holds {} bytes for one connection", unsent.0);
     let begun = Instant::now();
     while metric(&server, "tenure_subscribers_dropped_total") < FOLLOWERS {
         assert!(begun.elapsed() < 3 * LONG, "those that do not read are let go, and counted");

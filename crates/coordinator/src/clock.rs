@@ -2,9 +2,9 @@
 //! and advances with the monotonic clock, so that no jump of the wall clock stretches or shortens
 //! them. Calendar moments follow the wall clock itself.
 
-use tenure_record::time::{Now, Timestamp};
+use tenure_record::time::{Now, Timestamp, WallOffset};
 
-use crate::limits::CLOCK_JUMP_MS;
+use crate::limits::{CLOCK_JUMP_MS, WALL_ROUNDING_MS};
 
 /// What the machine's clocks say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +26,11 @@ pub struct ClockJump {
 #[derive(Clone, Copy, Debug)]
 pub struct LogClock {
     /// Log time when the monotonic clock said zero.
-    offset_ms: u64,
-    /// How far the wall clock was ahead of log time when that was looked at last.
+    start_ms: u64,
+    /// How far the wall clock was ahead of log time when a jump was looked for last.
     ahead_ms: i64,
+    /// The offset of the wall clock that the rules are told while the clock stays near it.
+    offset: WallOffset,
 }
 
 impl LogClock {
@@ -37,21 +39,40 @@ impl LogClock {
     pub fn start(last: Timestamp, reading: Reading) -> Self {
         let log_ms = last.0.max(reading.wall_ms);
         Self {
-            offset_ms: log_ms.saturating_sub(reading.monotonic_ms),
+            start_ms: log_ms.saturating_sub(reading.monotonic_ms),
             ahead_ms: reading.wall_ms as i64 - log_ms as i64,
+            offset: WallOffset::between(Timestamp(log_ms), Timestamp(reading.wall_ms)),
         }
     }
 
-    /// What the rules are told.
+    /// What the rules are told. Readings of two clocks differ by a millisecond or two when neither
+    /// was set, because they are taken one after the other and rounded. Such a difference is left
+    /// out, so that records of clocks that agree need not say both.
     #[must_use]
     pub fn now(&self, reading: Reading) -> Now {
-        let log = Timestamp(self.offset_ms.saturating_add(reading.monotonic_ms));
-        Now { log, wall: Timestamp(reading.wall_ms) }
+        let log = Timestamp(self.start_ms.saturating_add(reading.monotonic_ms));
+        let (told, wall) = (self.offset.wall(log), Timestamp(reading.wall_ms));
+        let is_near = told.0.abs_diff(wall.0) <= WALL_ROUNDING_MS;
+        Now { log, wall: if is_near { told } else { wall } }
+    }
+
+    /// Follows the wall clock where it has moved away from log time, and gives what the rules are
+    /// told.
+    pub fn follow(&mut self, reading: Reading) -> Now {
+        let now = self.now(reading);
+        self.offset = now.offset();
+        now
+    }
+
+    /// The offset of the wall clock by which moments of log time are shown.
+    #[must_use]
+    pub fn offset(&self) -> WallOffset {
+        self.offset
     }
 
     /// A jump of the wall clock since this was called last.
     pub fn jump(&mut self, reading: Reading) -> Option<ClockJump> {
-        let log = self.now(reading).log;
+        let log = Timestamp(self.start_ms.saturating_add(reading.monotonic_ms));
         let ahead_ms = reading.wall_ms as i64 - log.0 as i64;
         let by_ms = ahead_ms - self.ahead_ms;
         (by_ms.unsigned_abs() > CLOCK_JUMP_MS).then(|| {
@@ -84,6 +105,19 @@ mod tests {
         assert_eq!(now.log_ahead_ms(), 7_000);
         let ahead = clock.now(reading(150, 20_000));
         assert_eq!((ahead.wall, ahead.log_ahead_ms()), (Timestamp(20_000), 0));
+    }
+
+    #[test]
+    fn clocks_that_agree_but_for_rounding_are_told_alike() {
+        let mut clock = LogClock::start(Timestamp(9_000), reading(50, 2_000));
+        for wall_ms in [2_098, 2_101, 2_102] {
+            let now = clock.follow(reading(150, wall_ms));
+            assert_eq!(now, Now { log: Timestamp(9_100), wall: Timestamp(2_100) });
+        }
+        // A clock that is slewed is followed in steps, and each is told until the next.
+        assert_eq!(clock.follow(reading(1_150, 3_103)).wall, Timestamp(3_103));
+        assert_eq!(clock.follow(reading(2_150, 4_102)).wall, Timestamp(4_103));
+        assert_eq!(clock.offset(), WallOffset(-6_997));
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct DueItems {
     pub rest: Rest,
     /// Log time.
     pub now: Timestamp,
+    /// The wall clock.
+    pub wall: Timestamp,
     /// When the next is due after these, by log time, as far as is known now.
     pub next_at: Option<Timestamp>,
 }
@@ -56,14 +58,16 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             due.runs.truncate(ARCHIVE_RUNS_MAX);
             due.rest = Rest::More;
         }
+        let offset = self.clock.offset();
         let tasks = due.tasks.iter().filter_map(|id| self.state.task(*id));
         let runs = due.runs.iter().filter_map(|id| self.state.run(*id));
         DueItems {
-            tasks: tasks.map(|task| TaskInfo::of(&task)).collect(),
-            runs: runs.map(|run| RunInfo::of(&run)).collect(),
+            tasks: tasks.map(|task| TaskInfo::of(&task, offset)).collect(),
+            runs: runs.map(|run| RunInfo::of(&run, offset)).collect(),
             as_of: self.state.last_lsn(),
             rest: due.rest,
             now: now.log,
+            wall: now.wall,
             next_at: self.state.next_purge(&retention),
         }
     }
@@ -77,8 +81,9 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let mut tokens = run.tokens(TokenId(after.0.saturating_add(1)));
         let page: Vec<_> = tokens.by_ref().take(limit).collect();
         let next = page.last().map(|token| token.id).filter(|_| tokens.next().is_some());
+        let offset = self.clock.offset();
         let tasks = page.iter().filter_map(|token| self.state.task(token.task_id()?));
-        let tasks = tasks.map(|task| TaskInfo::of(&task)).collect();
+        let tasks = tasks.map(|task| TaskInfo::of(&task, offset)).collect();
         Ok(Answer::RunTasks(RunTasks { tasks, next }))
     }
 

@@ -21,7 +21,7 @@ const STEP_BYTES: usize = 128;
 pub struct Step {
     /// Its record.
     pub lsn: Lsn,
-    /// Log time.
+    /// When, by the wall clock.
     pub at: Timestamp,
     /// What happened.
     pub event: &'static str,
@@ -47,7 +47,7 @@ impl Step {
     pub fn of(record: &Record<'_>, step: &Transition<'_>) -> Self {
         Self {
             lsn: record.lsn,
-            at: record.at,
+            at: record.wall,
             event: step.event,
             from: step.from,
             to: step.to,

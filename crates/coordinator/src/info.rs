@@ -9,8 +9,8 @@ use tenure_core::state::{
 };
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::state::TaskState;
-use tenure_record::terms::{Backoff, Priority};
-use tenure_record::time::Timestamp;
+use tenure_record::terms::{Backoff, Budgets, Priority};
+use tenure_record::time::{Clock, Timestamp, WallOffset};
 
 use crate::run_info::RUN_STATES;
 use crate::snapshot::Kept;
@@ -30,10 +30,14 @@ pub struct Grant {
     pub payload: SharedBytes,
     /// The task's tags.
     pub tags: Vec<(Arc<str>, Arc<str>)>,
-    /// When the lease ends unless it is extended.
+    /// When the lease ends unless it is extended, by log time.
     pub expires_at: Timestamp,
+    /// When the lease ends unless it is extended, by the wall clock as it stands.
+    pub wall_expires_at: Timestamp,
     /// The run that the task belongs to, if it does.
     pub run_id: Option<RunId>,
+    /// The W3C trace context of the task's submit.
+    pub traceparent: Option<Arc<str>>,
 }
 
 impl Grant {
@@ -62,7 +66,8 @@ impl TaskOfRun {
     }
 }
 
-/// A task.
+/// A task. All its moments are the wall clock's: those that have passed as it stood then, those that
+/// log time will reach as it stands now.
 #[derive(Clone, Debug)]
 pub struct TaskInfo {
     /// Its number.
@@ -79,14 +84,14 @@ pub struct TaskInfo {
     pub output: SharedBytes,
     /// How long a lease lasts.
     pub lease_ms: u32,
-    /// Failures that end it.
-    pub max_attempts: u16,
-    /// Expired leases that end it.
-    pub max_expiries: u16,
+    /// How many failures and expired leases end it.
+    pub budgets: Budgets,
     /// How it waits between failures.
     pub backoff: Backoff,
     /// How long it may take from submit to end.
-    pub timeout_ms: Option<u64>,
+    pub total_timeout_ms: Option<u64>,
+    /// How long one attempt may take.
+    pub attempt_timeout_ms: Option<u64>,
     /// Grants so far.
     pub attempt: u32,
     /// Failures so far.
@@ -120,9 +125,11 @@ pub struct TaskInfo {
 }
 
 impl TaskInfo {
-    /// A copy of what is seen.
+    /// A copy of what is seen while the wall clock is that far from log time.
     #[must_use]
-    pub fn of(task: &TaskView<'_>) -> Self {
+    pub fn of(task: &TaskView<'_>, offset: WallOffset) -> Self {
+        let lease = task.lease();
+        let not_before = task.not_before();
         Self {
             id: task.id,
             queue: Arc::clone(task.queue()),
@@ -131,18 +138,21 @@ impl TaskInfo {
             payload: task.shared_payload(),
             output: task.shared_output(),
             lease_ms: task.lease_ms(),
-            max_attempts: task.max_attempts(),
-            max_expiries: task.max_expiries(),
+            budgets: task.budgets(),
             backoff: task.backoff(),
-            timeout_ms: task.timeout_ms(),
+            total_timeout_ms: task.total_timeout_ms(),
+            attempt_timeout_ms: task.attempt_timeout_ms(),
             attempt: task.attempt(),
             failures: task.failures(),
             expiries: task.expiries(),
             cancel_requested: task.cancel_requested(),
-            lease: task.lease(),
+            lease: lease.map(|it| LeaseView { expires_at: offset.shown(it.expires_at), ..it }),
             created_at: task.created_at(),
             run_at: task.run_at(),
-            not_before: task.not_before(),
+            not_before: match task.not_before_clock() {
+                Clock::Log => not_before.map(|at| offset.shown(at)),
+                Clock::Wall => not_before,
+            },
             started_at: task.started_at(),
             finished_at: task.finished_at(),
             key: task.shared_key(),
@@ -192,6 +202,8 @@ pub struct Status {
     pub epoch: u64,
     /// Log time.
     pub now: Timestamp,
+    /// The wall clock.
+    pub wall: Timestamp,
     /// How far log time is ahead of the wall clock; zero if it is not.
     pub log_time_ahead_ms: u64,
     /// Tasks by state.

@@ -57,6 +57,8 @@ pub const MARK_AFTER_MS: u64 = 1_000;
 pub const WALL_CHECK_MS: u64 = 1_000;
 /// A start with log time further ahead of the wall clock than this is reported.
 pub const LOG_TIME_AHEAD_MS_MAX: u64 = 3_600_000;
+/// A wall clock that is no further than this from where it was expected is told as expected.
+pub const WALL_ROUNDING_MS: u64 = 2;
 /// A difference between the clocks that changes by more than this is a jump.
 pub const CLOCK_JUMP_MS: u64 = 1_000;
 /// How often the disk is asked how much room it has, while there is something to do.

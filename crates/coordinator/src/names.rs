@@ -61,6 +61,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let mut workers = self.workers.list(range.after.as_deref(), range.wanted(), now.log);
         for worker in &mut workers {
             worker.leases = self.state.leases_of(&worker.name);
+            worker.seen_at = self.clock.offset().shown(worker.seen_at);
         }
         range.page(workers, |worker| &worker.name)
     }

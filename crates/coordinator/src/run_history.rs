@@ -93,7 +93,7 @@ fn read_steps<R: ReadLog>(
     let Some(RunRecord { cause, previous, .. }) = run_record(&record, run_id) else {
         return Ok(None);
     };
-    let step = |cause, decisions| RunStep { lsn, at: record.at, cause, decisions };
+    let step = |cause, decisions| RunStep { lsn, at: record.wall, cause, decisions };
     let ours = cascades(&record.event).into_iter().filter_map(|(cause, cascade)| {
         let ours = cascade.iter().filter(|decision| decision.run_id == run_id);
         let decisions: Vec<_> = ours.map(|it| with_names(shown(it), definition)).collect();

@@ -8,7 +8,7 @@ use tenure_core::state::{EndingView, ParkedView, RunView, TokenView, WorkflowVie
 use tenure_flow::Definition;
 use tenure_record::event::RunState;
 use tenure_record::id::{GroupId, Lsn, RunId, TaskId, TokenId};
-use tenure_record::time::Timestamp;
+use tenure_record::time::{Clock, Timestamp, WallOffset};
 use tenure_value::Value;
 
 /// The states of a run as they are written outside.
@@ -79,9 +79,9 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
-    /// A copy of what is seen.
+    /// A copy of what is seen while the wall clock is that far from log time.
     #[must_use]
-    pub fn of(run: &RunView<'_>) -> Self {
+    pub fn of(run: &RunView<'_>, offset: WallOffset) -> Self {
         Self {
             id: run.id,
             workflow: Arc::clone(run.workflow()),
@@ -94,7 +94,7 @@ impl RunInfo {
             error: run.error().cloned(),
             started_at: run.started_at(),
             finished_at: run.finished_at(),
-            deadline_at: run.deadline_at(),
+            deadline_at: run.deadline_at().map(|at| offset.shown(at)),
             parent: run.parent(),
             root: run.root(),
             ending: run.ending().map(|ending| EndingInfo::of(&ending)),
@@ -179,7 +179,7 @@ pub struct TokenInfo {
     pub child: Option<RunId>,
     /// The signal that it waits for, or waited for, and its correlation.
     pub signal: Option<(String, String)>,
-    /// The moment that it waits for: of log time after a delay, of the wall clock for `until`.
+    /// The moment that it waits for, by the wall clock.
     pub wakes_at: Option<Timestamp>,
     /// When it must be done.
     pub deadline_at: Option<Timestamp>,
@@ -188,9 +188,9 @@ pub struct TokenInfo {
 }
 
 impl TokenInfo {
-    /// A copy of what is seen.
+    /// A copy of what is seen while the wall clock is that far from log time.
     #[must_use]
-    pub fn of(token: &TokenView<'_>, definition: &Definition) -> Self {
+    pub fn of(token: &TokenView<'_>, definition: &Definition, offset: WallOffset) -> Self {
         let via = token.via().and_then(|via| definition.transitions.get(via as usize));
         let signal = token.signal();
         Self {
@@ -204,8 +204,11 @@ impl TokenInfo {
             task_id: token.task_id(),
             child: token.child(),
             signal: signal.map(|(name, about)| (name.to_owned(), about.to_owned())),
-            wakes_at: token.wakes_at(),
-            deadline_at: token.deadline_at(),
+            wakes_at: match token.wakes_by() {
+                Clock::Log => token.wakes_at().map(|at| offset.shown(at)),
+                Clock::Wall => token.wakes_at(),
+            },
+            deadline_at: token.deadline_at().map(|at| offset.shown(at)),
             error: token.error().cloned(),
         }
     }

@@ -22,12 +22,12 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             unreachable!("a start is answered so")
         };
         let run = self.state.run(run_id).expect("a run that just began exists");
-        Ok(Answer::Began(outcome, Box::new(RunInfo::of(&run))))
+        Ok(Answer::Began(outcome, Box::new(RunInfo::of(&run, self.clock.offset()))))
     }
 
     pub(crate) fn run_info(&self, run_id: RunId) -> Outcome {
         match self.state.run(run_id) {
-            Some(run) => Ok(Answer::Run(Box::new(RunInfo::of(&run)))),
+            Some(run) => Ok(Answer::Run(Box::new(RunInfo::of(&run, self.clock.offset())))),
             None => Err(Rejection::RunNotFound { run_id }.into()),
         }
     }
@@ -49,8 +49,12 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             tag: filter.tag.as_ref().map(|(key, value)| (key.as_str(), value.as_str())),
             key: filter.key.as_ref().map(|key| key.as_str()),
         };
+        let offset = self.clock.offset();
         let page = self.state.list_runs(&wanted, filter.before, filter.limit);
-        RunPage { runs: page.runs.iter().map(RunInfo::of).collect(), next: page.next }
+        RunPage {
+            runs: page.runs.iter().map(|run| RunInfo::of(run, offset)).collect(),
+            next: page.next,
+        }
     }
 
     pub(crate) fn tokens(&self, run_id: RunId, after: TokenId, limit: usize) -> Outcome {
@@ -60,11 +64,12 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let limit = limit.clamp(1, LIST_ITEMS_MAX);
         let mut tokens: Vec<_> =
             run.tokens(TokenId(after.0.saturating_add(1))).take(limit + 1).collect();
+        let offset = self.clock.offset();
         let has_more = tokens.len() > limit;
         tokens.truncate(limit);
         let next = tokens.last().filter(|_| has_more).map(|token| token.id);
         let definition = run.definition();
-        let tokens = tokens.iter().map(|token| TokenInfo::of(token, definition)).collect();
+        let tokens = tokens.iter().map(|token| TokenInfo::of(token, definition, offset)).collect();
         Ok(Answer::Tokens(TokenPage { tokens, next }))
     }
 

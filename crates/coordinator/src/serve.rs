@@ -7,7 +7,7 @@ use tenure_core::command::{
 };
 use tenure_core::limits::{BATCH_ITEMS_MAX, LIST_ITEMS_MAX};
 use tenure_core::state::Filter;
-use tenure_core::{Draft, Rejection, Verdict, apply, decide};
+use tenure_core::{Draft, Rejection, Verdict, apply_decided, decide};
 use tenure_log::{Log, Room};
 use tenure_record::codec;
 use tenure_record::event::{Event, Record, Report, Step};
@@ -87,13 +87,18 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let mut draft = Draft::new(&self.state);
         let verdict = decide(&mut draft, command, now, seed);
         let work = draft.work();
-        drop(draft);
+        let precomputed = draft.into_precomputed();
         self.step_work += work;
         self.work.heaviest = self.work.heaviest.max(work);
         match verdict? {
             Verdict::Answer(reply) => self.answer(reply),
             Verdict::Append(event, reply) => {
-                let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+                let record = Record {
+                    lsn: self.state.last_lsn().next(),
+                    at: now.log,
+                    wall: now.wall,
+                    event,
+                };
                 let encode = |out: &mut Vec<u8>| codec::encode(&planted::written(&record), out);
                 // Measured before it is applied: a record that is too long never happened.
                 if let Err(bytes) = self.batch.push_within(self.record_bytes_max, encode) {
@@ -101,7 +106,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                     self.oversized = heaviest_run(&record.event).map(|run_id| (run_id, bytes));
                     return Err(Rejection::RecordTooLarge { bytes }.into());
                 }
-                apply(&mut self.state, &record);
+                apply_decided(&mut self.state, &record, &precomputed);
                 if !self.readers.is_empty() {
                     self.tell_readers(&record.event);
                 }
@@ -199,7 +204,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         };
         let Submitted { task_id, outcome } = tasks[0];
         let task = self.state.task(task_id).expect("a task that was just submitted exists");
-        Ok(Answer::Taken(outcome, Box::new(TaskInfo::of(&task))))
+        Ok(Answer::Taken(outcome, Box::new(TaskInfo::of(&task, self.clock.offset()))))
     }
 
     fn saw_holder(&mut self, lease: LeaseRef, now: Now) {
@@ -256,7 +261,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
 
     pub(crate) fn task(&self, task_id: TaskId) -> Outcome {
         match self.state.task(task_id) {
-            Some(task) => Ok(Answer::Task(Box::new(TaskInfo::of(&task)))),
+            Some(task) => Ok(Answer::Task(Box::new(TaskInfo::of(&task, self.clock.offset())))),
             None => Err(Rejection::TaskNotFound { task_id }.into()),
         }
     }
@@ -272,7 +277,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             is_paused: queue.as_ref().is_some_and(|queue| queue.is_paused),
             opens_at: queue.and_then(|queue| queue.opens_at()),
             workers: self.workers.connected_to(task.queue(), now.log),
-            task: TaskInfo::of(&task),
+            task: TaskInfo::of(&task, self.clock.offset()),
         })))
     }
 
@@ -285,6 +290,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             released: self.outbox.released(),
             epoch: self.epoch,
             now: now.log,
+            wall: now.wall,
             log_time_ahead_ms: now.log_ahead_ms(),
             tasks: self.state.counts(),
             runs: run_counts(&self.state),
@@ -307,8 +313,12 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             worker: filter.worker.as_ref().map(|worker| worker.as_str()),
             run: filter.run,
         };
+        let offset = self.clock.offset();
         let page = self.state.list(&wanted, filter.before, filter.limit);
-        TaskPage { tasks: page.tasks.iter().map(TaskInfo::of).collect(), next: page.next }
+        TaskPage {
+            tasks: page.tasks.iter().map(|task| TaskInfo::of(task, offset)).collect(),
+            next: page.next,
+        }
     }
 
     /// Gives back all leases of a worker who leaves.
@@ -374,7 +384,9 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             payload: task.shared_payload(),
             tags: task.tags().to_vec(),
             expires_at: lease.expires_at,
+            wall_expires_at: self.clock.offset().shown(lease.expires_at),
             run_id: task.run().map(|(run_id, _)| run_id),
+            traceparent: task.traceparent(),
         }
     }
 }

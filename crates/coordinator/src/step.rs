@@ -62,7 +62,7 @@ pub struct Coordinator<L: Log, C: Caller> {
     pub(crate) readers: Waiters<Awaited, ParkedReader<C>>,
     pub(crate) workers: Workers,
     pub(crate) last_leases: LastLeases,
-    clock: LogClock,
+    pub(crate) clock: LogClock,
     pub(crate) feed: Feed,
     pub(crate) epoch: u64,
     seed: u64,
@@ -168,7 +168,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// A fault of the log is the end: nothing is answered any more, and this must not be called
     /// again.
     pub fn step(&mut self, reading: Reading) -> Result<Next, Fault> {
-        let now = self.clock.now(reading);
+        let now = self.clock.follow(reading);
         self.step_work = 0;
         self.collect(now)?;
         self.do_chores(now)?;

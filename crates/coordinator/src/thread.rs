@@ -16,13 +16,18 @@ use crate::step::{Coordinator, Next};
 #[derive(Clone, Copy, Debug)]
 pub struct MachineClock {
     start: Instant,
+    /// What the wall clock showed beyond whole milliseconds then: with it, both clocks reach the
+    /// next millisecond together.
+    phase: Duration,
 }
 
 impl MachineClock {
     /// The monotonic clock begins now.
     #[must_use]
     pub fn start() -> Self {
-        Self { start: Instant::now() }
+        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let nanos = wall.map_or(0, |wall| wall.subsec_nanos() % 1_000_000);
+        Self { start: Instant::now(), phase: Duration::from_nanos(nanos.into()) }
     }
 
     /// What they say.
@@ -30,7 +35,7 @@ impl MachineClock {
     pub fn read(&self) -> Reading {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Reading {
-            monotonic_ms: self.start.elapsed().as_millis() as u64,
+            monotonic_ms: (self.start.elapsed() + self.phase).as_millis() as u64,
             // A machine that believes it is before 1970 gets the best that can be said of it.
             wall_ms: wall.map_or(0, |wall| wall.as_millis() as u64),
         }
@@ -85,8 +90,8 @@ impl fmt::Display for Trouble {
                 f,
                 "log time is {} s ahead of the wall clock: an earlier start had a clock that was far \
                  ahead, or this one is behind. Leases, delays, timeouts and retention run on log time \
-                 and are right; `run_at` and `until` follow the wall clock; shown times are ahead. \
-                 Check the machine's clock; to get rid of it, start with an empty data folder",
+                 and are right; `run_at`, `until` and shown times follow the wall clock. Check the \
+                 machine's clock; to get rid of it, start with an empty data folder",
                 by_ms / 1_000
             ),
             Trouble::Narrowed { folder, count } => write!(

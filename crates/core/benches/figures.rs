@@ -10,7 +10,7 @@ use tenure_core::command::{
     Retention, SubmitTasks,
 };
 use tenure_core::state::snapshot::{Decoder, Encoder};
-use tenure_core::{Draft, State, Verdict, apply, decide, invariant};
+use tenure_core::{Draft, State, Verdict, apply, apply_decided, decide, invariant};
 use tenure_record::codec;
 use tenure_record::event::Record;
 use tenure_record::id::{LeaseId, TaskId};
@@ -96,10 +96,17 @@ impl Engine {
 
     fn run(&mut self, command: &Command) -> Reply {
         let now = Now::both(Timestamp(self.clock_ms));
-        let verdict = decide(&mut Draft::new(&self.state), command, now, 1);
+        let mut draft = Draft::new(&self.state);
+        let verdict = decide(&mut draft, command, now, 1);
+        let precomputed = draft.into_precomputed();
         match verdict.expect("the bench asks for nothing that is refused") {
             Verdict::Append(event, reply) => {
-                let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+                let record = Record {
+                    lsn: self.state.last_lsn().next(),
+                    at: now.log,
+                    wall: now.wall,
+                    event,
+                };
                 if self.ends.is_none() && self.frame.len() >= FRAME_BYTES {
                     self.frame.clear();
                 }
@@ -107,7 +114,7 @@ impl Engine {
                 if let Some(ends) = &mut self.ends {
                     ends.push(self.frame.len());
                 }
-                apply(&mut self.state, &record);
+                apply_decided(&mut self.state, &record, &precomputed);
                 self.records += 1;
                 reply
             }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tenure_core::command::{
     Command, CompleteTask, LeaseRef, LeaseTasks, RegisterWorkflow, Reply, SignalRun, StartRun,
 };
-use tenure_core::{Draft, State, Verdict, apply, decide};
+use tenure_core::{Draft, State, Verdict, apply_decided, decide};
 use tenure_flow::Definition;
 use tenure_record::codec;
 use tenure_record::event::Record;
@@ -47,13 +47,20 @@ impl Engine {
 
     fn run(&mut self, command: &Command) -> Reply {
         let now = Now::both(Timestamp(1_000_000_000_000));
-        let verdict = decide(&mut Draft::new(&self.state), command, now, 1);
+        let mut draft = Draft::new(&self.state);
+        let verdict = decide(&mut draft, command, now, 1);
+        let precomputed = draft.into_precomputed();
         match verdict.unwrap() {
             Verdict::Append(event, reply) => {
-                let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+                let record = Record {
+                    lsn: self.state.last_lsn().next(),
+                    at: now.log,
+                    wall: now.wall,
+                    event,
+                };
                 self.frame.clear();
                 codec::encode(&record, &mut self.frame);
-                apply(&mut self.state, &record);
+                apply_decided(&mut self.state, &record, &precomputed);
                 self.records += 1;
                 self.bytes += self.frame.len();
                 self.longest_record = self.longest_record.max(self.frame.len());

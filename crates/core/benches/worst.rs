@@ -21,7 +21,7 @@ use tenure_core::command::{
 use tenure_core::limits::{
     BATCH_ITEMS_MAX, DUE_ITEMS_MAX, END_ITEMS_MAX, LEASE_QUEUES_MAX, LEASE_TASKS_MAX,
 };
-use tenure_core::{Draft, State, Verdict, apply, decide};
+use tenure_core::{Draft, State, Verdict, apply_decided, decide};
 use tenure_flow::Definition;
 use tenure_record::codec;
 use tenure_record::event::Record;
@@ -65,12 +65,17 @@ impl Engine {
         let mut draft = Draft::new(&self.state);
         let verdict = decide(&mut draft, command, now, 1).unwrap();
         let work = draft.work();
-        drop(draft);
+        let precomputed = draft.into_precomputed();
         let reply = match verdict {
             Verdict::Append(event, reply) => {
-                let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+                let record = Record {
+                    lsn: self.state.last_lsn().next(),
+                    at: now.log,
+                    wall: now.wall,
+                    event,
+                };
                 codec::encode(&record, &mut frame);
-                apply(&mut self.state, &record);
+                apply_decided(&mut self.state, &record, &precomputed);
                 reply
             }
             Verdict::Answer(reply) => reply,
@@ -277,7 +282,7 @@ fn leases() -> Vec<(&'static str, Cost)> {
         let queues: Vec<_> = (0..LEASE_QUEUES_MAX).map(|n| queue(&long_name(n))).collect();
         for queue in &queues {
             let mut late = plain(queue);
-            late.timeout_ms = Some(SpanMs::parse("timeout_ms", 1_000).unwrap());
+            late.total_timeout_ms = Some(SpanMs::parse("total_timeout_ms", 1_000).unwrap());
             engine.submit(&late, 100);
             engine.submit(&plain(queue), 20);
         }
@@ -437,7 +442,7 @@ fn single_tasks() -> Vec<(&'static str, Cost)> {
     let deadlines = || {
         let mut engine = Engine::new();
         let mut task = plain(&queue(&long_name(1)));
-        task.timeout_ms = Some(SpanMs::parse("timeout_ms", 1_000).unwrap());
+        task.total_timeout_ms = Some(SpanMs::parse("total_timeout_ms", 1_000).unwrap());
         engine.submit(&task, DUE_ITEMS_MAX);
         engine.clock_ms += 2_000;
         engine.measure(&Command::FireDeadlines)

@@ -86,7 +86,12 @@ impl Story {
         let now = Now::both(Timestamp(self.clock_ms));
         match decide(&mut Draft::new(&self.state), command, now, 0) {
             Ok(Verdict::Append(event, reply)) => {
-                let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+                let record = Record {
+                    lsn: self.state.last_lsn().next(),
+                    at: now.log,
+                    wall: now.wall,
+                    event,
+                };
                 let mut frame = Vec::new();
                 codec::encode(&record, &mut frame);
                 apply(&mut self.state, &record);

@@ -7,15 +7,17 @@ use std::sync::Arc;
 
 use tenure_flow::Definition;
 use tenure_record::artifact::Artifact;
+use tenure_record::event::SubmitHash;
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
 use tenure_record::name::{FailureCode, QueueName, Reason, SignalText, TaskKey, WorkerName};
-use tenure_record::terms::{Backoff, Budget, LeaseMs, Payload, Priority, SpanMs, Tags};
+use tenure_record::terms::{Backoff, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags};
 use tenure_record::time::Timestamp;
+use tenure_record::trace::TraceParent;
 use tenure_value::Value;
 
+use crate::decide::request_hash;
 use crate::limits::{
-    DUE_ITEMS_MAX, ID_JUMP_RESTORE, ID_JUMP_UNCLEAN, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT,
-    RETENTION_MS_DEFAULT, RETENTION_TASKS_DEFAULT,
+    DUE_ITEMS_MAX, ID_JUMP_RESTORE, ID_JUMP_UNCLEAN, RETENTION_MS_DEFAULT, RETENTION_TASKS_DEFAULT,
 };
 
 pub use reply::{
@@ -49,7 +51,7 @@ pub enum Command {
     /// End these leases: their worker's stream closed and did not come back. The reply says whether
     /// the record was full before the list was through; then the same command does the rest.
     DropLeases(Vec<LeaseRef>),
-    /// Cancel the tasks whose deadline has passed.
+    /// End the tasks, runs and waits whose deadline has passed.
     FireDeadlines,
     /// Give no more leases from a queue.
     PauseQueue(PauseQueue),
@@ -131,23 +133,43 @@ pub struct NewTask {
     pub priority: Priority,
     /// When it may run first.
     pub start: Start,
-    /// Failures that end it.
-    pub max_attempts: Budget,
-    /// Expired leases that end it.
-    pub max_expiries: Budget,
+    /// How many failures and expired leases end it.
+    pub budgets: Budgets,
     /// How it waits between failures, if not as usual.
     pub backoff: Option<Backoff>,
     /// How long a lease lasts.
     pub lease_ms: LeaseMs,
     /// How long it may take from submit to end.
-    pub timeout_ms: Option<SpanMs>,
+    pub total_timeout_ms: Option<SpanMs>,
     /// Makes the same submit give the same task.
     pub key: Option<TaskKey>,
+    /// How long it holds its key, from submit; as long as it exists if not given.
+    pub key_ttl_ms: Option<SpanMs>,
+    /// How long one attempt may take, with heartbeats or without.
+    pub attempt_timeout_ms: Option<SpanMs>,
     /// Labels for people.
     pub tags: Tags,
+    /// The W3C trace context of the submit, for its worker.
+    pub traceparent: Option<TraceParent>,
+    /// What tells the submit from others under its key: see [`NewTask::sealed`].
+    pub seal: Option<SubmitHash>,
 }
 
 impl NewTask {
+    /// Hashes the submit, if it has a key. To call this where the request is checked keeps the hash off
+    /// the writer; a submit that is not sealed is hashed when it is decided. Nothing may be changed
+    /// afterwards.
+    #[must_use]
+    pub fn sealed(self) -> Self {
+        let seal = self.key.as_ref().map(|_| request_hash::of_submit(&self));
+        Self { seal, ..self }
+    }
+
+    /// The hash of the submit, if it has a key.
+    pub(crate) fn submit_hash(&self) -> Option<SubmitHash> {
+        self.key.as_ref().map(|_| self.seal.unwrap_or_else(|| request_hash::of_submit(self)))
+    }
+
     /// A task with the defaults.
     #[must_use]
     pub fn new(queue: QueueName, payload: Payload) -> Self {
@@ -156,13 +178,16 @@ impl NewTask {
             payload,
             priority: Priority::default(),
             start: Start::AtOnce,
-            max_attempts: Budget::of(MAX_ATTEMPTS_DEFAULT),
-            max_expiries: Budget::of(MAX_EXPIRIES_DEFAULT),
+            budgets: Budgets::default(),
             backoff: None,
             lease_ms: LeaseMs::default(),
-            timeout_ms: None,
+            total_timeout_ms: None,
             key: None,
+            key_ttl_ms: None,
+            attempt_timeout_ms: None,
             tags: Tags::default(),
+            traceparent: None,
+            seal: None,
         }
     }
 }

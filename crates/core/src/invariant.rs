@@ -37,13 +37,15 @@ pub enum Law {
     LiveHasBudget,
     /// Only a leased or ended task can have been asked to stop.
     WaitingIsNotAskedToStop,
-    /// A lease does not outlive its task's deadline or a revocation.
+    /// A lease does not outlive its task's deadline, its attempt's deadline or a revocation.
     LeaseEndsInTime,
     /// A revocation belongs to a lease.
     RevocationNeedsALease,
+    /// The deadline of an attempt belongs to a lease.
+    AttemptNeedsALease,
     /// A stale report was made under a lease that was given.
     StaleLeaseWasGiven,
-    /// No two tasks of a queue share a key.
+    /// No two tasks of a queue hold one key.
     KeysAreUnique,
     /// Queues and workers exist exactly while something needs them.
     NothingUnused,
@@ -176,8 +178,13 @@ fn check_task(task: &Task) -> Result<(), Violation> {
         }
         TaskPhase::Failed { .. } | TaskPhase::Dead { .. } | TaskPhase::Canceled { .. } => {}
     }
-    let has_budget = task.failures < task.max_attempts && task.expiries < task.max_expiries;
+    has_budget(task, None)
+}
+
+fn has_budget(task: &Task, cold: Option<&Cold>) -> Result<(), Violation> {
+    let has_budget = task.budgets(cold).allow(task.failures, task.expiries);
     hold(Law::LiveHasBudget, task.is_terminal() || has_budget, || {
+        let (failures, expiries) = (task.failures, task.expiries);
         format!("it is {} with {failures} failures and {expiries} expiries", task.name())
     })
 }
@@ -222,16 +229,21 @@ fn check_bounds(facts: &Facts, task: &Task) -> Result<(), Violation> {
 /// The laws that bind a slot to its cold part.
 fn check_cold(task: &Task, cold: Option<&Cold>) -> Result<(), Violation> {
     let Some(cold) = cold else { return Ok(()) };
+    has_budget(task, Some(cold))?;
     hold(Law::StaleLeaseWasGiven, cold.stale_lease <= task.lease_id, || {
         format!("lease {} was reported late but never given", cold.stale_lease)
     })?;
     let TaskPhase::Leased { expires_at, .. } = task.state else {
-        return hold(Law::RevocationNeedsALease, cold.revoke_at == Timestamp::ZERO, || {
+        hold(Law::RevocationNeedsALease, cold.revoke_at == Timestamp::ZERO, || {
             format!("it is {} and its lease is to be revoked", task.name())
+        })?;
+        return hold(Law::AttemptNeedsALease, cold.attempt_deadline_at == Timestamp::ZERO, || {
+            format!("it is {} and its attempt has a deadline", task.name())
         });
     };
     let in_time = |bound: Timestamp| bound == Timestamp::ZERO || expires_at <= bound;
-    hold(Law::LeaseEndsInTime, in_time(cold.deadline_at) && in_time(cold.revoke_at), || {
+    let bounds = [cold.deadline_at, cold.revoke_at, cold.attempt_deadline_at];
+    hold(Law::LeaseEndsInTime, bounds.into_iter().all(in_time), || {
         format!("its lease ends at {expires_at:?}, too late")
     })
 }
@@ -272,7 +284,7 @@ impl Seen {
         hold(Law::PartsHaveOneOwner, self.cold_parts.insert(cold.0), || {
             format!("task {id} shares its cold part")
         })?;
-        if let Some(key) = facts.cold.get(cold).and_then(|cold| cold.key.as_ref()) {
+        if let Some(key) = facts.cold.get(cold).and_then(Cold::held_key) {
             let is_new = self.keys.insert((task.queue, key.text.to_string()));
             hold(Law::KeysAreUnique, is_new, || format!("the key {:?} is held twice", key.text))?;
         }

@@ -25,7 +25,8 @@ pub mod shelf;
 pub mod state;
 mod workflow;
 
-pub use apply::apply;
+pub use apply::precomputed::Precomputed;
+pub use apply::{apply, apply_decided};
 pub use decide::{Verdict, decide};
 pub use rejection::{Rejection, WorkflowNeed};
 pub use state::{Draft, State};

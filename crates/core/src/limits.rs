@@ -74,10 +74,6 @@ pub const QUEUES_MAX: usize = 100_000;
 pub const FAILURES_KEPT_MAX: usize = 3;
 /// Delayed tasks that become ready in one step; the rest waits for the next one.
 pub const ADVANCE_TASKS_MAX: usize = 10_000;
-/// Failures that a task may have when it does not say.
-pub const MAX_ATTEMPTS_DEFAULT: u16 = 3;
-/// Expired leases that a task may have when it does not say.
-pub const MAX_EXPIRIES_DEFAULT: u16 = 10;
 /// How long finished tasks are kept: seven days.
 pub const RETENTION_MS_DEFAULT: u64 = 7 * 86_400_000;
 /// How many finished tasks are kept.

@@ -17,7 +17,7 @@ use tenure_record::id::{ID_MAX, LeaseId, Lsn, TaskId};
 use tenure_record::name::{QueueName, Reason, TaskKey, Text, WorkerName};
 use tenure_record::snapshot::{Item, TaskItem};
 use tenure_record::state::TaskState;
-use tenure_record::terms::{Budget, Payload, Priority, SpanMs};
+use tenure_record::terms::{Budget, Budgets, Payload, Priority, SpanMs};
 use tenure_record::time::{Now, Timestamp};
 
 const SECOND: u64 = 1_000;
@@ -39,7 +39,8 @@ impl Story {
         let Ok(Verdict::Append(event, _)) = verdict else {
             unreachable!("{command:?}: {verdict:?}")
         };
-        let record = Record { lsn: self.state.last_lsn().next(), at: self.now, event };
+        let record =
+            Record { lsn: self.state.last_lsn().next(), at: self.now, wall: self.now, event };
         let mut bytes = Vec::new();
         codec::encode(&record, &mut bytes);
         apply(&mut self.state, &record);
@@ -61,7 +62,12 @@ fn span(ms: u64) -> SpanMs {
 
 fn keyed() -> NewTask {
     let key = Some(TaskKey::parse("k").unwrap());
-    NewTask { key, timeout_ms: Some(span(HOUR)), max_attempts: Budget::of(2), ..task() }
+    NewTask {
+        key,
+        total_timeout_ms: Some(span(HOUR)),
+        budgets: Budgets::parse(Some(2), None, None).unwrap(),
+        ..task()
+    }
 }
 
 fn submit(tasks: Vec<NewTask>) -> Command {
@@ -245,6 +251,10 @@ fn of_leases() -> Vec<(Law, u64, Change)> {
         (Law::OnlyReadyTasksAreLeased, 11, |log| {
             item!(log, 10, QueueConfigured).settings.paused = true;
         }),
+        (Law::OnlyReadyTasksAreLeased, 11, |log| {
+            let next = Timestamp(log[10].wall.0 + 1);
+            item!(log, 10, QueueConfigured).settings.paused_until = next;
+        }),
         (Law::LeasesLastAsGiven, 2, |log| item!(log, 2, LeaseGranted).grants[0].expires_at.0 += 1),
         (Law::LeasesLastAsGiven, 2, |log| item!(log, 2, LeaseGranted).grants[0].lease_ms += 1),
         (Law::LeasesLastAsGiven, 3, |log| report!(log, 3, LeaseExtended).expires_at.0 += 1),
@@ -309,14 +319,22 @@ fn of_leases() -> Vec<(Law, u64, Change)> {
 
 fn of_tasks() -> Vec<(Law, u64, Change)> {
     vec![
-        (Law::OnlyLegalSteps, 1, |log| item!(log, 1, TaskCreated).tasks[0].max_attempts = 0),
+        (Law::OnlyLegalSteps, 1, |log| item!(log, 1, TaskCreated).tasks[0].max_failures = None),
+        (Law::KeysAreUnique, 1, |log| item!(log, 1, TaskCreated).tasks[0].key_from = TaskId(9)),
+        (Law::KeysAreUnique, 1, |log| {
+            item!(log, 1, TaskCreated).tasks[0].key_free_at = Timestamp(1);
+        }),
         (Law::OnlyLegalSteps, 4, |log| report!(log, 4, TaskFailed).to = TaskState::Canceled),
         (Law::OnlyLegalSteps, 4, |log| report!(log, 4, TaskFailed).to = TaskState::Leased),
         (Law::OnlyLegalSteps, 4, |log| report!(log, 4, TaskFailed).not_before = Timestamp::ZERO),
-        (Law::OnlyLegalSteps, 4, |log| item!(log, 1, TaskCreated).tasks[1].max_attempts = 1),
+        (Law::OnlyLegalSteps, 4, |log| {
+            item!(log, 1, TaskCreated).tasks[1].max_failures = Some(Budget::of(1));
+        }),
         (Law::OnlyLegalSteps, 7, |log| report!(log, 7, LeaseReleased).to = TaskState::Waiting),
         (Law::OnlyLegalSteps, 8, |log| item!(log, 8, TaskRetried).from = TaskState::Dead),
-        (Law::OnlyLegalSteps, 12, |log| item!(log, 1, TaskCreated).tasks[0].max_expiries = 1),
+        (Law::OnlyLegalSteps, 12, |log| {
+            item!(log, 1, TaskCreated).tasks[0].max_expiries = Some(Budget::of(1));
+        }),
         (Law::OnlyLegalSteps, 13, |log| {
             report!(log, 13, StaleReportRejected).state = TaskState::Leased;
         }),
@@ -391,10 +409,10 @@ fn a_sound_log_adds_up() {
     audit.compare(&seeded(&story.state, |_| {})).unwrap();
     let summary = audit.finish().unwrap();
     assert_eq!((summary.records, summary.created, summary.purged), (24, 5, 1));
-    assert_eq!(summary.by_state, [1, 0, 0, 0, 0, 3]);
+    assert_eq!(summary.by_state, [1, 0, 0, 1, 0, 2]);
     assert_eq!((summary.grants, summary.open(), summary.heartbeats), (6, 0, 1));
     let ends = summary.ends.named().map(|(_, count)| count);
-    assert_eq!(ends, [1, 1, 1, 1, 1, 0, 1, 0]);
+    assert_eq!(ends, [1, 1, 1, 1, 1, 0, 1, 0, 0]);
     assert_eq!(summary.stale_reports, 1);
     let first = Timestamp(1_700_000_000_000);
     assert_eq!(summary.times, Some((first, first.plus_ms(HOUR + 32 * SECOND))));

@@ -10,7 +10,7 @@ fn the_bounds_of_a_definition_are_those_of_tasks() {
     assert_eq!(flow::TASK_PRIORITY_MAX, i64::from(limits::PRIORITY_MAX));
     assert_eq!(flow::LEASE_MS_MIN, i64::from(limits::LEASE_MS_MIN));
     assert_eq!(flow::LEASE_MS_MAX, i64::from(limits::LEASE_MS_MAX));
-    assert_eq!(flow::ATTEMPTS_MAX, i64::from(limits::BUDGET_MAX));
+    assert_eq!(flow::BUDGET_MAX, i64::from(limits::BUDGET_MAX));
     assert_eq!(flow::SPAN_MS_MAX as u64, limits::DELAY_MS_MAX);
     assert_eq!(flow::TAGS_MAX, limits::TAGS_MAX);
     assert_eq!(flow::TAG_BYTES_MAX, limits::TAG_BYTES_MAX);

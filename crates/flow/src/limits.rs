@@ -62,8 +62,8 @@ pub const TASK_PRIORITY_MAX: i64 = 100;
 pub const LEASE_MS_MIN: i64 = 50;
 /// The longest lease of a task: a day.
 pub const LEASE_MS_MAX: i64 = 86_400_000;
-/// The largest number of attempts.
-pub const ATTEMPTS_MAX: i64 = 10_000;
+/// The largest budget of failures, of expired leases or of both.
+pub const BUDGET_MAX: i64 = 10_000;
 /// The longest delay, timeout or backoff: a leap year.
 pub const SPAN_MS_MAX: i64 = 366 * 86_400_000;
 /// Tags of a task.

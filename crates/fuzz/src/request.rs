@@ -48,7 +48,7 @@ fn leased() -> State {
 fn play(state: &mut State, command: &Command) {
     let verdict = decide(&mut Draft::new(state), command, NOW, 7);
     let Ok(Verdict::Append(event, _)) = verdict else { return };
-    let record = Record { lsn: state.last_lsn().next(), at: NOW.log, event };
+    let record = Record { lsn: state.last_lsn().next(), at: NOW.log, wall: NOW.wall, event };
     let mut written = Vec::new();
     encode(&record, &mut written);
     assert_eq!(decode(&written).expect("a record can be read"), record, "it reads back otherwise");
@@ -57,7 +57,7 @@ fn play(state: &mut State, command: &Command) {
 
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let bodies: [&[u8]; 14] = [
-        br#"{"queue":"q","payload":{"a":[1,2.5e3,null]},"priority":-7,"delay_ms":5,"max_attempts":2,"backoff":{"kind":"linear","initial_ms":1,"max_ms":9,"jitter":0.5},"lease_ms":50,"timeout_ms":9,"key":"k","tags":{"a":"b"}}"#,
+        br#"{"queue":"q","payload":{"a":[1,2.5e3,null]},"priority":-7,"delay_ms":5,"max_failures":2,"backoff":{"kind":"linear","initial_ms":1,"max_ms":9,"jitter":0.5},"lease_ms":50,"total_timeout_ms":9,"key":"k","tags":{"a":"b"}}"#,
         br#"{"tasks":[{},{"run_at":"2026-01-01T00:00:00.000Z"}]}"#,
         br#"{"worker":"w","queues":["default"],"max":9,"wait_ms":7,"lease_ms":60}"#,
         br#"{"lease_id":1,"progress":0.5,"message":"m"}"#,

@@ -169,7 +169,8 @@ fn play(state: &mut State, command: &Command) -> Option<Reply> {
     let verdict = decide(&mut Draft::new(&before), command, now(), 7).ok()?;
     match verdict {
         Verdict::Append(event, reply) => {
-            let record = Record { lsn: before.last_lsn().next(), at: now().log, event };
+            let record =
+                Record { lsn: before.last_lsn().next(), at: now().log, wall: now().wall, event };
             apply(state, &record);
             Some(reply)
         }

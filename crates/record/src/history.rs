@@ -7,10 +7,12 @@ use tenure_value::Value;
 
 use crate::event::{
     ArtifactItem, BranchValue, Decision, Dispatched, EndScope, Event, Json, MergeBranches,
-    MergeInto, NewToken, Record, Report, RunBegun, Spawned, Step, TimerFired, TokenUpdate,
+    MergeInto, NewToken, Record, Report, RunBegun, SetTimer, Spawned, Step, TimerFired,
+    TokenUpdate,
 };
 use crate::id::{GroupId, Lsn, RunId};
 use crate::name::Text;
+use crate::time::{Clock, WallOffset};
 
 /// What one record did to a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub fn run_record(record: &Record<'_>, run: RunId) -> Option<RunRecord> {
     for (about, cascade) in cascades(&record.event) {
         for decision in cascade.iter().filter(|decision| decision.run_id == run) {
             previous = previous.max(decision.previous);
-            decisions.push(shown(decision));
+            decisions.push(shown_at(decision, record.now().offset()));
             cause.get_or_insert_with(|| about.clone());
         }
     }
@@ -169,6 +171,18 @@ fn why(text: &Text<'_>) -> Option<Entry> {
 
 fn list<T>(name: &str, items: &[T], one: impl Fn(&T) -> Value) -> Entry {
     (name.into(), Value::list(items.iter().map(one).collect()))
+}
+
+/// A decision as an object, with the moment of a timer by the wall clock.
+fn shown_at(decision: &Decision<'_>, offset: WallOffset) -> Value {
+    if offset != WallOffset::ZERO
+        && let Step::SetTimer(step) = &decision.step
+        && step.clock == Clock::Log
+    {
+        let step = Step::SetTimer(SetTimer { at: offset.shown(step.at), ..step.clone() });
+        return shown(&Decision { step, ..*decision });
+    }
+    shown(decision)
 }
 
 /// A decision as an object: its name, and what it says.

@@ -22,4 +22,5 @@ pub mod snapshot;
 pub mod state;
 pub mod terms;
 pub mod time;
+pub mod trace;
 pub mod transition;

@@ -26,6 +26,8 @@ pub const TAG_BYTES_MAX: usize = 256;
 pub const REASON_BYTES_MAX: usize = 4_096;
 /// Bytes of a failure's code.
 pub const CODE_BYTES_MAX: usize = 128;
+/// Bytes of a trace context: the 55 of version 00, and room for the fields of later versions.
+pub const TRACEPARENT_BYTES_MAX: usize = 128;
 /// The shortest lease, in milliseconds.
 pub const LEASE_MS_MIN: u32 = 50;
 /// The longest lease: a day.
@@ -38,5 +40,9 @@ pub const DELAY_MS_MAX: u64 = 366 * 86_400_000;
 pub const PRIORITY_MIN: i8 = -100;
 /// Highest priority.
 pub const PRIORITY_MAX: i8 = 100;
-/// The largest budget of failures or expiries.
+/// Failures that end a task when it does not say.
+pub const MAX_FAILURES_DEFAULT: u16 = 20;
+/// Expired leases that end a task when it does not say.
+pub const MAX_EXPIRIES_DEFAULT: u16 = 10;
+/// The largest budget of failures, of expired leases or of both.
 pub const BUDGET_MAX: u16 = 10_000;

@@ -54,7 +54,7 @@ impl TaskState {
     pub fn may_become(self, to: Self) -> bool {
         use TaskState::{Canceled, Completed, Dead, Failed, Leased, Waiting};
         match (self, to) {
-            (Waiting, Leased | Canceled)
+            (Waiting, Leased | Failed | Canceled)
             | (Leased, Waiting | Completed | Failed | Dead | Canceled)
             | (Failed | Dead | Canceled, Waiting) => true,
             _ => self == to,
@@ -81,6 +81,7 @@ mod tests {
         use TaskState::{Canceled, Completed, Dead, Failed, Leased, Waiting};
         let legal = [
             (Waiting, Leased),
+            (Waiting, Failed),
             (Waiting, Canceled),
             (Leased, Waiting),
             (Leased, Completed),

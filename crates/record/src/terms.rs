@@ -1,16 +1,24 @@
 //! The terms under which a task is run: priority, budgets, lease, backoff. Parsed at the door.
 
+use std::num::NonZeroU16;
+
 use tenure_code::Echo;
 
 use crate::codec::{message, number_field};
 use crate::limits::{
-    BUDGET_MAX, DELAY_MS_MAX, LEASE_MS_DEFAULT, LEASE_MS_MAX, LEASE_MS_MIN, PAYLOAD_BYTES_MAX,
-    PRIORITY_MAX, PRIORITY_MIN, TAGS_MAX,
+    BUDGET_MAX, DELAY_MS_MAX, LEASE_MS_DEFAULT, LEASE_MS_MAX, LEASE_MS_MIN, MAX_EXPIRIES_DEFAULT,
+    MAX_FAILURES_DEFAULT, PAYLOAD_BYTES_MAX, PRIORITY_MAX, PRIORITY_MIN, TAGS_MAX,
 };
 use crate::name::{Invalid, TagKey, TagValue};
 
-/// The code of the error that a task carries after its deadline.
+/// The code of the error of a task that did not end before its deadline.
 pub const TIMEOUT_CODE: &str = "TIMEOUT";
+/// Its message.
+pub const TIMEOUT_MESSAGE: &str = "the task did not end before its deadline";
+/// The code of a failure by the deadline of one attempt.
+pub const ATTEMPT_TIMEOUT_CODE: &str = "ATTEMPT_TIMEOUT";
+/// Its message.
+pub const ATTEMPT_TIMEOUT_MESSAGE: &str = "the attempt did not end in its time";
 
 /// How urgent a task is: -100 … 100, higher first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +41,8 @@ impl Priority {
 number_field! {
     Priority: |p: Priority| zigzag(p.0), |n: u64| unzigzag(n).map(Priority);
     BackoffKind: |kind: BackoffKind| kind as u64, BackoffKind::from_number;
+    Option<Budget>: |budget: Option<Budget>| budget.map_or(0, |budget| budget.get().into()),
+        Budget::from_number;
 }
 
 fn zigzag(value: i8) -> u64 {
@@ -69,28 +79,109 @@ impl Default for LeaseMs {
     }
 }
 
-/// How many failures, or expired leases, a task may have before it ends.
+/// How many failures, expired leases, or both together end a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget(u16);
+pub struct Budget(NonZeroU16);
 
 impl Budget {
     /// Checks the range; `field` names the budget in the refusal.
     pub fn parse(field: &str, value: i64) -> Result<Self, Invalid> {
         within(field, value.into(), 1, BUDGET_MAX.into())?;
-        Ok(Self(value as u16))
+        Ok(Self::of(value as u16))
     }
 
     /// A budget known to be in range.
     #[must_use]
     pub const fn of(value: u16) -> Self {
-        assert!(value >= 1 && value <= BUDGET_MAX);
-        Self(value)
+        assert!(value <= BUDGET_MAX);
+        Self(NonZeroU16::new(value).expect("a budget is at least 1"))
     }
 
     /// The number.
     #[must_use]
     pub fn get(self) -> u16 {
-        self.0
+        self.0.get()
+    }
+
+    /// Whether so many use it up.
+    #[must_use]
+    pub fn is_spent_by(self, count: u32) -> bool {
+        count >= self.get().into()
+    }
+
+    /// As records have it: zero is no budget.
+    fn from_number(number: u64) -> Option<Option<Self>> {
+        match u16::try_from(number).ok()? {
+            0 => Some(None),
+            value if value <= BUDGET_MAX => Some(Some(Self::of(value))),
+            _ => None,
+        }
+    }
+}
+
+/// The budgets of a task. Without one, that number alone does not end the task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budgets {
+    /// Failures that end it.
+    pub max_failures: Option<Budget>,
+    /// Expired leases that end it.
+    pub max_expiries: Option<Budget>,
+    /// Failures and expired leases that together end it.
+    pub max_attempts: Option<Budget>,
+}
+
+impl Budgets {
+    /// Checks the ranges, and applies the defaults: they are for tasks that do not say how many
+    /// attempts they may take.
+    pub fn parse(
+        max_failures: Option<i64>,
+        max_expiries: Option<i64>,
+        max_attempts: Option<i64>,
+    ) -> Result<Self, Invalid> {
+        let parse = |field: &str, value: Option<i64>| {
+            value.map(|value| Budget::parse(field, value)).transpose()
+        };
+        Ok(Self::with_defaults(
+            parse("max_failures", max_failures)?,
+            parse("max_expiries", max_expiries)?,
+            parse("max_attempts", max_attempts)?,
+        ))
+    }
+
+    /// Budgets that were checked, with the defaults applied.
+    #[must_use]
+    pub fn with_defaults(
+        max_failures: Option<Budget>,
+        max_expiries: Option<Budget>,
+        max_attempts: Option<Budget>,
+    ) -> Self {
+        let or = |given: Option<Budget>, default: u16| match max_attempts {
+            Some(_) => given,
+            None => given.or(Some(Budget::of(default))),
+        };
+        Self {
+            max_failures: or(max_failures, MAX_FAILURES_DEFAULT),
+            max_expiries: or(max_expiries, MAX_EXPIRIES_DEFAULT),
+            max_attempts,
+        }
+    }
+
+    /// Whether a task that failed so often and had so many expired leases may have another attempt.
+    #[must_use]
+    pub fn allow(&self, failures: u16, expiries: u16) -> bool {
+        let spent = |budget: Option<Budget>, count: u32| {
+            budget.is_some_and(|budget| budget.is_spent_by(count))
+        };
+        let (failures, expiries) = (u32::from(failures), u32::from(expiries));
+        !spent(self.max_failures, failures)
+            && !spent(self.max_expiries, expiries)
+            && !spent(self.max_attempts, failures + expiries)
+    }
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Self::with_defaults(None, None, None)
     }
 }
 
@@ -106,6 +197,13 @@ impl SpanMs {
     pub fn parse(field: &str, value: impl Into<i128>) -> Result<Self, Invalid> {
         let value = value.into();
         within(field, value, 0, DELAY_MS_MAX.into())?;
+        Ok(Self(value as u64))
+    }
+
+    /// The same for a span that must not be zero.
+    pub fn parse_some(field: &str, value: impl Into<i128>) -> Result<Self, Invalid> {
+        let value = value.into();
+        within(field, value, 1, DELAY_MS_MAX.into())?;
         Ok(Self(value as u64))
     }
 
@@ -262,11 +360,35 @@ mod tests {
         assert_eq!(message, "priority is 101; it must be from -100 to 100");
         assert!(Priority::parse(-101).is_err());
         assert!(LeaseMs::parse(49).is_err() && LeaseMs::parse(86_400_001).is_err());
-        assert!(Budget::parse("max_attempts", 0).is_err());
+        assert!(Budget::parse("max_failures", 0).is_err());
         assert!(SpanMs::parse("delay_ms", -1).is_err());
         assert!(SpanMs::parse("delay_ms", i64::MAX).is_err());
         assert!(Payload::parse("payload", vec![0; PAYLOAD_BYTES_MAX + 1]).is_err());
         assert!(Backoff { jitter_permille: 1_001, ..Backoff::STANDARD }.parse().is_err());
+    }
+
+    #[test]
+    fn budgets_have_defaults_unless_the_attempts_are_bounded() {
+        let budgets = |failures, expiries, attempts| {
+            let parsed = Budgets::parse(failures, expiries, attempts).unwrap();
+            let number = |budget: Option<Budget>| budget.map(Budget::get);
+            (number(parsed.max_failures), number(parsed.max_expiries), number(parsed.max_attempts))
+        };
+        assert_eq!(budgets(None, None, None), (Some(20), Some(10), None));
+        assert_eq!(budgets(Some(2), None, None), (Some(2), Some(10), None));
+        assert_eq!(budgets(None, None, Some(3)), (None, None, Some(3)));
+        assert_eq!(budgets(None, Some(1), Some(3)), (None, Some(1), Some(3)));
+        let refused = Budgets::parse(None, None, Some(0)).unwrap_err().message;
+        assert_eq!(refused, "max_attempts is 0; it must be from 1 to 10000");
+    }
+
+    #[test]
+    fn attempts_count_failures_and_expiries_together() {
+        let budgets = Budgets::parse(None, None, Some(3)).unwrap();
+        assert!(budgets.allow(2, 0) && budgets.allow(1, 1) && budgets.allow(0, 2));
+        assert!(!budgets.allow(3, 0) && !budgets.allow(1, 2) && !budgets.allow(0, 3));
+        let usual = Budgets::default();
+        assert!(usual.allow(19, 9) && !usual.allow(20, 0) && !usual.allow(0, 10));
     }
 
     #[test]

@@ -3,15 +3,15 @@
 use tenure_code::Code;
 
 use crate::event::{
-    About, CancelRequested, Created, DeadlinePassed, Decision, Event, Expired, Granted,
-    LeaseReleased, Record, Report, RunBegun, RunStarted, RunState, SignalReceived,
+    About, CancelRequested, Created, DeadlinePassed, Decision, Event, Expired, ExpiryCause,
+    Granted, LeaseReleased, Record, Report, RunBegun, RunStarted, RunState, SignalReceived,
     StaleReportRejected, Step, Stopped, StoppedTasks, TaskCompleted, TaskFailed, TaskRetried,
     TimerFired,
 };
 use crate::id::{GroupId, LeaseId, Lsn, RunId, TaskId};
 use crate::name::Text;
 use crate::state::TaskState;
-use crate::terms::Priority;
+use crate::terms::{ATTEMPT_TIMEOUT_CODE, ATTEMPT_TIMEOUT_MESSAGE, Priority};
 
 /// One task's step, as it is streamed, logged and kept in its history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -361,8 +361,17 @@ fn granted<'a>(item: &'a Granted<'_>, worker: &'a Text<'_>) -> Transition<'a> {
 }
 
 fn expired<'a>(item: &'a Expired<'_>) -> Transition<'a> {
-    let step = step("LeaseExpired", &item.about, TaskState::Leased, item.to);
-    Transition { code: Some(item.cause.as_str()), ..step.under(item.lease_id, &item.worker) }
+    // An attempt that took too long is told as the failure that it is.
+    let (event, code, reason) = match item.cause {
+        ExpiryCause::RanOut | ExpiryCause::Disconnected | ExpiryCause::Revoked => {
+            ("LeaseExpired", item.cause.as_str(), None)
+        }
+        ExpiryCause::AttemptTimedOut => {
+            ("TaskFailed", ATTEMPT_TIMEOUT_CODE, Some(ATTEMPT_TIMEOUT_MESSAGE))
+        }
+    };
+    let step = step(event, &item.about, TaskState::Leased, item.to);
+    Transition { code: Some(code), reason, ..step.under(item.lease_id, &item.worker) }
 }
 
 fn released<'a>(item: &'a LeaseReleased<'_>) -> Transition<'a> {
@@ -396,7 +405,7 @@ fn retried<'a>(item: &'a TaskRetried<'_>) -> Transition<'a> {
 }
 
 fn deadline_passed<'a>(item: &'a DeadlinePassed<'_>) -> Transition<'a> {
-    let step = step("TimerFired", &item.about, item.from, TaskState::Canceled);
+    let step = step("TimerFired", &item.about, item.from, item.to);
     let code = Some(crate::terms::TIMEOUT_CODE);
     Transition { code, ..step.under(item.lease_id, &item.worker) }
 }

@@ -19,9 +19,10 @@ use prost::Message;
 use tenure_record::codec::{self, FORMAT_VERSION};
 use tenure_record::event::*;
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
+use tenure_record::limits::BUDGET_MAX;
 use tenure_record::name::Text;
 use tenure_record::state::TaskState;
-use tenure_record::terms::{Backoff, BackoffKind, Priority};
+use tenure_record::terms::{Backoff, BackoffKind, Budget, Priority};
 use tenure_record::time::{Clock, Timestamp};
 
 proptest! {
@@ -113,6 +114,11 @@ fn number() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(u64::MAX), (0..64_u32).prop_flat_map(|bits| 0..=u64::MAX >> bits)]
 }
 
+/// From log time to the wall clock; nearly always nothing.
+fn offset() -> impl Strategy<Value = i64> {
+    prop_oneof![Just(0), number().prop_map(u64::cast_signed)]
+}
+
 fn small() -> impl Strategy<Value = u32> {
     prop_oneof![Just(0), Just(u32::MAX), (0..32_u32).prop_flat_map(|bits| 0..=u32::MAX >> bits)]
 }
@@ -150,13 +156,16 @@ fn created() -> impl Strategy<Value = oracle::Created> {
         },
     );
     let tag = (text(), text()).prop_map(|(key, value)| oracle::Tag { key, value });
-    let first = (number(), text(), -100..=100_i32, bytes(), number(), small(), count(), count());
+    let budget = || 0..=u32::from(BUDGET_MAX);
+    let first = (number(), text(), -100..=100_i32, bytes(), number(), small(), budget(), budget());
     let second = (option::of(backoff), option::of(number()), option::of(text()));
-    let third = (option::of(vec(any::<u8>(), 16..=16)), vec(tag, 0..4), number(), 0..=1);
-    (first, second, third).prop_map(|(first, second, third)| {
-        let (task_id, queue, priority, payload, not_before, lease_ms, attempts, expiries) = first;
-        let (backoff, timeout_ms, key) = second;
-        let (submit_hash, tags, deadline_at, clock) = third;
+    let third = (option::of(vec(any::<u8>(), 16..=16)), vec(tag, 0..4), number(), 0..=1, budget());
+    let fourth = (option::of(number()), option::of(text()), number(), number());
+    (first, second, third, fourth).prop_map(|(first, second, third, fourth)| {
+        let (task_id, queue, priority, payload, not_before, lease_ms, failures, expiries) = first;
+        let (backoff, total_timeout_ms, key) = second;
+        let (submit_hash, tags, deadline_at, clock, max_attempts) = third;
+        let (attempt_timeout_ms, traceparent, key_free_at, key_from) = fourth;
         oracle::Created {
             task_id,
             queue,
@@ -164,24 +173,35 @@ fn created() -> impl Strategy<Value = oracle::Created> {
             payload,
             not_before,
             lease_ms,
-            max_attempts: attempts,
+            max_failures: failures,
             max_expiries: expiries,
             backoff,
-            timeout_ms,
+            total_timeout_ms,
             key,
             submit_hash,
             tags,
             deadline_at,
             clock,
             run: None,
+            max_attempts,
+            attempt_timeout_ms,
+            traceparent,
+            key_free_at,
+            key_from,
         }
     })
 }
 
 fn granted() -> impl Strategy<Value = oracle::Granted> {
-    (about(), number(), small(), number()).prop_map(|(about, lease_id, lease_ms, expires_at)| {
-        oracle::Granted { about, lease_id, lease_ms, expires_at }
-    })
+    (about(), number(), small(), number(), number()).prop_map(
+        |(about, lease_id, lease_ms, expires_at, attempt_deadline_at)| oracle::Granted {
+            about,
+            lease_id,
+            lease_ms,
+            expires_at,
+            attempt_deadline_at,
+        },
+    )
 }
 
 fn extended() -> impl Strategy<Value = oracle::LeaseExtended> {
@@ -191,8 +211,8 @@ fn extended() -> impl Strategy<Value = oracle::LeaseExtended> {
 }
 
 fn expired() -> impl Strategy<Value = oracle::Expired> {
-    (about(), number(), text(), state(), count(), 0..=2).prop_map(
-        |(about, lease_id, worker, to, expiries, cause)| oracle::Expired {
+    (about(), number(), text(), state(), count(), 0..=3, count(), number()).prop_map(
+        |(about, lease_id, worker, to, expiries, cause, failures, not_before)| oracle::Expired {
             about,
             lease_id,
             worker,
@@ -200,6 +220,8 @@ fn expired() -> impl Strategy<Value = oracle::Expired> {
             expiries,
             cause,
             cascade: Vec::new(),
+            failures,
+            not_before,
         },
     )
 }
@@ -265,14 +287,15 @@ fn cancel_requested() -> impl Strategy<Value = oracle::CancelRequested> {
 }
 
 fn deadline() -> impl Strategy<Value = oracle::DeadlinePassed> {
-    (about(), state(), text(), number(), number()).prop_map(
-        |(about, from, worker, lease_id, deadline_at)| oracle::DeadlinePassed {
+    (about(), state(), text(), number(), number(), state()).prop_map(
+        |(about, from, worker, lease_id, deadline_at, to)| oracle::DeadlinePassed {
             about,
             from,
             worker,
             lease_id,
             deadline_at,
             cascade: Vec::new(),
+            to,
         },
     )
 }
@@ -313,11 +336,8 @@ fn record() -> impl Strategy<Value = oracle::Record> {
             .prop_map(|(tasks, runs)| Wire::TasksPurged(oracle::TasksPurged { tasks, runs })),
         skipped,
     ];
-    (number(), number(), event).prop_map(|(lsn, at, event)| oracle::Record {
-        version: FORMAT_VERSION,
-        lsn,
-        at,
-        event: Some(event),
+    (number(), number(), offset(), event).prop_map(|(lsn, at, wall_offset_ms, event)| {
+        oracle::Record { version: FORMAT_VERSION, lsn, at, wall_offset_ms, event: Some(event) }
     })
 }
 
@@ -386,7 +406,9 @@ fn from_wire(record: &oracle::Record) -> Record<'_> {
         | Wire::RunsStarted(_)
         | Wire::RunStartedBySignal(_) => unreachable!("runs have a strategy of their own"),
     };
-    Record { lsn: Lsn(record.lsn), at: Timestamp(record.at), event }
+    let at = Timestamp(record.at);
+    let wall = Timestamp(record.at.wrapping_add_signed(record.wall_offset_ms));
+    Record { lsn: Lsn(record.lsn), at, wall, event }
 }
 
 fn our_text(text: &str) -> Text<'_> {
@@ -417,6 +439,10 @@ fn our_about(about: Option<&oracle::About>) -> About<'_> {
     }
 }
 
+fn our_budget(number: u32) -> Option<Budget> {
+    (number > 0).then(|| Budget::of(our_count(number)))
+}
+
 fn our_created(item: &oracle::Created) -> Created<'_> {
     let kinds =
         [None, Some(BackoffKind::Fixed), Some(BackoffKind::Linear), Some(BackoffKind::Exponential)];
@@ -427,15 +453,15 @@ fn our_created(item: &oracle::Created) -> Created<'_> {
         payload: item.payload.as_slice().into(),
         not_before: Timestamp(item.not_before),
         lease_ms: item.lease_ms,
-        max_attempts: our_count(item.max_attempts),
-        max_expiries: our_count(item.max_expiries),
+        max_failures: our_budget(item.max_failures),
+        max_expiries: our_budget(item.max_expiries),
         backoff: item.backoff.as_ref().map(|backoff| Backoff {
             kind: kinds[backoff.kind as usize],
             initial_ms: backoff.initial_ms,
             max_ms: backoff.max_ms,
             jitter_permille: our_count(backoff.jitter_permille),
         }),
-        timeout_ms: item.timeout_ms,
+        total_timeout_ms: item.total_timeout_ms,
         key: item.key.as_deref().map(our_text),
         submit_hash: item.submit_hash.as_ref().map(|h| SubmitHash(h[..].try_into().unwrap())),
         tags: item
@@ -446,6 +472,11 @@ fn our_created(item: &oracle::Created) -> Created<'_> {
         deadline_at: Timestamp(item.deadline_at),
         clock: [Clock::Log, Clock::Wall][item.clock as usize],
         run: None,
+        max_attempts: our_budget(item.max_attempts),
+        attempt_timeout_ms: item.attempt_timeout_ms,
+        traceparent: item.traceparent.as_deref().map(our_text),
+        key_free_at: Timestamp(item.key_free_at),
+        key_from: TaskId(item.key_from),
     }
 }
 
@@ -455,6 +486,7 @@ fn our_granted(item: &oracle::Granted) -> Granted<'_> {
         lease_id: LeaseId(item.lease_id),
         lease_ms: item.lease_ms,
         expires_at: Timestamp(item.expires_at),
+        attempt_deadline_at: Timestamp(item.attempt_deadline_at),
     }
 }
 
@@ -467,7 +499,12 @@ fn our_extended(item: &oracle::LeaseExtended) -> LeaseExtended {
 }
 
 fn our_expired(item: &oracle::Expired) -> Expired<'_> {
-    let causes = [ExpiryCause::RanOut, ExpiryCause::Disconnected, ExpiryCause::Revoked];
+    let causes = [
+        ExpiryCause::RanOut,
+        ExpiryCause::Disconnected,
+        ExpiryCause::Revoked,
+        ExpiryCause::AttemptTimedOut,
+    ];
     Expired {
         about: our_about(item.about.as_ref()),
         lease_id: LeaseId(item.lease_id),
@@ -476,6 +513,8 @@ fn our_expired(item: &oracle::Expired) -> Expired<'_> {
         expiries: our_count(item.expiries),
         cause: causes[item.cause as usize],
         cascade: Vec::new(),
+        failures: our_count(item.failures),
+        not_before: Timestamp(item.not_before),
     }
 }
 
@@ -540,5 +579,6 @@ fn our_deadline(item: &oracle::DeadlinePassed) -> DeadlinePassed<'_> {
         lease_id: LeaseId(item.lease_id),
         deadline_at: Timestamp(item.deadline_at),
         cascade: Vec::new(),
+        to: our_state(item.to),
     }
 }

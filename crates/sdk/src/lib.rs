@@ -59,8 +59,7 @@
 //! A handler may run more than once for the same task, as workers and connections fail; at most one
 //! completion is recorded. [`Task::lease_id`] only grows, so a database can refuse an older one.
 //!
-//! A W3C trace context goes from [`NewTask::traceparent`] to [`Task::traceparent`] in the task's
-//! tag `traceparent`.
+//! A W3C trace context goes from [`NewTask::traceparent`] to [`Task::traceparent`].
 
 mod client;
 mod error;

@@ -65,12 +65,18 @@ impl NewTask {
         self.with(|task| task.run_at = Some(ms(at)))
     }
 
-    /// Failures that end it.
+    /// Failures that end it; 20 unless told.
+    pub fn max_failures(self, failures: u32) -> Self {
+        self.with(|task| task.max_failures = Some(failures))
+    }
+
+    /// Failures and expired leases that together end it. With this, the other two budgets have no
+    /// default.
     pub fn max_attempts(self, attempts: u32) -> Self {
         self.with(|task| task.max_attempts = Some(attempts))
     }
 
-    /// Expired leases that end it.
+    /// Expired leases that end it; 10 unless told.
     pub fn max_expiries(self, expiries: u32) -> Self {
         self.with(|task| task.max_expiries = Some(expiries))
     }
@@ -97,9 +103,21 @@ impl NewTask {
         self.with(|task| task.lease_ms = Some(ms))
     }
 
-    /// From submit to end; passing it cancels.
-    pub fn timeout(self, timeout: Duration) -> Self {
-        self.with(|task| task.timeout_ms = Some(ms(timeout)))
+    /// From submit to end. A task that takes longer ends FAILED with the code `TIMEOUT`.
+    pub fn total_timeout(self, timeout: Duration) -> Self {
+        self.with(|task| task.total_timeout_ms = Some(ms(timeout)))
+    }
+
+    /// How long one attempt may take, with heartbeats or without. One that takes longer is a failure
+    /// with the code `ATTEMPT_TIMEOUT`.
+    pub fn attempt_timeout(self, timeout: Duration) -> Self {
+        self.with(|task| task.attempt_timeout_ms = Some(ms(timeout)))
+    }
+
+    /// How long the key is held, from submit. After it, the key makes a new task even if the first one
+    /// still runs.
+    pub fn key_ttl(self, ttl: Duration) -> Self {
+        self.with(|task| task.key_ttl_ms = Some(ms(ttl)))
     }
 
     /// Makes the same submit give the same task. With a key, a submit without an answer is tried
@@ -115,10 +133,9 @@ impl NewTask {
         })
     }
 
-    /// The W3C trace context of this submit, for whoever does the work. It is the tag
-    /// `traceparent`.
+    /// The W3C trace context of this submit. Its worker gets it with the lease.
     pub fn traceparent(self, traceparent: impl Into<String>) -> Self {
-        self.tag(TRACEPARENT, traceparent)
+        self.with(|task| task.traceparent = Some(traceparent.into()))
     }
 }
 
@@ -128,6 +145,3 @@ impl From<v1::NewTask> for NewTask {
         Self { wire }
     }
 }
-
-/// The tag that carries a trace context.
-pub(crate) const TRACEPARENT: &str = "traceparent";

@@ -179,7 +179,7 @@ mod tests {
     use tenure_record::id::{RunId, TaskId};
     use tenure_record::name::{QueueName, WorkerName};
     use tenure_record::terms::Tags;
-    use tenure_record::time::Now;
+    use tenure_record::time::{Now, WallOffset};
     use tenure_value::Value;
 
     use super::*;
@@ -188,7 +188,7 @@ mod tests {
         let now = Now::both(Timestamp(1_000_000));
         let verdict = decide(&mut Draft::new(state), command, now, 0);
         let Ok(Verdict::Append(event, _)) = verdict else { panic!("{command:?} is not written") };
-        let record = Record { lsn: state.last_lsn().next(), at: now.log, event };
+        let record = Record { lsn: state.last_lsn().next(), at: now.log, wall: now.wall, event };
         apply(state, &record);
     }
 
@@ -230,7 +230,7 @@ nodes:
     fn explained(state: &State, task: u64) -> Explanation {
         let task_id = TaskId(task);
         Explanation::of(&Explained {
-            task: TaskInfo::of(&state.task(task_id).unwrap()),
+            task: TaskInfo::of(&state.task(task_id).unwrap(), WallOffset::ZERO),
             place: state.place(task_id),
             halted: state.halted(task_id),
             is_paused: false,

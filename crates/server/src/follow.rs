@@ -20,7 +20,8 @@ use tokio::sync::{OnceCell, Semaphore, mpsc, watch};
 use crate::answers::{Following, InFlight};
 use crate::app::{App, Subscription};
 use crate::limits::{
-    PORTION_BYTES, PORTION_READS_MAX, PORTIONS_MAX, SUBSCRIBER_PACE, SUBSCRIBER_TIMEOUT,
+    PORTION_BYTES, PORTION_READS_MAX, PORTIONS_MAX, PORTIONS_PER_READ_MAX, SUBSCRIBER_PACE,
+    SUBSCRIBER_TIMEOUT,
 };
 use crate::problem::Problem;
 use crate::wire::list::decimal;
@@ -140,6 +141,11 @@ impl<E: Shown> Portions<E> {
         recent.push_back((after, Arc::clone(&slot)));
         slot
     }
+
+    /// Keeps a portion that was read ahead, unless one of that place is known or being read.
+    fn keep(&self, after: Position, portion: Portion<E>) {
+        let _ = self.slot(after).set(Arc::new(portion));
+    }
 }
 
 /// Why there is no portion.
@@ -154,21 +160,39 @@ async fn portion<E: Shown>(app: &Arc<App>, after: Position) -> Result<Arc<Portio
     if after.index.is_none() && after.lsn >= app.tenure.last_lsn() {
         return Err(NoPortion::UpToDate);
     }
-    let slot = E::portions(&app.updates).slot(after);
+    let portions = E::portions(&app.updates);
+    let slot = portions.slot(after);
     let read = slot.get_or_try_init(|| async {
         // The semaphore is never closed. While a permit is held a whole record may be decoded.
         let _permit = app.updates.reads.acquire().await;
-        let app = Arc::clone(app);
+        let reader = Arc::clone(app);
         // The read blocks where it needs files of the log.
-        let read = tokio::task::spawn_blocking(move || read_portion(&app, after)).await;
-        read.unwrap_or_else(|_| Err(NoPortion::End(End::Over(Problem::stopping())))).map(Arc::new)
+        let read = tokio::task::spawn_blocking(move || read_portions(&reader, after)).await;
+        let read = read.unwrap_or_else(|_| Err(NoPortion::End(End::Over(Problem::stopping()))))?;
+        let mut read = read.into_iter();
+        let first = Arc::new(read.next().ok_or(NoPortion::UpToDate)?);
+        let mut begin = first.next;
+        for portion in read {
+            let next = portion.next;
+            portions.keep(begin, portion);
+            begin = next;
+        }
+        Ok(first)
     });
     read.await.map(Arc::clone)
 }
 
-fn read_portion<E: Shown>(app: &App, after: Position) -> Result<Portion<E>, NoPortion> {
+/// Reads the portions that follow each other after a place: all of one frame, up to a limit. A record
+/// that is larger than a portion is decoded once for many of its portions.
+fn read_portions<E: Shown>(app: &App, after: Position) -> Result<Vec<Portion<E>>, NoPortion> {
     let mut follower = app.tenure.follow(after);
+    let pool = app.tenure.memory().pool(Pool::Subscribers);
+    let mut portions: Vec<Portion<E>> = Vec::new();
     let (mut events, mut bytes) = (Vec::<Shared<E>>::new(), 0);
+    let close = |events: Vec<Shared<E>>, bytes: usize, next| {
+        let _held = pool.take(bytes as u64);
+        Portion { joined: E::join(&events), events, next, _held }
+    };
     let found = follower.next_told_until(|record, told| {
         let (task, queue, run) = match told {
             Told::Task(step) => (Some(step.task_id.0), Some(step.queue), step.run_id),
@@ -183,9 +207,14 @@ fn read_portion<E: Shown>(app: &App, after: Position) -> Result<Portion<E>, NoPo
         let shown = E::event(record, told);
         bytes += EVENT_BYTES + shown.bytes();
         events.push(Shared { task, run: run.map(|run| run.0), queue, shown });
-        match bytes >= PORTION_BYTES {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if bytes < PORTION_BYTES {
+            return ControlFlow::Continue(());
+        }
+        let next = Position { lsn: record.lsn, index: Some(told.index()) };
+        portions.push(close(std::mem::take(&mut events), std::mem::take(&mut bytes), next));
+        match portions.len() < PORTIONS_PER_READ_MAX {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
         }
     });
     match found {
@@ -198,9 +227,12 @@ fn read_portion<E: Shown>(app: &App, after: Position) -> Result<Portion<E>, NoPo
             return Err(NoPortion::End(End::Over(problem)));
         }
     }
-    let joined = E::join(&events);
-    let held = app.tenure.memory().pool(Pool::Subscribers).take(bytes as u64);
-    Ok(Portion { events, joined, next: follower.position(), _held: held })
+    // A frame may have nothing to show; its portion moves subscribers on.
+    let end = follower.position();
+    if portions.last().is_none_or(|portion| portion.next != end) {
+        portions.push(close(events, bytes, end));
+    }
+    Ok(portions)
 }
 
 /// Why nothing more comes.
@@ -411,11 +443,18 @@ impl Default for Updates {
         Self {
             texts: Portions::default(),
             messages: Portions::default(),
-            reads: Semaphore::new(PORTION_READS_MAX),
+            reads: Semaphore::new(reads_max()),
             news: watch::Sender::default(),
             is_pumping: Mutex::default(),
         }
     }
+}
+
+/// Concurrent reads of the log: half of the processors, so that subscribers that catch up leave the
+/// other half to the writer and to requests.
+fn reads_max() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (processors / 2).clamp(1, PORTION_READS_MAX)
 }
 
 impl Updates {

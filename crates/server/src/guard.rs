@@ -10,13 +10,14 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderValue, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use tenure_code::Code;
 use tenure_coordinator::Kind;
 
 use crate::admit::{drain, is_stream, kind_of, kind_of_method};
 use crate::answers::InFlight;
 use crate::app::App;
 use crate::connections::Connection;
-use crate::grpc::{as_grpc, is_grpc};
+use crate::grpc::{as_grpc, code_of, is_grpc};
 use crate::key::ApiKey;
 use crate::limits::BATCH_BODY_BYTES_MAX;
 use crate::media::Presence;
@@ -96,6 +97,10 @@ pub(crate) async fn guard(
     answer::complete(response.headers_mut());
     if ends_connection {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    let refused = response.extensions().get::<Code>().copied();
+    if let Some(code) = refused.or_else(|| code_of(response.headers())) {
+        app.metrics.refused(code);
     }
     let (route, status) = (route.unwrap_or("none"), response.status().as_u16());
     guarded.app.metrics.answered(route, status, start.elapsed().as_secs_f64());

@@ -66,6 +66,8 @@ pub const DRAIN_BYTES_MAX: usize = 32 << 20;
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection may take to read what was sent to it.
 pub const READER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Bytes of answers that the kernel holds for a connection and has not sent, about.
+pub const UNSENT_BYTES_MAX: u32 = 128 << 10;
 /// Bytes of tasks, runs or tokens after which a page of a list ends; the one that passes it is still on it.
 pub const PAGE_BYTES: usize = 1 << 20;
 /// Bytes of a request's headers.
@@ -82,10 +84,13 @@ pub const SUBSCRIBERS_MAX: usize = 1_000;
 /// that does not read holds two of these portions.
 pub const PORTION_BYTES: usize = 32 << 10;
 /// Portions that are kept for subscribers that come to the same place.
-pub const PORTIONS_MAX: usize = 64;
-/// Portions that are read from the log concurrently. Each read decodes whole records, so this bounds
-/// memory and CPU time while many subscribers catch up at different places.
-pub const PORTION_READS_MAX: usize = 2;
+pub const PORTIONS_MAX: usize = 512;
+/// Portions that one read of the log yields, so that a large record is decoded once for many of them.
+pub const PORTIONS_PER_READ_MAX: usize = 32;
+/// Reads of the log for subscribers that run concurrently, and never more than half of the
+/// processors. Each read decodes whole records, so this bounds memory and CPU time while many
+/// subscribers catch up at different places.
+pub const PORTION_READS_MAX: usize = 4;
 /// Bytes of live updates on their way to all subscribers.
 pub const SUBSCRIBERS_BYTES_MAX: u64 = 256 << 20;
 /// How much longer subscribers wait for news for each one that there is, so that many of them do not

@@ -397,7 +397,7 @@ macro_rules! write_step {
             priority = $step.priority.get(),
             lease = $step.lease_id.map(|lease| lease.0),
             lsn = $record.lsn.0,
-            at = moment($record.at),
+            at = moment($record.wall),
             code = $step.code.filter(|code| !code.is_empty()),
             reason = $step.reason.filter(|reason| !reason.is_empty()),
             run = $step.run_id.map(|run| run.0),
@@ -434,7 +434,7 @@ macro_rules! write_run {
             parent = $step.parent.map(|run| run.0),
             signal = $step.signal,
             lsn = $record.lsn.0,
-            at = moment($record.at),
+            at = moment($record.wall),
             code = $step.code,
             "transition"
         )

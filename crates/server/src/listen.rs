@@ -24,6 +24,7 @@ use crate::app::App;
 use crate::connections::{Admission, Answering, Connection, Connections, Place};
 use crate::limits::{
     CLOSE_TIMEOUT, HEADER_BYTES_MAX, HEADER_TIMEOUT, READER_TIMEOUT, STOP_TIMEOUT, STREAMS_MAX,
+    UNSENT_BYTES_MAX,
 };
 
 /// After a failed accept, so long nothing is accepted: there are no descriptors left.
@@ -69,8 +70,11 @@ pub(crate) async fn serve(
             }
         };
         let _ = stream.set_nodelay(true);
+        let socket = SockRef::from(&stream);
         // The kernel closes the connection of a client that does not read what was sent to it.
-        let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(READER_TIMEOUT));
+        let _ = socket.set_tcp_user_timeout(Some(READER_TIMEOUT));
+        // The rest of an answer waits here, where it is counted.
+        let _ = socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX);
         let (routes, app, stopped) = (routes.clone(), Arc::clone(&app), stopped.clone());
         tokio::spawn(async move {
             app.metrics.connections.inc();

@@ -9,6 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use tenure_code::Code;
 use tenure_coordinator::{Memory, RUN_STATES, Status};
 use tenure_core::state::StateBytes;
 use tenure_record::state::TaskState;
@@ -21,6 +22,7 @@ use crate::memory::resident_bytes;
 #[derive(Debug)]
 pub(crate) struct Metrics {
     requests: Family<RequestLabels, Counter>,
+    refused: Family<CodeLabel, Counter>,
     pub(crate) seconds: Histogram,
     pub(crate) connections: Gauge,
     pub(crate) connections_refused: Counter,
@@ -35,6 +37,11 @@ pub(crate) struct Metrics {
 struct RequestLabels {
     route: String,
     status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CodeLabel {
+    code: Shown,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -65,6 +72,7 @@ impl Default for Metrics {
     fn default() -> Self {
         Self {
             requests: Family::default(),
+            refused: Family::default(),
             seconds: Histogram::new(exponential_buckets(0.000_1, 2.0, 18)),
             connections: Gauge::default(),
             connections_refused: Counter::default(),
@@ -84,10 +92,15 @@ impl Metrics {
         self.seconds.observe(seconds);
     }
 
-    /// Everything, as Prometheus reads it.
-    pub(crate) fn show(&self, status: &Status, uptime_s: f64, app: &App) -> String {
-        let mut registry = Registry::with_prefix("tenure");
+    /// A request was refused.
+    pub(crate) fn refused(&self, code: Code) {
+        self.refused.get_or_create(&CodeLabel { code: Shown(code.as_str()) }).inc();
+    }
+
+    /// What the doors count themselves.
+    fn register(&self, registry: &mut Registry) {
         registry.register("http_requests", "Requests by route and status", self.requests.clone());
+        registry.register("requests_refused", "Refused requests by code", self.refused.clone());
         registry.register("http_request_seconds", "Time to answer", self.seconds.clone());
         registry.register("connections", "Open connections", self.connections.clone());
         registry.register(
@@ -116,6 +129,12 @@ impl Metrics {
             "Connections closed because they did not read their answers",
             self.readers_cut.clone(),
         );
+    }
+
+    /// Everything, as Prometheus reads it.
+    pub(crate) fn show(&self, status: &Status, uptime_s: f64, app: &App) -> String {
+        let mut registry = Registry::with_prefix("tenure");
+        self.register(&mut registry);
         register_memory(&mut registry, app.tenure.memory(), status);
         let tasks = Family::<StateLabel, Gauge>::default();
         for state in TaskState::ALL {

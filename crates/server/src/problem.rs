@@ -140,6 +140,7 @@ impl IntoResponse for Problem {
         if self.code == Code::Unauthorized {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
+        response.extensions_mut().insert(self.code);
         response
     }
 }

@@ -52,6 +52,8 @@ pub(crate) struct TaskEntry {
     pub(crate) queue: String,
     pub(crate) payload: Vec<u8>,
     pub(crate) key: Option<String>,
+    /// When another task may take its key.
+    pub(crate) key_free_at: Option<Timestamp>,
     pub(crate) state: TaskState,
     /// Log time of the record that made it so.
     pub(crate) since: Timestamp,
@@ -174,6 +176,7 @@ impl Book {
                     queue: item.queue.as_str().to_owned(),
                     payload: item.payload.to_vec(),
                     key,
+                    key_free_at: Some(item.key_free_at).filter(|at| *at > Timestamp::ZERO),
                     state: TaskState::Waiting,
                     since: record.at,
                     history: Vec::new(),
@@ -223,14 +226,18 @@ impl Book {
                 self.step(about.task_id, record, to);
             }
             Item::Stale { about, state, .. } => self.step(about.task_id, record, state),
-            Item::Canceled { about } => self.step(about.task_id, record, TaskState::Canceled),
+            Item::EndedWaiting { about, to } => self.step(about.task_id, record, to),
             Item::Retried { about } => self.step(about.task_id, record, TaskState::Waiting),
             Item::Purged(id) => {
                 if let Some(task) = self.tasks.get_mut(&id) {
                     task.is_purged = true;
                     self.purged.push_back((record.at, id));
                     if let Some(key) = task.key.clone() {
-                        self.keys.remove(&(task.queue.clone(), key));
+                        let place = (task.queue.clone(), key);
+                        // A later task may have taken the key.
+                        if self.keys.get(&place) == Some(&id) {
+                            self.keys.remove(&place);
+                        }
                     }
                 }
             }
@@ -293,7 +300,7 @@ impl Book {
             | Item::Ended { .. }
             | Item::Stale { .. }
             | Item::AskedToStop { .. }
-            | Item::Canceled { .. }
+            | Item::EndedWaiting { .. }
             | Item::Retried { .. }
             | Item::Purged(_)
             | Item::Decided(..)

@@ -36,9 +36,10 @@ pub(crate) enum Item<'r> {
         lease_id: LeaseId,
         expires_at: Timestamp,
     },
-    /// A task that waited is canceled.
-    Canceled {
+    /// A task that waited ends: a client cancels it, or its deadline passes.
+    EndedWaiting {
         about: &'r About<'r>,
+        to: TaskState,
     },
     Retried {
         about: &'r About<'r>,
@@ -70,7 +71,7 @@ impl Item<'_> {
             Item::Ended { about, .. }
             | Item::Stale { about, .. }
             | Item::AskedToStop { about, .. }
-            | Item::Canceled { about }
+            | Item::EndedWaiting { about, .. }
             | Item::Retried { about } => Some(about.task_id),
             Item::Stopped(stopped) => Some(stopped.task_id),
             Item::Purged(id) => Some(*id),
@@ -124,7 +125,7 @@ fn take<'r>(event: &'r Event<'r>, all: &mut Vec<Item<'r>>) {
                     Item::AskedToStop { about, lease_id, expires_at: x.expires_at }
                 }
                 (TaskState::Leased, to) => ended(about, lease_id, to, End::Canceled),
-                _ => Item::Canceled { about },
+                (_, to) => Item::EndedWaiting { about, to },
             });
             cascade(&x.cascade, all);
         }
@@ -159,9 +160,9 @@ fn timer_fired<'r>(event: &'r TimerFired<'r>, all: &mut Vec<Item<'r>>) {
         all.push(match x.from == TaskState::Leased {
             true => {
                 let by = End::Deadline(x.deadline_at);
-                ended(&x.about, x.lease_id, TaskState::Canceled, by)
+                ended(&x.about, x.lease_id, x.to, by)
             }
-            false => Item::Canceled { about: &x.about },
+            false => Item::EndedWaiting { about: &x.about, to: x.to },
         });
         cascade(&x.cascade, all);
     }

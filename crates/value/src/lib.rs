@@ -4,6 +4,7 @@
 //! Numbers are exact: a text whose number the value cannot hold is refused, and never rounded. This
 //! crate has no clock, no I/O and no randomness.
 
+mod canonical;
 pub mod exact;
 mod json;
 pub mod limits;
@@ -15,6 +16,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
+pub use canonical::canonical;
 pub use json::{JsonFault, shown_pointer};
 pub use number::{compare as compare_numbers, integer};
 pub use path::{Path, PathFault};

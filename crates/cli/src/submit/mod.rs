@@ -22,7 +22,7 @@ Examples:
   tenure submit --queue mail --payload '{\"to\": \"ada@example.org\"}'
   tenure submit --queue mail --payload @letter.json --delay 5m --priority 10
   echo '{\"argv\": [\"date\"]}' | tenure submit --queue commands --payload - --wait
-  tenure submit --queue mail --key welcome/ada --tag customer=ada --max-attempts 5
+  tenure submit --queue mail --key welcome/ada --tag customer=ada --max-failures 5
   tenure submit --queue mail --backoff exponential,initial=1s,max=5m,jitter=0.2
   tenure submit --batch tasks.ndjson
 
@@ -57,21 +57,29 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "TIME", value_parser = moment::parse)]
     run_at: Option<u64>,
 
-    /// Failures that end it; 3 if not given.
+    /// Failures that end it; 20 if not given, none with --max-attempts.
     #[arg(long, value_name = "N")]
-    max_attempts: Option<u32>,
+    max_failures: Option<u32>,
 
-    /// Expired leases that end it; 10 if not given.
+    /// Expired leases that end it; 10 if not given, none with --max-attempts.
     #[arg(long, value_name = "N")]
     max_expiries: Option<u32>,
+
+    /// Failures and expired leases that together end it.
+    #[arg(long, value_name = "N")]
+    max_attempts: Option<u32>,
 
     /// How long a worker may be silent; 30s if not given.
     #[arg(long, value_name = "SPAN", value_parser = parse_lease)]
     lease: Option<u32>,
 
-    /// From submit to end; passing it cancels the task.
+    /// From submit to end; a task that takes longer ends FAILED with code TIMEOUT.
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
-    timeout: Option<Duration>,
+    total_timeout: Option<Duration>,
+
+    /// How long one attempt may take, with heartbeats or without; one that takes longer has failed.
+    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+    attempt_timeout: Option<Duration>,
 
     /// How it waits between failures: KIND,initial=SPAN,max=SPAN,jitter=0..1, each of them optional.
     /// KIND is fixed, linear or exponential.
@@ -81,6 +89,14 @@ pub(crate) struct Submit {
     /// The same submit under the same key gives the same task.
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
+
+    /// How long the key is held; as long as the task exists if not given.
+    #[arg(long, value_name = "SPAN", value_parser = span::parse, requires = "key")]
+    key_ttl: Option<Duration>,
+
+    /// The W3C trace context of the submit, for the worker.
+    #[arg(long, value_name = "TRACEPARENT")]
+    traceparent: Option<String>,
 
     /// A label for people; may be given several times.
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = parse_tag)]
@@ -92,8 +108,9 @@ pub(crate) struct Submit {
 
     /// Submit the tasks of a file with one JSON object on each line, or of standard input with -.
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "queue", "payload", "priority", "delay", "run_at", "max_attempts", "max_expiries", "lease",
-        "timeout", "backoff", "key", "tags", "wait",
+        "queue", "payload", "priority", "delay", "run_at", "max_failures", "max_expiries",
+        "max_attempts", "lease", "total_timeout", "attempt_timeout", "backoff", "key", "key_ttl",
+        "traceparent", "tags", "wait",
     ])]
     batch: Option<String>,
 
@@ -148,11 +165,15 @@ impl Submit {
             priority: self.priority,
             delay_ms: self.delay.map(ms),
             run_at: self.run_at,
-            max_attempts: self.max_attempts,
+            max_failures: self.max_failures,
             max_expiries: self.max_expiries,
+            max_attempts: self.max_attempts,
             backoff: self.backoff,
             lease_ms: self.lease,
-            timeout_ms: self.timeout.map(ms),
+            total_timeout_ms: self.total_timeout.map(ms),
+            attempt_timeout_ms: self.attempt_timeout.map(ms),
+            key_ttl_ms: self.key_ttl.map(ms),
+            traceparent: self.traceparent.clone(),
             key: self.key.clone(),
             tags,
         })

@@ -40,6 +40,14 @@ pub(crate) fn print(task: &TaskInfo, format: Format) {
     out.finish();
 }
 
+/// A number, and the budget that bounds it if one does.
+fn counted(count: u32, budget: Option<u32>) -> String {
+    match budget {
+        Some(budget) => format!("{count} of {budget}"),
+        None => count.to_string(),
+    }
+}
+
 fn facts(task: &TaskInfo, now: u64) -> Facts {
     let ago = |at: u64| relative(at, now);
     let some = |bytes: &[u8]| (!bytes.is_empty()).then(|| shown::text(&Verbatim(bytes)));
@@ -58,15 +66,17 @@ fn facts(task: &TaskInfo, now: u64) -> Facts {
     facts.add_some("lease", lease);
     facts.add("priority", task.priority.to_string());
     facts.add("attempt", task.attempt.to_string());
-    facts.add("failures", format!("{} of {}", task.failures, task.max_attempts));
-    facts.add("expiries", format!("{} of {}", task.expiries, task.max_expiries));
+    facts.add("failures", counted(task.failures, task.max_failures));
+    facts.add("expiries", counted(task.expiries, task.max_expiries));
+    facts.add_some("max attempts", task.max_attempts.map(|budget| budget.to_string()));
     facts.add_some("error", error);
     facts.add("created", ago(task.created_at));
     facts.add_some("runs", task.run_at.map(ago));
     facts.add_some("started", task.started_at.map(ago));
     facts.add_some("finished", task.finished_at.map(ago));
     facts.add("lease time", span::exact(task.lease_ms.into()));
-    facts.add_some("timeout", task.timeout_ms.map(span::exact));
+    facts.add_some("total timeout", task.total_timeout_ms.map(span::exact));
+    facts.add_some("attempt timeout", task.attempt_timeout_ms.map(span::exact));
     facts.add_some("key", task.key.as_deref());
     facts.add_some("tags", tags);
     facts.add_some("payload", some(&task.payload));

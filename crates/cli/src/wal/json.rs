@@ -13,7 +13,7 @@ use tenure_record::history;
 use tenure_record::id::LeaseId;
 use tenure_record::name::Text;
 use tenure_record::state::TaskState;
-use tenure_record::terms::{Backoff, BackoffKind};
+use tenure_record::terms::{Backoff, BackoffKind, Budget};
 use tenure_record::time::Clock;
 
 use super::time::{moment, moment_or_null};
@@ -24,10 +24,13 @@ const PAYLOAD_DEPTH_MAX: usize = 127;
 
 /// A record as one object: number, time, name of the event, then what is in it.
 pub(super) fn record(record: &Record<'_>) -> impl fmt::Display {
-    Object::default()
-        .with("lsn", record.lsn.0)
-        .with("at", moment(record.at))
-        .with("event", record.event.name())
+    let head = Object::default().with("lsn", record.lsn.0).with("at", moment(record.wall));
+    // Moments of spans inside the event (leases, delays, deadlines) are on log time.
+    let head = match record.at == record.wall {
+        true => head,
+        false => head.with("log_at", moment(record.at)),
+    };
+    head.with("event", record.event.name())
         .and(&event(&record.event))
         .and(&decisions(&record.event))
 }
@@ -134,14 +137,19 @@ fn created(item: &Created<'_>) -> Object {
         .with("not_before", moment_or_null(item.not_before))
         .with("clock", clock(item.clock))
         .with("lease_ms", item.lease_ms)
-        .with("max_attempts", item.max_attempts)
-        .with("max_expiries", item.max_expiries)
+        .with("max_failures", item.max_failures.map(Budget::get))
+        .with("max_expiries", item.max_expiries.map(Budget::get))
+        .with("max_attempts", item.max_attempts.map(Budget::get))
         .with("backoff", item.backoff.as_ref().map(backoff))
-        .with("timeout_ms", item.timeout_ms)
+        .with("total_timeout_ms", item.total_timeout_ms)
+        .with("attempt_timeout_ms", item.attempt_timeout_ms)
         .with("deadline_at", moment_or_null(item.deadline_at))
         .with("key", item.key.as_ref().map(Text::as_str))
         .with("submit_hash", item.submit_hash.map(|hash| hex(&hash.0)))
+        .with("key_free_at", moment_or_null(item.key_free_at))
+        .with("key_from", Some(item.key_from.0).filter(|id| *id > 0))
         .with("tags", tags)
+        .with("traceparent", item.traceparent.as_ref().map(Text::as_str))
 }
 
 fn granted(item: &Granted<'_>) -> Object {
@@ -149,6 +157,7 @@ fn granted(item: &Granted<'_>) -> Object {
         .with("lease_id", item.lease_id.0)
         .with("lease_ms", item.lease_ms)
         .with("expires_at", moment(item.expires_at))
+        .with("attempt_deadline_at", moment_or_null(item.attempt_deadline_at))
 }
 
 fn extended(item: &LeaseExtended) -> Object {
@@ -164,6 +173,8 @@ fn expired(item: &Expired<'_>) -> Object {
         .with("to", state(item.to))
         .with("expiries", item.expiries)
         .with("cause", item.cause.as_str())
+        .with("failures", Some(item.failures).filter(|failures| *failures > 0))
+        .with("not_before", moment_or_null(item.not_before))
 }
 
 fn released(item: &LeaseReleased<'_>) -> Object {
@@ -222,6 +233,7 @@ fn retried(item: &TaskRetried<'_>) -> Object {
 fn deadline_passed(item: &DeadlinePassed<'_>) -> Object {
     about(&item.about)
         .with("from", state(item.from))
+        .with("to", state(item.to))
         .under(item.lease_id, &item.worker)
         .with("deadline_at", moment(item.deadline_at))
 }

@@ -69,7 +69,7 @@ fn count(stat: &Stat) -> Result<Report, Failure> {
 struct Counts {
     by_event: BTreeMap<&'static str, Count>,
     total: Count,
-    /// The times of the first and the last record.
+    /// The times of the first and the last record, by the wall clock.
     times: Option<(Timestamp, Timestamp)>,
 }
 
@@ -86,8 +86,8 @@ impl Counts {
             count.records += 1;
             count.bytes += seen.bytes as u64;
         }
-        let first = self.times.map_or(seen.record.at, |(first, _)| first);
-        self.times = Some((first, seen.record.at));
+        let first = self.times.map_or(seen.record.wall, |(first, _)| first);
+        self.times = Some((first, seen.record.wall));
     }
 }
 

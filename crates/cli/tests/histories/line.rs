@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tenure_sdk::wire as v1;
 use tonic::{Response, Status};
 
-use crate::register::{LEASE_US, MAX_ATTEMPTS, MAX_EXPIRIES, Shown};
+use crate::register::{LEASE_US, MAX_EXPIRIES, MAX_FAILURES, Shown};
 use crate::server::{JSON, agent, url};
 
 /// What is asked.
@@ -74,7 +74,7 @@ fn over_http(agent: &ureq::Agent, address: &str, ask: &Ask) -> Heard {
             "/v1/tasks".to_owned(),
             json!({
                 "queue": queue, "payload": nonce, "key": nonce.to_string(),
-                "lease_ms": LEASE_MS, "max_attempts": MAX_ATTEMPTS, "max_expiries": MAX_EXPIRIES,
+                "lease_ms": LEASE_MS, "max_failures": MAX_FAILURES, "max_expiries": MAX_EXPIRIES,
                 "backoff": {"kind": "fixed", "initial_ms": 1, "jitter": 0},
             }),
         ),
@@ -211,7 +211,7 @@ fn new_task(queue: &str, nonce: u64) -> v1::NewTask {
         payload: nonce.to_string().into_bytes(),
         key: Some(nonce.to_string()),
         lease_ms: Some(LEASE_MS),
-        max_attempts: Some(MAX_ATTEMPTS as u32),
+        max_failures: Some(MAX_FAILURES as u32),
         max_expiries: Some(MAX_EXPIRIES as u32),
         backoff: Some(backoff),
         ..Default::default()

@@ -2,7 +2,7 @@
 //! calls change, one after the other. Only time adds steps of its own: a lease can run out.
 
 /// Tasks of these tests fail so often before they are FAILED.
-pub(crate) const MAX_ATTEMPTS: u64 = 3;
+pub(crate) const MAX_FAILURES: u64 = 3;
 /// Leases run out so often before a task is DEAD.
 pub(crate) const MAX_EXPIRIES: u64 = 3;
 /// How long a lease lasts.
@@ -252,7 +252,7 @@ impl Register {
         self.place = match verb {
             Ended::Completed => Place::Completed,
             _ if self.is_cancel_requested => Place::Canceled,
-            Ended::Failed if self.failures >= MAX_ATTEMPTS => Place::Failed,
+            Ended::Failed if self.failures >= MAX_FAILURES => Place::Failed,
             Ended::Failed | Ended::Released | Ended::Otherwise => Place::Waiting,
         };
         Ok(())

@@ -159,7 +159,7 @@ fn what_is_forgotten_is_in_the_archive_as_the_api_had_shown_it() {
                       task: {queue: q}}\noutput_mapping: {out: outputs.work}\n";
     assert_eq!(server.put_as("/v1/workflows/line", "application/yaml", definition).0, 201);
     assert_eq!(server.post("/v1/workflows/line/runs", &json!({"input": {}, "key": "r"})).0, 201);
-    let pretty = r#"{"queue": "mail", "key": "k", "tags": {"a": "b"}, "max_attempts": 1, "payload":
+    let pretty = r#"{"queue": "mail", "key": "k", "tags": {"a": "b"}, "max_failures": 1, "payload":
         {"n": 1.50,
          "t": "x\ny"}}"#;
     assert_eq!(server.post_text("/v1/tasks", pretty).0, 201);

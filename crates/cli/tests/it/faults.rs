@@ -175,7 +175,7 @@ fn a_follower_that_never_reads_is_bounded_let_go_and_can_come_back() {
     let deaf: Vec<_> = (0..20).map(|_| follow(&server, "0")).collect();
     let before = server.memory_mib();
     for _ in 0..8 {
-        let tasks: Vec<_> = (0..1_000).map(|_| json!({"max_attempts": 1})).collect();
+        let tasks: Vec<_> = (0..1_000).map(|_| json!({"max_failures": 1})).collect();
         server.post("/v1/tasks/batch", &json!({"tasks": tasks}));
         let lease = json!({"worker": "w", "queues": ["default"], "max": 1_000});
         let (_, leases) = server.post("/v1/leases", &lease);

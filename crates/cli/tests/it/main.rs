@@ -29,5 +29,6 @@ mod refusals;
 mod samples;
 mod serve;
 mod snapshot;
+mod submit_terms;
 mod wal;
 mod workflow;

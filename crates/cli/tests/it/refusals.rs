@@ -95,6 +95,27 @@ fn every_refusal_is_a_problem_document() {
 }
 
 #[test]
+fn refused_requests_are_counted_by_their_code() {
+    let server = Server::start("counted");
+    assert!(!server.text("/metrics").contains("tenure_requests_refused_total{"), "none so far");
+    for _ in 0..3 {
+        assert_eq!(server.get("/v1/tasks/1").0, 404);
+    }
+    assert_eq!(server.post("/v1/tasks", &json!({"priority": 101})).0, 400);
+    assert_eq!(server.post("/v1/tasks", &json!({"payload": "p".repeat(2 << 20)})).0, 413);
+    let page = "GET /v1/status HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n";
+    assert!(server.raw(page).starts_with("HTTP/1.1 403"), "refused before its route");
+    assert_eq!(server.post("/v1/tasks", &json!({})).0, 201);
+    let metrics = server.text("/metrics");
+    for (code, count) in
+        [("not_found", 3), ("invalid_request", 1), ("payload_too_large", 1), ("forbidden", 1)]
+    {
+        let line = format!("tenure_requests_refused_total{{code=\"{code}\"}} {count}\n");
+        assert!(metrics.contains(&line), "{line} is not in {metrics}");
+    }
+}
+
+#[test]
 fn names_that_a_url_would_lose_are_refused() {
     let server = Server::start("segments");
     for name in [".", "..", " a", "a ", " "] {

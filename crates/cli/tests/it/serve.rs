@@ -47,7 +47,7 @@ fn failures_releases_cancels_and_retries_do_what_they_say() {
         let body = json!({"worker": "anna", "queues": ["default"]});
         server.post("/v1/leases", &body).1["leases"][0]["lease_id"].as_u64().unwrap()
     };
-    let id = submit(json!({"max_attempts": 1}));
+    let id = submit(json!({"max_failures": 1}));
     let failed = json!({"lease_id": lease(), "reason": "no luck", "code": "smtp"});
     let (_, task) = server.post(&format!("/v1/tasks/{id}/fail"), &failed);
     assert_eq!((&task["state"], &task["error"]["code"]), (&json!("FAILED"), &json!("smtp")));

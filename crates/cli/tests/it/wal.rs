@@ -62,17 +62,21 @@ fn a_dump_has_every_record_on_a_line_of_its_own() {
         concat!(
             r#"{"lsn":1,"at":"2001-09-09T01:46:40.000Z","event":"TaskCreated","tasks":[{"task_id":1,"#,
             r#""queue":"mail","priority":0,"payload":{"to":"ada@example.org","cc":[1.50]},"#,
-            r#""not_before":null,"clock":"log","lease_ms":30000,"max_attempts":3,"#,
-            r#""max_expiries":10,"backoff":null,"timeout_ms":null,"deadline_at":null,"key":null,"#,
-            r#""submit_hash":null,"tags":{}},{"task_id":2,"queue":"mail","priority":0,"#,
+            r#""not_before":null,"clock":"log","lease_ms":30000,"max_failures":20,"#,
+            r#""max_expiries":10,"max_attempts":null,"backoff":null,"total_timeout_ms":null,"#,
+            r#""attempt_timeout_ms":null,"deadline_at":null,"key":null,"submit_hash":null,"#,
+            r#""key_free_at":null,"key_from":null,"tags":{},"traceparent":null},"#,
+            r#"{"task_id":2,"queue":"mail","priority":0,"#,
             r#""payload_base64":"/wD+","not_before":null,"clock":"log","lease_ms":30000,"#,
-            r#""max_attempts":3,"max_expiries":10,"backoff":null,"timeout_ms":null,"#,
-            r#""deadline_at":null,"key":null,"submit_hash":null,"tags":{}}]}"#
+            r#""max_failures":20,"max_expiries":10,"max_attempts":null,"backoff":null,"#,
+            r#""total_timeout_ms":null,"attempt_timeout_ms":null,"deadline_at":null,"key":null,"#,
+            r#""submit_hash":null,"key_free_at":null,"key_from":null,"tags":{},"traceparent":null}]}"#
         ),
         concat!(
             r#"{"lsn":2,"at":"2001-09-09T01:46:40.000Z","event":"LeaseGranted","worker":"anna","#,
             r#""grants":[{"task_id":1,"queue":"mail","priority":0,"attempt":1,"previous":1,"#,
-            r#""lease_id":1,"lease_ms":30000,"expires_at":"2001-09-09T01:47:10.000Z"}]}"#
+            r#""lease_id":1,"lease_ms":30000,"expires_at":"2001-09-09T01:47:10.000Z","#,
+            r#""attempt_deadline_at":null}]}"#
         ),
         concat!(
             r#"{"lsn":3,"at":"2001-09-09T01:47:00.000Z","event":"ReportsApplied","reports":[{"#,
@@ -82,12 +86,14 @@ fn a_dump_has_every_record_on_a_line_of_its_own() {
         concat!(
             r#"{"lsn":4,"at":"2001-09-09T01:47:30.000Z","event":"LeaseExpired","leases":[{"#,
             r#""task_id":1,"queue":"mail","priority":0,"attempt":1,"previous":2,"lease_id":1,"#,
-            r#""worker":"anna","to":"WAITING","expiries":1,"cause":"ran_out"}]}"#
+            r#""worker":"anna","to":"WAITING","expiries":1,"cause":"ran_out","#,
+            r#""failures":null,"not_before":null}]}"#
         ),
         concat!(
             r#"{"lsn":5,"at":"2001-09-09T01:47:30.000Z","event":"LeaseGranted","worker":"ben","#,
             r#""grants":[{"task_id":1,"queue":"mail","priority":0,"attempt":2,"previous":4,"#,
-            r#""lease_id":2,"lease_ms":30000,"expires_at":"2001-09-09T01:48:00.000Z"}]}"#
+            r#""lease_id":2,"lease_ms":30000,"expires_at":"2001-09-09T01:48:00.000Z","#,
+            r#""attempt_deadline_at":null}]}"#
         ),
         concat!(
             r#"{"lsn":6,"at":"2001-09-09T01:47:30.000Z","event":"ReportsApplied","reports":[{"#,

@@ -133,7 +133,7 @@ impl<'o> Client<'o> {
             "payload": {"nonce": nonce, "fill": "x".repeat(self.draw(300) as usize)},
             "priority": self.draw(5) as i64 - 2,
             "lease_ms": 500 + self.draw(1_500),
-            "max_attempts": 2,
+            "max_failures": 2,
             "backoff": {"kind": "fixed", "initial_ms": 10},
         });
         if self.draw(2) == 0 {

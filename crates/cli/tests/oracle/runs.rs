@@ -17,7 +17,7 @@ nodes:
     kind: task
     task: {queue: q0, lease_ms: 1000}
     input_mapping: {nonce: input.nonce}
-    retry: {max_attempts: 20, backoff: {kind: fixed, initial_ms: 10}}
+    retry: {max_failures: 20, backoff: {kind: fixed, initial_ms: 10}}
   - {ref: approve, kind: signal, signal: {name: approval}, output_mapping: {context.by: result.by}}
 transitions:
   - {ref: then, from: work, to: approve}

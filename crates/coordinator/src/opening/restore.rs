@@ -147,7 +147,7 @@ fn jump<D: Disk>(recovery: &mut Recovery<Wal<D>>) -> Result<(), Error> {
     let verdict = verdict.map_err(|rejection| Error::Refused(rejection.into()))?;
     if let Verdict::Append(event, _) = verdict {
         let mut batch = Batch::default();
-        let record = Record { lsn: state.last_lsn().next(), at, event };
+        let record = Record { lsn: state.last_lsn().next(), at, wall: at, event };
         batch.push(|out| codec::encode(&record, out));
         wal.append(&mut batch, at.0)?;
         wal.sync()?;

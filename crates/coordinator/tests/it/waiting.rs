@@ -140,7 +140,7 @@ fn whoever_waits_for_a_task_hears_of_each_way_to_end() {
     assert_eq!(ended(0), TaskState::Completed);
     assert_eq!(ended(1), TaskState::Failed);
     assert_eq!(ended(2), TaskState::Canceled);
-    assert_eq!(ended(4), TaskState::Canceled, "by its deadline");
+    assert_eq!(ended(4), TaskState::Failed, "by its deadline");
     assert!(readers[3].waits());
     house.pass_ms(59_000);
     assert_eq!(ended(3), TaskState::Waiting, "as it is when the time is up");

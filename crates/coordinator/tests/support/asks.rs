@@ -41,9 +41,9 @@ pub(crate) fn submit_at(queue: &str, at_ms: u64) -> Ask {
     submit_task(NewTask { start: Start::At(Timestamp(at_ms)), ..task(queue) })
 }
 
-pub(crate) fn submit_with_timeout(queue: &str, timeout_ms: i64) -> Ask {
-    let span = SpanMs::parse("timeout_ms", timeout_ms).unwrap();
-    submit_task(NewTask { timeout_ms: Some(span), ..task(queue) })
+pub(crate) fn submit_with_timeout(queue: &str, total_timeout_ms: i64) -> Ask {
+    let span = SpanMs::parse("total_timeout_ms", total_timeout_ms).unwrap();
+    submit_task(NewTask { total_timeout_ms: Some(span), ..task(queue) })
 }
 
 pub(crate) fn request(worker: &str, queues: &[&str], lease_ms: i64) -> LeaseTasks {

@@ -31,7 +31,7 @@ pub(super) fn begun(to: &mut impl Runs, stamp: Stamp, run: RunId, step: &EndScop
         endings.root = Some(EndingRoot {
             state: step.state,
             error: step.error.as_ref().map(|error| error.0.clone()),
-            since: stamp.at,
+            since: stamp.wall,
             tokens_ended: 0,
             groups_left,
             children: 0,

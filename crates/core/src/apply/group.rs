@@ -10,6 +10,7 @@ use tenure_record::id::{GroupId, RunId, TokenId};
 use tenure_record::time::Timestamp;
 use tenure_value::{Path, Value};
 
+use super::precomputed::{Recall, ValueOf};
 use super::{ending, run};
 use crate::planted::{self, Bug};
 use crate::state::{Branch, BranchResult, Group, Runs, Scope, ScopeRef, Spawn, Token, Work};
@@ -199,7 +200,12 @@ fn counted(group: &mut Group, outcome: BranchOutcome) -> &mut u32 {
     }
 }
 
-pub(super) fn merge(to: &mut impl Runs, run: RunId, step: &MergeBranches<'_>) {
+pub(super) fn merge(
+    to: &mut impl Runs,
+    run: RunId,
+    step: &MergeBranches<'_>,
+    recall: &mut Recall<'_>,
+) {
     assert_eq!(step.version, v1::VERSION, "these rules of merging are known");
     let at = to.group(run, step.group).expect("branches belong to a group").scope;
     if let Some(index) = step.promote {
@@ -208,10 +214,9 @@ pub(super) fn merge(to: &mut impl Runs, run: RunId, step: &MergeBranches<'_>) {
     if step.merges.is_empty() {
         return;
     }
-    let context =
-        step.context.0.clone().unwrap_or_else(|| {
-            merged(to, run, step).expect("a merge that was decided can be done")
-        });
+    let known = recall.value(run, ValueOf::Merge(step.group));
+    let context = known
+        .unwrap_or_else(|| merged(to, run, step).expect("a merge that was decided can be done"));
     to.change_scope(run, at, |scope| {
         scope.context = context;
         for into in &step.merges {

@@ -12,9 +12,10 @@ use tenure_record::event::{
     WorkflowRegistered,
 };
 use tenure_record::id::{GroupId, RunId, TokenId};
-use tenure_record::time::Timestamp;
+use tenure_record::time::{Timestamp, WallOffset};
 use tenure_value::{Path, Value};
 
+use super::precomputed::{Recall, ValueOf};
 use super::{Stamp, ending, group, task};
 use crate::planted::{self, Bug};
 use crate::state::{
@@ -39,7 +40,7 @@ pub(crate) fn registered(to: &mut impl Runs, stamp: Stamp, item: &WorkflowRegist
     to.register(Arc::new(Workflow {
         name: item.name.to_shared(),
         version: item.version,
-        registered_at: stamp.at,
+        registered_at: stamp.wall,
         definition: Arc::new(definition),
     }));
 }
@@ -48,7 +49,12 @@ pub(crate) fn deleted(to: &mut impl Runs, item: &WorkflowDeleted<'_>) {
     to.delete_workflow(item.name.as_str(), (item.version > 0).then_some(item.version));
 }
 
-pub(crate) fn signal_received(to: &mut impl Runs, stamp: Stamp, item: &SignalReceived<'_>) {
+pub(crate) fn signal_received(
+    to: &mut impl Runs,
+    stamp: Stamp,
+    item: &SignalReceived<'_>,
+    recall: &mut Recall<'_>,
+) {
     let run = item.run_id;
     if let Some(signal_id) = &item.signal_id {
         to.note_signal(run, signal_id.as_str(), item.signal_hash);
@@ -66,11 +72,11 @@ pub(crate) fn signal_received(to: &mut impl Runs, stamp: Stamp, item: &SignalRec
             });
         }
     });
-    cascade(to, stamp, &item.cascade, Cause::Payload(&item.payload.0));
+    cascade(to, stamp, &item.cascade, Cause::Payload(&item.payload.0), recall);
 }
 
 pub(crate) fn parked(to: &mut impl Runs, stamp: Stamp, item: &RunParked<'_>) {
-    let parked = Parked { reason: item.reason.to_shared(), at: stamp.at };
+    let parked = Parked { reason: item.reason.to_shared(), at: stamp.wall };
     to.park(item.run_id, Some(Arc::new(parked)));
     to.change_run(item.run_id, |run| run.last_lsn = stamp.lsn);
 }
@@ -104,8 +110,9 @@ pub(crate) fn begun(to: &mut impl Runs, stamp: Stamp, item: &RunBegun<'_>) {
             workflow,
             input: item.input.0.clone(),
             state: RunState::Running,
-            started_at: stamp.at,
+            started_at: stamp.wall,
             finished_at: Timestamp::ZERO,
+            finished_offset: WallOffset::ZERO,
             deadline_at: item.deadline_at,
             output: None,
             error: None,
@@ -139,12 +146,19 @@ pub(crate) fn cascade(
     stamp: Stamp,
     decisions: &[Decision<'_>],
     cause: Cause<'_>,
+    recall: &mut Recall<'_>,
 ) {
-    decisions.iter().for_each(|decision| decide(to, stamp, decision, cause));
+    decisions.iter().for_each(|decision| apply_decision(to, stamp, decision, cause, recall));
 }
 
 /// Applies one decision.
-pub(crate) fn decide(to: &mut impl Runs, stamp: Stamp, decision: &Decision<'_>, cause: Cause<'_>) {
+pub(crate) fn apply_decision(
+    to: &mut impl Runs,
+    stamp: Stamp,
+    decision: &Decision<'_>,
+    cause: Cause<'_>,
+    recall: &mut Recall<'_>,
+) {
     let run = decision.run_id;
     match &decision.step {
         Step::CreateTokens(step) => step.tokens.iter().for_each(|new| create_token(to, run, new)),
@@ -170,9 +184,9 @@ pub(crate) fn decide(to: &mut impl Runs, stamp: Stamp, decision: &Decision<'_>, 
         Step::MarkForDispatch(step) => {
             step.tokens.iter().for_each(|item| dispatch(to, stamp, run, item));
         }
-        Step::ApplyNodeOutput(step) => apply_output(to, run, step, cause),
-        Step::SetContext(step) => set_context(to, run, step),
-        Step::MergeBranches(step) => group::merge(to, run, step),
+        Step::ApplyNodeOutput(step) => apply_output(to, run, step, cause, recall),
+        Step::SetContext(step) => set_context(to, run, step, recall),
+        Step::MergeBranches(step) => group::merge(to, run, step, recall),
         Step::DropBranches(step) => group::close_group(to, run, step),
         Step::CancelTokens(step) => cancel(to, stamp, run, step),
         Step::SetTimer(step) => set_timer(to, run, step),
@@ -286,11 +300,17 @@ fn value_of(cause: Cause<'_>) -> Value {
     }
 }
 
-fn apply_output(to: &mut impl Runs, run: RunId, step: &ApplyNodeOutput, cause: Cause<'_>) {
-    let output = match (&step.output, &step.item.0) {
-        (Some(given), _) => given.0.clone(),
-        (None, Some(known)) => known.clone(),
-        (None, None) => value_of(cause),
+fn apply_output(
+    to: &mut impl Runs,
+    run: RunId,
+    step: &ApplyNodeOutput,
+    cause: Cause<'_>,
+    recall: &mut Recall<'_>,
+) {
+    let mut known = || recall.value(run, ValueOf::Item(step.token));
+    let output = match &step.output {
+        Some(given) => given.0.clone(),
+        None => known().unwrap_or_else(|| value_of(cause)),
     };
     let token = to.token(run, step.token).expect("a decision names tokens that exist");
     let (node, at) = (token.node, token.scope);
@@ -324,14 +344,13 @@ fn kept_key(to: &impl Runs, run: RunId, node: u32, scope: ScopeRef, token: Token
     (node, outermost, indices, token)
 }
 
-fn set_context(to: &mut impl Runs, run: RunId, step: &SetContext<'_>) {
+fn set_context(to: &mut impl Runs, run: RunId, step: &SetContext<'_>, recall: &mut Recall<'_>) {
     let at = ScopeRef { group: step.group, index: step.index };
     to.change_scope(run, at, |scope| {
         for write in &step.writes {
-            let path = match &write.known.0 {
-                Some(path) => path.clone(),
-                None => Path::parse(write.path.as_str()).expect("a decision writes to paths"),
-            };
+            let text = write.path.as_str();
+            let parse = || Path::parse(text).expect("a decision writes to paths");
+            let path = recall.path(text).unwrap_or_else(parse);
             if &*path.segments()[0] != "context" {
                 scope.output = Some(write.value.0.clone());
                 continue;
@@ -361,7 +380,7 @@ fn set_timer(to: &mut impl Runs, run: RunId, step: &SetTimer) {
     match step.kind {
         TimerKind::Node => to.change_token(run, step.token, |token| token.deadline_at = step.at),
         TimerKind::Wake => to.change_token(run, step.token, |token| {
-            token.work = Work::Timer(step.at);
+            token.work = Work::Timer(step.at, step.clock);
         }),
         TimerKind::Join => to.change_group(run, step.group, |group| group.timeout_at = step.at),
     }
@@ -406,6 +425,7 @@ fn finish(to: &mut impl Runs, stamp: Stamp, run: RunId, step: &FinishRun<'_>) {
         run.endings = None;
         run.state = step.state;
         run.finished_at = stamp.at;
+        run.finished_offset = stamp.offset();
         run.output = step.output.as_ref().map(|output| output.0.clone());
         run.error = step.error.as_ref().map(|error| error.0.clone());
         // What only a live run needs goes; the context stays to be seen.

@@ -9,7 +9,7 @@ use tenure_record::event::{
 use tenure_record::id::{LeaseId, TaskId};
 use tenure_record::snapshot::LeaseEnd;
 use tenure_record::state::TaskState;
-use tenure_record::terms::TIMEOUT_CODE;
+use tenure_record::terms::{TIMEOUT_CODE, TIMEOUT_MESSAGE};
 use tenure_record::time::{Clock, Timestamp};
 
 use super::{Stamp, lease};
@@ -17,10 +17,17 @@ use crate::limits::FAILURES_KEPT_MAX;
 use crate::state::{BlobRef, Cold, ColdRef, Key, Ledger, Task, TaskError, TaskPhase};
 
 pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
+    if item.key_from.is_some() {
+        to.change_cold(item.key_from, |cold| {
+            if let Some(key) = &mut cold.key {
+                key.is_held = false;
+            }
+        });
+    }
     let queue = to.queue_named(item.queue.as_str());
     let task = Task {
         state: TaskPhase::Waiting { not_before: item.not_before, clock: item.clock },
-        created_at: stamp.at,
+        created_at: stamp.wall,
         started_at: Timestamp::ZERO,
         lease_id: LeaseId::NONE,
         last_lsn: stamp.lsn,
@@ -30,46 +37,55 @@ pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
         cold: ColdRef::NONE,
         attempt: 0,
         lease_ms: item.lease_ms,
-        granted_ms: 0,
         failures: 0,
         expiries: 0,
-        max_attempts: item.max_attempts,
+        max_failures: item.max_failures,
         max_expiries: item.max_expiries,
         priority: item.priority,
         lease_end: LeaseEnd::Open,
         cancel_requested: false,
         in_run: item.run.is_some(),
     };
-    to.create(item.task_id, task, cold_part(item), &item.payload);
+    to.create(item.task_id, task, cold_part(stamp, item), &item.payload);
 }
 
 /// Most tasks have nothing of it.
-fn cold_part(item: &Created<'_>) -> Option<Cold> {
+fn cold_part(stamp: Stamp, item: &Created<'_>) -> Option<Cold> {
     let plain = item.key.is_none()
         && item.tags.is_empty()
         && item.backoff.is_none()
         && item.not_before == Timestamp::ZERO
-        && item.timeout_ms.is_none()
+        && item.total_timeout_ms.is_none()
+        && item.max_attempts.is_none()
+        && item.attempt_timeout_ms.is_none()
+        && item.traceparent.is_none()
         && item.run.is_none();
     if plain {
         return None;
     }
     let text = |text: &tenure_record::name::Text<'_>| Arc::<str>::from(text.as_str());
     Some(Cold {
-        key: item
-            .key
-            .as_ref()
-            .zip(item.submit_hash)
-            .map(|(key, hash)| Key { text: text(key), hash }),
+        key: item.key.as_ref().zip(item.submit_hash).map(|(key, hash)| Key {
+            text: text(key),
+            hash,
+            free_at: item.key_free_at,
+            is_held: true,
+        }),
         tags: match item.tags.is_empty() {
             true => None,
             false => Some(item.tags.iter().map(|tag| (text(&tag.key), text(&tag.value))).collect()),
         },
         backoff: item.backoff.clone(),
-        run_at: item.not_before,
-        timeout_ms: item.timeout_ms,
+        run_at: match item.clock {
+            Clock::Log => stamp.offset().shown(item.not_before),
+            Clock::Wall => item.not_before,
+        },
+        total_timeout_ms: item.total_timeout_ms,
         deadline_at: item.deadline_at,
         run: item.run.as_ref().map(|link| (link.run_id, link.token)),
+        max_attempts: item.max_attempts,
+        attempt_timeout_ms: item.attempt_timeout_ms,
+        traceparent: item.traceparent.as_ref().map(text),
         ..Cold::default()
     })
 }
@@ -79,11 +95,9 @@ pub(crate) fn completed(to: &mut impl Ledger, stamp: Stamp, item: &TaskCompleted
     to.change(id, |task| {
         lease::end(task, stamp, LeaseEnd::Completed, TaskState::Completed, Timestamp::ZERO);
     });
-    if to.cold(id).is_some_and(|cold| cold.errors.is_some() || cold.revoke_at > Timestamp::ZERO) {
-        to.change_cold(id, |cold| {
-            cold.errors = None;
-            cold.revoke_at = Timestamp::ZERO;
-        });
+    lease::forget_bounds(to, id);
+    if to.cold(id).is_some_and(|cold| cold.errors.is_some()) {
+        to.change_cold(id, |cold| cold.errors = None);
     }
     to.set_output(id, item.output);
 }
@@ -94,7 +108,7 @@ pub(crate) fn failed(to: &mut impl Ledger, stamp: Stamp, item: &TaskFailed<'_>) 
         task.failures = item.failures;
         lease::end(task, stamp, LeaseEnd::Failed, item.to, item.not_before);
     });
-    lease::forget_revocation(to, id);
+    lease::forget_bounds(to, id);
     keep_error(to, id, item.code.as_str(), item.reason.as_str());
 }
 
@@ -113,7 +127,7 @@ pub(crate) fn cancel_requested(to: &mut impl Ledger, stamp: Stamp, item: &Cancel
         if item.to == TaskState::Leased {
             return lease::move_end(task, item.expires_at);
         }
-        task.state = TaskPhase::ended(item.to, stamp.at);
+        task.state = TaskPhase::ended(item.to, stamp.at, stamp.offset());
         if item.lease_id.is_some() {
             task.lease_end = LeaseEnd::Taken;
         }
@@ -121,7 +135,7 @@ pub(crate) fn cancel_requested(to: &mut impl Ledger, stamp: Stamp, item: &Cancel
     match item.to == TaskState::Leased {
         true if item.revoke_at == Timestamp::ZERO => {}
         true => to.change_cold(id, |cold| cold.revoke_at = item.revoke_at),
-        false => lease::forget_revocation(to, id),
+        false => lease::forget_bounds(to, id),
     }
 }
 
@@ -130,13 +144,13 @@ pub(crate) fn stopped(to: &mut impl Ledger, stamp: Stamp, item: Stopped) {
     let id = item.task_id;
     to.change(id, |task| {
         task.cancel_requested = true;
-        task.state = TaskPhase::Canceled { at: stamp.at };
+        task.state = TaskPhase::ended(TaskState::Canceled, stamp.at, stamp.offset());
         task.last_lsn = stamp.lsn;
         if item.lease_id.is_some() {
             task.lease_end = LeaseEnd::Taken;
         }
     });
-    lease::forget_revocation(to, id);
+    lease::forget_bounds(to, id);
 }
 
 pub(crate) fn retried(to: &mut impl Ledger, stamp: Stamp, item: &TaskRetried<'_>) {
@@ -163,13 +177,13 @@ pub(crate) fn deadline_passed(to: &mut impl Ledger, stamp: Stamp, item: &Deadlin
             true => LeaseEnd::Taken,
             false => task.lease_end,
         };
-        lease::end(task, stamp, by, TaskState::Canceled, Timestamp::ZERO);
+        lease::end(task, stamp, by, item.to, Timestamp::ZERO);
     });
-    lease::forget_revocation(to, id);
-    keep_error(to, id, TIMEOUT_CODE, "the task did not end before its deadline");
+    lease::forget_bounds(to, id);
+    keep_error(to, id, TIMEOUT_CODE, TIMEOUT_MESSAGE);
 }
 
-fn keep_error(to: &mut impl Ledger, id: TaskId, code: &str, message: &str) {
+pub(super) fn keep_error(to: &mut impl Ledger, id: TaskId, code: &str, message: &str) {
     to.change_cold(id, |cold| {
         let kept = cold.errors.as_deref().unwrap_or_default();
         let from = (kept.len() + 1).saturating_sub(FAILURES_KEPT_MAX);

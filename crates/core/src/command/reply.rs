@@ -121,8 +121,10 @@ pub struct Leased {
 /// A lease that goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extended {
-    /// When it ends now.
+    /// When it ends now, by log time.
     pub expires_at: Timestamp,
+    /// When it ends now, by the wall clock as it stands.
+    pub wall_expires_at: Timestamp,
     /// Somebody wants the task to stop.
     pub cancel_requested: bool,
 }

@@ -15,6 +15,7 @@ pub(super) fn decide(
     draft: &mut Draft<'_>,
     leases: &[LeaseRef],
     now: Now,
+    seed: u64,
 ) -> Result<Verdict<'static>, Rejection> {
     if leases.len() > DUE_ITEMS_MAX {
         let (items, items_max) = (leases.len(), DUE_ITEMS_MAX);
@@ -30,7 +31,8 @@ pub(super) fn decide(
         }
         // What is over, or gone, needs no end.
         if let Ok(Standing::Holds { task, .. }) = standing::look(draft, *lease, now) {
-            dropped.push(expire(draft, lease.task_id, &task, ExpiryCause::Disconnected, now));
+            let cause = ExpiryCause::Disconnected;
+            dropped.push(expire(draft, lease.task_id, &task, cause, now, seed));
         }
     }
     Ok(verdict(dropped, rest))

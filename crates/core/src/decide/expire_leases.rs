@@ -3,16 +3,17 @@
 use tenure_record::event::{Event, Expired, ExpiryCause, LeaseExpired};
 use tenure_record::id::{LeaseId, TaskId};
 use tenure_record::state::TaskState;
+use tenure_record::terms::{ATTEMPT_TIMEOUT_CODE, ATTEMPT_TIMEOUT_MESSAGE};
 use tenure_record::time::{Now, Timestamp};
 
-use super::{Halt, Verdict, about, fire_deadlines, halt, stamp};
-use crate::command::{Reply, Rest, Swept};
+use super::{Halt, Verdict, about, fail_task, fire_deadlines, halt, stamp};
+use crate::command::{Reply, Rest, Retry, Swept};
 use crate::limits::DUE_ITEMS_MAX;
 use crate::state::{Draft, Ledger, Task};
 use crate::workflow::{self, TaskEnd};
 use crate::{apply, planted};
 
-pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
+pub(super) fn decide(draft: &mut Draft<'_>, now: Now, seed: u64) -> Verdict<'static> {
     // A lease that its task's deadline cut short is no fault of its worker: the deadline goes
     // first, and takes the lease with it.
     if draft.base().next_deadline().is_some_and(|at| at <= now.log) {
@@ -34,11 +35,8 @@ pub(super) fn decide(draft: &mut Draft<'_>, now: Now) -> Verdict<'static> {
         if task.name() != TaskState::Leased || is_ending {
             continue;
         }
-        let cause = match is_revoked(draft, task_id, expires_at) {
-            true => ExpiryCause::Revoked,
-            false => ExpiryCause::RanOut,
-        };
-        leases.push(expire(draft, task_id, &task, cause, now));
+        let cause = cause(draft, task_id, expires_at);
+        leases.push(expire(draft, task_id, &task, cause, now, seed));
     }
     let rest = if due.next().is_some() { Rest::More } else { Rest::Nothing };
     verdict(leases, rest)
@@ -51,16 +49,26 @@ pub(super) fn expire(
     task: &Task,
     cause: ExpiryCause,
     now: Now,
+    seed: u64,
 ) -> Expired<'static> {
-    let expiries = match cause {
-        ExpiryCause::RanOut | ExpiryCause::Disconnected => task.expiries + 1,
-        ExpiryCause::Revoked => task.expiries,
+    let (failures, expiries) = match cause {
+        ExpiryCause::RanOut | ExpiryCause::Disconnected => (task.failures, task.expiries + 1),
+        ExpiryCause::Revoked => (task.failures, task.expiries),
+        ExpiryCause::AttemptTimedOut => (task.failures + 1, task.expiries),
     };
+    let has_failed = cause == ExpiryCause::AttemptTimedOut;
+    let is_final = has_failed && !fail_task::is_retried(draft, task_id, ATTEMPT_TIMEOUT_CODE);
+    let goes_on = task.budgets(draft.cold(task_id)).allow(failures, expiries) && !is_final;
     let to = match task.cancel_requested {
         true => TaskState::Canceled,
+        false if goes_on => TaskState::Waiting,
+        false if has_failed => TaskState::Failed,
         // A task whose workers keep vanishing must not loop for ever.
-        false if expiries >= task.max_expiries => TaskState::Dead,
-        false => TaskState::Waiting,
+        false => TaskState::Dead,
+    };
+    let not_before = match has_failed && to == TaskState::Waiting {
+        true => fail_task::next_start(draft, task_id, failures, Retry::WithBackoff, now, seed),
+        false => Timestamp::ZERO,
     };
     let mut item = Expired {
         about: about(draft, task_id, task),
@@ -70,12 +78,18 @@ pub(super) fn expire(
         expiries,
         cause,
         cascade: Vec::new(),
+        failures: if has_failed { failures } else { 0 },
+        not_before,
     };
     apply::lease::expired(draft, stamp(draft, now), &item);
     if task.in_run && to.is_terminal() {
-        let end = match to == TaskState::Dead {
-            true => TaskEnd::Dead,
-            false => TaskEnd::Canceled,
+        let end = match to == TaskState::Canceled {
+            true => TaskEnd::Canceled,
+            false if has_failed => {
+                let (code, reason) = (ATTEMPT_TIMEOUT_CODE, ATTEMPT_TIMEOUT_MESSAGE);
+                TaskEnd::Failed { code, reason }
+            }
+            false => TaskEnd::Dead,
         };
         item.cascade = workflow::task_ended(draft, now, task_id, end);
     }
@@ -90,8 +104,12 @@ pub(super) fn verdict(leases: Vec<Expired<'static>>, rest: Rest) -> Verdict<'sta
     }
 }
 
-/// Whether the lease ended by its revocation. One that ran out before that did not, however late
-/// the tick comes that ends it.
-fn is_revoked(draft: &Draft<'_>, task_id: TaskId, expires_at: Timestamp) -> bool {
-    draft.cold(task_id).is_some_and(|cold| cold.revoke_at == expires_at)
+/// What ended a lease: of the moments that bound it, the one that it ended at. A lease that ran out
+/// before its revocation ran out, however late the tick comes that ends it.
+fn cause(draft: &Draft<'_>, task_id: TaskId, expires_at: Timestamp) -> ExpiryCause {
+    match draft.cold(task_id) {
+        Some(cold) if cold.revoke_at == expires_at => ExpiryCause::Revoked,
+        Some(cold) if cold.attempt_deadline_at == expires_at => ExpiryCause::AttemptTimedOut,
+        Some(_) | None => ExpiryCause::RanOut,
+    }
 }

@@ -35,7 +35,9 @@ pub(super) fn rule<'c>(
                 true => Retry::Never,
                 false => command.retry,
             };
-            let to = next_state(&task, failures, retry);
+            let budgets = task.budgets(draft.cold(task_id));
+            let goes_on = budgets.allow(failures, task.expiries);
+            let to = next_state(&task, goes_on, retry);
             let not_before = match to == TaskState::Waiting {
                 true => next_start(draft, task_id, failures, retry, now, seed),
                 false => Timestamp::ZERO,
@@ -72,8 +74,8 @@ pub(super) fn rule<'c>(
     }
 }
 
-/// Whether a run's node wants another attempt after a failure with this code.
-fn is_retried(draft: &Draft<'_>, task_id: TaskId, code: &str) -> bool {
+/// Whether a task may have another attempt after a failure with this code: a run's node can say no.
+pub(super) fn is_retried(draft: &Draft<'_>, task_id: TaskId, code: &str) -> bool {
     let link = draft.cold(task_id).and_then(|cold| cold.run);
     let Some((run_id, token)) = link else { return true };
     let run = Runs::run(draft, run_id);
@@ -87,16 +89,17 @@ fn is_retried(draft: &Draft<'_>, task_id: TaskId, code: &str) -> bool {
     }
 }
 
-fn next_state(task: &Task, failures: u16, retry: Retry) -> TaskState {
+fn next_state(task: &Task, goes_on: bool, retry: Retry) -> TaskState {
     match retry {
         _ if task.cancel_requested => TaskState::Canceled,
         Retry::Never => TaskState::Failed,
-        Retry::WithBackoff | Retry::After(_) if failures >= task.max_attempts => TaskState::Failed,
-        Retry::WithBackoff | Retry::After(_) => TaskState::Waiting,
+        Retry::WithBackoff | Retry::After(_) if goes_on => TaskState::Waiting,
+        Retry::WithBackoff | Retry::After(_) => TaskState::Failed,
     }
 }
 
-fn next_start(
+/// When the attempt after a failure may start.
+pub(super) fn next_start(
     draft: &Draft<'_>,
     task_id: TaskId,
     failures: u16,

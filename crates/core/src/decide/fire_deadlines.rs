@@ -8,6 +8,7 @@ use tenure_record::event::{
 };
 use tenure_record::id::{GroupId, LeaseId, RunId, TaskId, TokenId};
 use tenure_record::state::TaskState;
+use tenure_record::terms::{TIMEOUT_CODE, TIMEOUT_MESSAGE};
 use tenure_record::time::{Clock, Now};
 use tenure_value::Value;
 
@@ -91,10 +92,17 @@ impl Sweep<'_, '_> {
                 },
                 deadline_at,
                 cascade: Vec::new(),
+                to: match task.cancel_requested {
+                    true => TaskState::Canceled,
+                    false => TaskState::Failed,
+                },
             };
             apply::task::deadline_passed(self.draft, stamp(self.draft, self.now), &item);
             if task.in_run {
-                let end = TaskEnd::Canceled;
+                let end = match item.to == TaskState::Canceled {
+                    true => TaskEnd::Canceled,
+                    false => TaskEnd::Failed { code: TIMEOUT_CODE, reason: TIMEOUT_MESSAGE },
+                };
                 item.cascade = workflow::task_ended(self.draft, self.now, task_id, end);
             }
             self.fired.deadlines.push(item);

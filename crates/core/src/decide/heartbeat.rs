@@ -22,8 +22,13 @@ pub(super) fn rule(draft: &mut Draft<'_>, lease: LeaseRef, now: Now) -> Ruling<'
     };
     match standing::look(draft, held, now) {
         Ok(Standing::Holds { task, expires_at: before }) => {
-            let expires_at = standing::lease_end(draft, lease, task.granted_ms, now);
-            let extended = Extended { expires_at, cancel_requested: task.cancel_requested };
+            let expires_at =
+                standing::lease_end(draft, lease, standing::span(draft, task_id, &task), now);
+            let extended = Extended {
+                expires_at,
+                wall_expires_at: now.offset().shown(expires_at),
+                cancel_requested: task.cancel_requested,
+            };
             let result = Ok(Accepted { state: TaskState::Leased, extended: Some(extended) });
             // Two heartbeats in one millisecond, or one at the last possible end: nothing moves.
             let item = (expires_at != before).then(|| {

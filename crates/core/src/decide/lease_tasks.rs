@@ -3,10 +3,10 @@
 use smallvec::SmallVec;
 use tenure_record::event::{Event, Granted, LeaseGranted};
 use tenure_record::id::TaskId;
-use tenure_record::time::Now;
+use tenure_record::time::{Now, Timestamp};
 
 use super::skip_ids::check_leases;
-use super::standing::lease_end;
+use super::standing::{attempt_deadline, lease_end};
 use super::{Verdict, about, halt, stamp};
 use crate::apply;
 use crate::command::{LeaseRef, LeaseTasks, Leased, Reply};
@@ -44,14 +44,18 @@ pub(super) fn decide<'c>(
         }
         let lease_id = planted::lease_id(draft.next_lease_id(), now);
         let lease_ms = command.lease_ms.map_or(task.lease_ms, |lease_ms| lease_ms.get());
-        let expires_at = lease_end(draft, LeaseRef { task_id, lease_id }, lease_ms, now);
+        let attempt_deadline_at = attempt_deadline(draft, task_id, now);
+        let mut expires_at = lease_end(draft, LeaseRef { task_id, lease_id }, lease_ms, now);
+        if attempt_deadline_at > Timestamp::ZERO {
+            expires_at = expires_at.min(attempt_deadline_at);
+        }
         // Its deadline has passed and the tick that says so is on its way.
         if expires_at <= now.log {
             continue;
         }
         let mut about = about(draft, task_id, &task);
         about.attempt += u32::from(!planted::has(Bug::AttemptCountedLate));
-        let item = Granted { about, lease_id, lease_ms, expires_at };
+        let item = Granted { about, lease_id, lease_ms, expires_at, attempt_deadline_at };
         apply::lease::granted(draft, stamp(draft, now), worker, &item);
         bytes += bytes_of(draft, task_id);
         leased.push(Leased { task_id, lease_id, expires_at });

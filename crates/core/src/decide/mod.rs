@@ -22,7 +22,7 @@ mod purge_tasks;
 mod register_workflow;
 mod release_task;
 mod report_tasks;
-mod request_hash;
+pub(crate) mod request_hash;
 mod resume_queue;
 mod retry_task;
 mod signal_by_key;
@@ -79,8 +79,8 @@ pub fn decide<'c>(
         Command::ReportTasks(command) => report_tasks::decide(draft, command, now, seed),
         Command::CancelTask(command) => cancel_task::decide(draft, *command, now),
         Command::RetryTask(task_id) => retry_task::decide(draft, *task_id, now),
-        Command::ExpireLeases => Ok(expire_leases::decide(draft, now)),
-        Command::DropLeases(leases) => drop_leases::decide(draft, leases, now),
+        Command::ExpireLeases => Ok(expire_leases::decide(draft, now, seed)),
+        Command::DropLeases(leases) => drop_leases::decide(draft, leases, now, seed),
         Command::FireDeadlines => Ok(fire_deadlines::decide(draft, now)),
         Command::PauseQueue(command) => pause_queue::decide(draft, command, now),
         Command::ResumeQueue(queue) => resume_queue::decide(draft, queue),
@@ -163,5 +163,5 @@ fn halt(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> Option<Halt> {
 
 /// The record that a draft would become.
 fn stamp(draft: &Draft<'_>, now: Now) -> Stamp {
-    Stamp { lsn: draft.lsn(), at: now.log }
+    Stamp::new(draft.lsn(), now)
 }

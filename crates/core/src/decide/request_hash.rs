@@ -2,8 +2,9 @@
 //! as it was meant. A request is a repetition of an earlier one if and only if both hashes are equal.
 
 use tenure_record::event::SubmitHash;
+use tenure_record::terms::{Backoff, Budget, SpanMs};
 
-use crate::command::{SignalRun, StartRun};
+use crate::command::{NewTask, SignalRun, Start, StartRun};
 
 /// Collects the parts of a request. Texts carry their length, so that no two lists of parts look alike.
 #[derive(Default)]
@@ -24,6 +25,55 @@ impl RequestHasher {
         self.0.finalize_xof().fill(&mut half);
         SubmitHash(half)
     }
+}
+
+/// What makes two submits under one key the same: all that they ask for, after defaults, with payloads
+/// that are JSON compared as canonical JSON. A delay counts as a delay: the request is the same a second
+/// later. The trace context does not count, as each try of a request has its own.
+pub(crate) fn of_submit(task: &NewTask) -> SubmitHash {
+    let mut hasher = RequestHasher::default();
+    match tenure_value::canonical(task.payload.as_bytes()) {
+        Some(text) => {
+            hasher.number(1);
+            hasher.text(&text);
+        }
+        None => {
+            hasher.number(0);
+            hasher.text(task.payload.as_bytes());
+        }
+    }
+    hasher.number(task.tags.as_slice().len() as u64);
+    for (key, value) in task.tags.as_slice() {
+        hasher.text(key.as_str().as_bytes());
+        hasher.text(value.as_str().as_bytes());
+    }
+    let backoff = task.backoff.as_ref().unwrap_or(&Backoff::STANDARD);
+    let (start_kind, start) = match task.start {
+        Start::AtOnce => (0, 0),
+        Start::After(span) if span.get() == 0 => (0, 0),
+        Start::After(span) => (1, span.get()),
+        Start::At(moment) => (2, moment.0),
+    };
+    let budget = |budget: Option<Budget>| budget.map_or(0, |budget| budget.get().into());
+    let span = |span: Option<SpanMs>| span.map_or(u64::MAX, |span| span.get());
+    let numbers = [
+        task.priority.get() as u64,
+        start_kind,
+        start,
+        budget(task.budgets.max_failures),
+        budget(task.budgets.max_expiries),
+        budget(task.budgets.max_attempts),
+        backoff.kind.unwrap_or_default() as u64,
+        backoff.initial_ms,
+        backoff.max_ms,
+        backoff.jitter_permille.into(),
+        task.lease_ms.get().into(),
+        span(task.total_timeout_ms),
+        span(task.attempt_timeout_ms),
+        span(task.key_ttl_ms),
+    ];
+    numbers.into_iter().for_each(|number| hasher.number(number));
+    hasher.finish()
 }
 
 /// What makes two starts under one key the same: input, version as asked for, and tags. A start that

@@ -26,12 +26,12 @@ pub(super) fn decide(
     if let Some((run_id, _)) = draft.cold(task_id).and_then(|cold| cold.run) {
         return Err(Rejection::TaskOfRun { task_id, run_id });
     }
-    let timeout_ms = draft.cold(task_id).and_then(|cold| cold.timeout_ms);
+    let total_timeout_ms = draft.cold(task_id).and_then(|cold| cold.total_timeout_ms);
     let item = TaskRetried {
         about: about(draft, task_id, &task),
         from: task.name(),
         not_before: now.log.max(Timestamp(1)),
-        deadline_at: timeout_ms.map_or(Timestamp::ZERO, |ms| now.log.plus_ms(ms)),
+        deadline_at: total_timeout_ms.map_or(Timestamp::ZERO, |ms| now.log.plus_ms(ms)),
     };
     apply::task::retried(draft, stamp(draft, now), &item);
     Ok(Verdict::Append(Event::TaskRetried(item), Reply::Task(task_id, TaskState::Waiting)))

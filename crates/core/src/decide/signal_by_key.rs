@@ -12,6 +12,7 @@ use super::signal_run::{self, check_payload, check_size};
 use super::start_run::{Begun, begin};
 use super::{Verdict, request_hash, stamp};
 use crate::apply;
+use crate::apply::precomputed::Recall;
 use crate::command::{Reply, SignalByKey, SignalRun, Signaled, StartRun, SubmitOutcome};
 use crate::rejection::Rejection;
 use crate::state::{Draft, Runs};
@@ -73,7 +74,7 @@ pub(super) fn decide(
         previous: Lsn::NONE,
         cascade: Vec::new(),
     };
-    apply::run::signal_received(draft, stamp(draft, now), &item);
+    apply::run::signal_received(draft, stamp(draft, now), &item, &mut Recall::none());
     let mut cascade = Cascade::new(draft, now);
     cascade.begin_run(run_id);
     let cascade = cascade.finish();

@@ -11,6 +11,7 @@ use tenure_record::time::Now;
 
 use super::{Verdict, request_hash, stamp};
 use crate::apply;
+use crate::apply::precomputed::Recall;
 use crate::command::{Reply, SignalRun, Signaled};
 use crate::limits::{CASCADE_WORK_MAX, SIGNAL_IDS_MAX, SIGNALS_KEPT_BYTES_MAX, SIGNALS_KEPT_MAX};
 use crate::rejection::Rejection;
@@ -70,7 +71,7 @@ pub(super) fn decide(
     if token.is_none() {
         check_room(&stored.head, command)?;
     }
-    apply::run::signal_received(draft, stamp(draft, now), &item);
+    apply::run::signal_received(draft, stamp(draft, now), &item, &mut Recall::none());
     let signaled = match token {
         Some(token) => {
             let mut cascade = Cascade::new(draft, now);

@@ -104,7 +104,7 @@ fn check_token(
             })
         }
         (TokenState::WaitingForSignal, Work::Signal(_)) => true,
-        (TokenState::WaitingForTimer, Work::Timer(at)) => *at > Timestamp::ZERO,
+        (TokenState::WaitingForTimer, Work::Timer(at, _)) => *at > Timestamp::ZERO,
         (TokenState::WaitingForSiblings, Work::Nothing) => {
             let mut groups = stored.groups.iter().map(|group| &group.head);
             groups.any(|group| {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tenure_record::event::{QueueSettings, Record};
 use tenure_record::name::{QueueName, TaskKey, Text, WorkerName};
 use tenure_record::snapshot::LeaseEnd;
-use tenure_record::terms::{Payload, SpanMs};
-use tenure_record::time::{Clock, Now};
+use tenure_record::terms::{Budget, Payload, SpanMs};
+use tenure_record::time::{Clock, Now, WallOffset};
 
 use super::*;
 use crate::command::{Command, CompleteTask, LeaseRef, LeaseTasks, NewTask, SubmitTasks};
@@ -25,7 +25,7 @@ fn state() -> State {
     let queue = QueueName::parse("mail").unwrap();
     let task = |key: &str| NewTask {
         key: Some(TaskKey::parse(key).unwrap()),
-        timeout_ms: Some(SpanMs::parse("timeout_ms", 60_000).unwrap()),
+        total_timeout_ms: Some(SpanMs::parse("total_timeout_ms", 60_000).unwrap()),
         ..NewTask::new(queue.clone(), Payload::parse("payload", b"1".to_vec()).unwrap())
     };
     let tasks = ["a", "b", "c", "d"].map(task).to_vec();
@@ -50,7 +50,7 @@ fn play(state: &mut State, command: &Command) {
     let now = Now::both(Timestamp(1_000));
     let verdict = decide(&mut Draft::new(state), command, now, 0).unwrap();
     let Verdict::Append(event, _) = verdict else { unreachable!("every step here writes") };
-    let record = Record { lsn: state.last_lsn().next(), at: now.log, event };
+    let record = Record { lsn: state.last_lsn().next(), at: now.log, wall: now.wall, event };
     apply(state, &record);
 }
 
@@ -63,10 +63,11 @@ fn cold(state: &mut State, id: TaskId) -> &mut Cold {
     state.facts_mut().cold.get_mut(at).unwrap()
 }
 
+type Case = (Law, &'static str, fn(&mut State));
+
 #[test]
-fn every_law_can_be_seen_broken() {
-    type Break = fn(&mut State);
-    let cases: &[(Law, &str, Break)] = &[
+fn every_law_of_tasks_can_be_seen_broken() {
+    see_broken(&[
         (Law::OneLeasePerTask, "two tasks with one lease", |state| {
             task(state, ALSO_LEASED).lease_id = LeaseId(1);
         }),
@@ -89,7 +90,13 @@ fn every_law_can_be_seen_broken() {
             task(state, LEASED).failures = 2;
         }),
         (Law::LiveHasBudget, "waiting with nothing left", |state| {
-            task(state, WAITING).max_expiries = 0;
+            let task = task(state, WAITING);
+            (task.attempt, task.expiries, task.max_expiries) = (1, 1, Some(Budget::of(1)));
+        }),
+        (Law::LiveHasBudget, "waiting after as many attempts as it may have", |state| {
+            let waiting = task(state, WAITING);
+            (waiting.attempt, waiting.failures, waiting.expiries) = (2, 1, 1);
+            cold(state, WAITING).max_attempts = Some(Budget::of(2));
         }),
         (Law::WaitingIsNotAskedToStop, "waiting and asked to stop", |state| {
             task(state, WAITING).cancel_requested = true;
@@ -99,6 +106,12 @@ fn every_law_can_be_seen_broken() {
         }),
         (Law::LeaseEndsInTime, "a lease past its revocation", |state| {
             cold(state, LEASED).revoke_at = Timestamp(2_000);
+        }),
+        (Law::LeaseEndsInTime, "a lease past the deadline of its attempt", |state| {
+            cold(state, LEASED).attempt_deadline_at = Timestamp(2_000);
+        }),
+        (Law::AttemptNeedsALease, "an attempt without a lease", |state| {
+            cold(state, WAITING).attempt_deadline_at = Timestamp(2_000);
         }),
         (Law::RevocationNeedsALease, "a revocation of nothing", |state| {
             cold(state, WAITING).revoke_at = Timestamp(2_000);
@@ -122,6 +135,12 @@ fn every_law_can_be_seen_broken() {
         (Law::NothingUnused, "a worker that counts wrong", |state| {
             state.facts_mut().workers.get_mut(WorkerRef(0)).unwrap().leases += 1;
         }),
+    ]);
+}
+
+#[test]
+fn every_law_of_parts_and_indexes_can_be_seen_broken() {
+    see_broken(&[
         (Law::PartsHaveOneOwner, "a payload of another task", |state| {
             task(state, WAITING).payload = task(state, LEASED).payload;
         }),
@@ -148,14 +167,18 @@ fn every_law_can_be_seen_broken() {
             cold(state, WAITING).deadline_at = Timestamp(9_000);
         }),
         (Law::IndexesFollowFacts, "an end that no index knows", |state| {
-            task(state, COMPLETED).state = TaskPhase::Completed { at: Timestamp(7) };
+            task(state, COMPLETED).state =
+                TaskPhase::ended(TaskState::Completed, Timestamp(7), WallOffset::ZERO);
         }),
         (Law::IndexesFollowFacts, "a retention that no index knows", |state| {
             let settings = QueueSettings { retention_ms: Some(1), ..QueueSettings::default() };
             let at = task(state, WAITING).queue;
             state.facts_mut().queues.get_mut(at).unwrap().settings = settings;
         }),
-    ];
+    ]);
+}
+
+fn see_broken(cases: &[Case]) {
     for (law, what, break_it) in cases {
         let mut state = state();
         break_it(&mut state);
@@ -174,7 +197,9 @@ fn a_step_that_is_not_allowed_is_seen_before_it_is_written() {
         }),
         ("COMPLETED changes", |draft| draft.change(COMPLETED, |task| task.attempt += 1)),
         ("WAITING is completed", |draft| {
-            draft.change(WAITING, |task| task.state = TaskPhase::Completed { at: Timestamp(1) });
+            draft.change(WAITING, |task| {
+                task.state = TaskPhase::ended(TaskState::Completed, Timestamp(1), WallOffset::ZERO)
+            });
         }),
         ("a lease id goes back", |draft| {
             draft.change(ALSO_LEASED, |task| task.lease_id = LeaseId(1));
@@ -192,6 +217,8 @@ fn a_step_that_is_not_allowed_is_seen_before_it_is_written() {
     let state = state();
     let mut draft = Draft::new(&state);
     draft.purge(COMPLETED);
-    draft.change(WAITING, |task| task.state = TaskPhase::Canceled { at: Timestamp(1) });
+    draft.change(WAITING, |task| {
+        task.state = TaskPhase::ended(TaskState::Canceled, Timestamp(1), WallOffset::ZERO)
+    });
     assert_draft(&draft);
 }

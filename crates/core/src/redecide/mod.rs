@@ -2,37 +2,30 @@
 //! command is read back from the record and decided again on the state just before it. Pure, like
 //! the rules themselves; the caller rebuilds the state from the log.
 //!
-//! A record keeps log time and not the wall clock, which only `until` of a timer is compared with. The
-//! timers that a record fires and sets bound what the wall clock said: a moment that fired had passed,
-//! and one that was set had not. A few readings within those bounds are tried, log time first; where
-//! one of them gives what was recorded, that is the result.
+//! A record says what both clocks showed when it was decided, so what follows the wall clock (`run_at`,
+//! `until`) is decided again exactly.
 
 mod asked;
 
-use std::collections::BTreeSet;
 use std::fmt;
 
-use tenure_record::event::{Decision, Event, Record, Step, TimerKind, TokenDue};
+use tenure_record::event::{Decision, Event, Record};
 use tenure_record::history::{cascades, run_record, shown};
 use tenure_record::id::{Lsn, RunId};
 use tenure_record::name::Invalid;
-use tenure_record::time::{Clock, Now, Timestamp};
+use tenure_record::time::Timestamp;
 use tenure_value::Value;
 
 use crate::decide::{Verdict, decide};
 use crate::rejection::Rejection;
 use crate::state::{Draft, State};
 
-/// Readings of the wall clock that are tried: only a record that sets more timers than this to
-/// different moments can need another one.
-const WALLS_MAX: usize = 16;
-
 /// What was decided then, beside what would be decided now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redecided {
     /// The record.
     pub lsn: Lsn,
-    /// Its time, at which it was decided again.
+    /// Its time by the wall clock.
     pub at: Timestamp,
     /// What happened.
     pub cause: Value,
@@ -123,59 +116,17 @@ pub fn redecide(
     assert_eq!(before.last_lsn().next(), record.lsn, "the state is the one before the record");
     let cause = run_record(record, run).ok_or(Undecidable::OtherRun)?.cause;
     let command = asked::command(record).map_err(Undecidable::Unasked)?;
-    before.serve(Now::both(record.at));
-    let mut best: Option<Redecided> = None;
-    for wall in walls(&before, record) {
-        let now = Now { log: record.at, wall };
-        let mut draft = Draft::new(&before);
-        // Chance only spreads retries of tasks, which no decision about a run depends on.
-        let verdict = decide(&mut draft, &command, now, 0);
-        let (pairs, refused) = match &verdict {
-            Ok(Verdict::Append(event, _)) => (compare(&record.event, event, run), None),
-            Ok(Verdict::Answer(_)) => (only_recorded(&record.event, run), None),
-            Err(rejection) => (only_recorded(&record.event, run), Some(rejection.clone())),
-        };
-        let (lsn, at) = (record.lsn, record.at);
-        let found = Redecided { lsn, at, cause: cause.clone(), pairs, refused };
-        if found.is_same() {
-            return Ok(found);
-        }
-        best.get_or_insert(found);
-    }
-    Ok(best.expect("the wall clock said something"))
-}
-
-/// What the wall clock may have said, the likeliest first. A reading matters only by which moments of
-/// the wall clock are at or before it, so the last one before each moment that had not passed, and the
-/// end of time if there is none, stand for all others.
-fn walls(before: &State, record: &Record<'_>) -> Vec<Timestamp> {
-    let mut least = Timestamp::ZERO;
-    let mut ahead = BTreeSet::new();
-    if let Event::TimerFired(event) = &record.event {
-        let waiting = before.live().runs.timers(Clock::Wall);
-        let of_wall = |due: &&TokenDue<'_>| waiting.contains(&(due.at, due.run_id, due.token));
-        let fired = event.timers.iter().filter(of_wall).map(|due| due.at);
-        least = fired.max().unwrap_or_default();
-        ahead.extend(waiting.iter().map(|(at, ..)| *at).find(|at| *at > least));
-    }
-    record.event.each_cascade(|cascade| {
-        for decision in cascade {
-            if let Step::SetTimer(timer) = &decision.step
-                && timer.kind == TimerKind::Wake
-            {
-                ahead.insert(timer.at);
-            }
-        }
-    });
-    let last_before = |at: Timestamp| Timestamp(at.0.saturating_sub(1));
-    let others = ahead.into_iter().map(last_before).chain([Timestamp::MAX]);
-    let mut walls = Vec::new();
-    for wall in [record.at, least].into_iter().chain(others) {
-        if wall >= least && walls.len() < WALLS_MAX && !walls.contains(&wall) {
-            walls.push(wall);
-        }
-    }
-    walls
+    let now = record.now();
+    before.serve(now);
+    let mut draft = Draft::new(&before);
+    // Chance only spreads retries of tasks, which no decision about a run depends on.
+    let verdict = decide(&mut draft, &command, now, 0);
+    let (pairs, refused) = match verdict {
+        Ok(Verdict::Append(event, _)) => (compare(&record.event, &event, run), None),
+        Ok(Verdict::Answer(_)) => (only_recorded(&record.event, run), None),
+        Err(rejection) => (only_recorded(&record.event, run), Some(rejection)),
+    };
+    Ok(Redecided { lsn: record.lsn, at: record.wall, cause, pairs, refused })
 }
 
 /// The decisions about a run in an event, in order.

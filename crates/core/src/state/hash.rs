@@ -11,6 +11,7 @@ use std::fmt;
 
 use hashbrown::HashMap;
 use tenure_record::snapshot::LeaseEnd;
+use tenure_record::terms::Budget;
 use tenure_record::time::Timestamp;
 use tenure_value::Value;
 
@@ -154,20 +155,24 @@ impl Facts {
                 sink.bytes(self.worker_name(worker).as_bytes());
                 sink.number(expires_at.0);
             }
-            TaskPhase::Completed { at }
-            | TaskPhase::Failed { at }
-            | TaskPhase::Dead { at }
-            | TaskPhase::Canceled { at } => sink.number(at.0),
+            TaskPhase::Completed { at, offset }
+            | TaskPhase::Failed { at, offset }
+            | TaskPhase::Dead { at, offset }
+            | TaskPhase::Canceled { at, offset } => {
+                sink.number(at.0);
+                sink.number(offset.get().0.cast_unsigned());
+            }
         }
         sink.number(task.created_at.0);
         sink.number(task.started_at.0);
         sink.number(task.lease_id.0);
         sink.number(task.attempt.into());
         sink.number(task.lease_ms.into());
-        sink.number(task.granted_ms.into());
-        for count in [task.failures, task.expiries, task.max_attempts, task.max_expiries] {
+        for count in [task.failures, task.expiries] {
             sink.number(count.into());
         }
+        sink.budget(task.max_failures);
+        sink.budget(task.max_expiries);
         sink.number(task.priority.get() as u64);
         sink.number(match task.lease_end {
             LeaseEnd::Open => 0,
@@ -193,6 +198,8 @@ fn hash_cold(cold: &Cold, sink: &mut Sink) {
         Some(key) => {
             sink.bytes(key.text.as_bytes());
             sink.bytes(&key.hash.0);
+            sink.number(key.free_at.0);
+            sink.number(u64::from(key.is_held));
         }
         None => sink.bytes(&[]),
     }
@@ -211,14 +218,19 @@ fn hash_cold(cold: &Cold, sink: &mut Sink) {
         }
         None => sink.number(0),
     }
-    sink.optional(cold.timeout_ms);
-    for Timestamp(moment) in [cold.run_at, cold.deadline_at, cold.revoke_at] {
+    sink.optional(cold.total_timeout_ms);
+    sink.budget(cold.max_attempts);
+    sink.optional(cold.attempt_timeout_ms);
+    sink.bytes(cold.traceparent.as_deref().unwrap_or_default().as_bytes());
+    let moments = [cold.run_at, cold.deadline_at, cold.revoke_at, cold.attempt_deadline_at];
+    for Timestamp(moment) in moments {
         sink.number(moment);
     }
     let (run, token) = cold.run.unwrap_or_default();
     sink.number(run.0);
     sink.number(token.0.into());
     sink.number(cold.stale_lease.0);
+    sink.number(cold.granted_ms.into());
     let errors = cold.errors.as_deref().unwrap_or_default();
     sink.number(errors.len() as u64);
     for error in errors {
@@ -249,6 +261,10 @@ impl Sink {
             }
             None => self.number(u64::MAX),
         }
+    }
+
+    fn budget(&mut self, budget: Option<Budget>) {
+        self.number(budget.map_or(0, |budget| budget.get().into()));
     }
 
     fn optional(&mut self, number: Option<u64>) {

@@ -232,7 +232,7 @@ impl State {
         let anew = Indexes::build(&self.facts, self.table_seed, live.followed());
         live.compare(&anew)?;
         for (id, task) in self.facts.tasks.iter() {
-            let key = self.facts.cold_of(task).and_then(|cold| cold.key.as_ref());
+            let key = self.facts.cold_of(task).and_then(Cold::held_key);
             let Some(key) = key else { continue };
             let holder = live.key_holder(&self.facts, task.queue, &key.text);
             if holder != Some(TaskId(id)) {
@@ -343,7 +343,7 @@ impl Ledger for State {
             }
             indexes.deadline_moved(id, Timestamp::ZERO, cold.deadline_at);
             indexes.text_bytes += cold.text_bytes();
-            if let Some(key) = &cold.key {
+            if let Some(key) = cold.held_key() {
                 indexes.key_added(task.queue, &key.text, id);
             }
         }
@@ -398,12 +398,19 @@ impl Ledger for State {
         if task.cold == ColdRef::NONE {
             task.cold = self.facts.cold.insert(Cold::default());
         }
-        let is_live = !task.is_terminal();
+        let (is_live, queue) = (!task.is_terminal(), task.queue);
         let cold = self.facts.cold.get_mut(task.cold).expect("a cold part that is named exists");
         let (before, bytes_before) = (cold.deadline_at, cold.text_bytes());
+        let held_key = cold.held_key().is_some();
         change(cold);
         let (after, bytes_after) = (cold.deadline_at, cold.text_bytes());
         let Some(indexes) = &mut self.indexes else { return };
+        if held_key
+            && cold.held_key().is_none()
+            && let Some(key) = &cold.key
+        {
+            indexes.key_removed(queue, &key.text, id);
+        }
         indexes.text_bytes = indexes.text_bytes + bytes_after - bytes_before;
         if is_live && before != after {
             indexes.deadline_moved(id, before, after);
@@ -422,7 +429,7 @@ impl Ledger for State {
         if let Some(indexes) = &mut self.indexes {
             indexes.moved(id, Some(&task), None);
             indexes.text_bytes -= cold.as_ref().map_or(0, Cold::text_bytes);
-            if let Some(key) = cold.and_then(|cold| cold.key) {
+            if let Some(key) = cold.as_ref().and_then(Cold::held_key) {
                 indexes.key_removed(task.queue, &key.text, id);
             }
         }

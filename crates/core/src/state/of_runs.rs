@@ -276,7 +276,7 @@ impl Runs for State {
             match token.work {
                 Work::Task(task_id) => Ledger::purge(self, TaskId(task_id.0)),
                 Work::Child(child) => self.release_child(child),
-                Work::Nothing | Work::Signal(_) | Work::Timer(_) => {}
+                Work::Nothing | Work::Signal(_) | Work::Timer(..) => {}
             }
         }
     }

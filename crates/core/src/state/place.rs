@@ -48,7 +48,7 @@ mod tests {
         let now = Now::both(Timestamp(1_000_000));
         let verdict = decide(&mut Draft::new(state), command, now, 0);
         let Ok(Verdict::Append(event, _)) = verdict else { panic!("{command:?} is not written") };
-        let record = Record { lsn: state.last_lsn().next(), at: now.log, event };
+        let record = Record { lsn: state.last_lsn().next(), at: now.log, wall: now.wall, event };
         apply(state, &record);
     }
 

@@ -7,8 +7,8 @@ use tenure_record::event::SubmitHash;
 use tenure_record::id::{LeaseId, Lsn, RunId, TokenId};
 use tenure_record::snapshot::LeaseEnd;
 use tenure_record::state::TaskState;
-use tenure_record::terms::{Backoff, Priority};
-use tenure_record::time::{Clock, Timestamp};
+use tenure_record::terms::{Backoff, Budget, Budgets, Priority};
+use tenure_record::time::{Clock, Timestamp, WallOffset};
 
 use super::blobs::BlobRef;
 use super::dense::{ColdRef, QueueRef, WorkerRef};
@@ -26,18 +26,44 @@ pub(crate) enum TaskPhase {
         worker: WorkerRef,
         expires_at: Timestamp,
     },
+    // When it ended: log time, which retention counts from, and how far the wall clock was from
+    // that, which is shown.
     Completed {
         at: Timestamp,
+        offset: PackedOffset,
     },
     Failed {
         at: Timestamp,
+        offset: PackedOffset,
     },
     Dead {
         at: Timestamp,
+        offset: PackedOffset,
     },
     Canceled {
         at: Timestamp,
+        offset: PackedOffset,
     },
+}
+
+/// An offset in the seven bytes beside the name of a phase, which are unused otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PackedOffset([u8; 7]);
+
+impl PackedOffset {
+    /// A million years: further apart no two clocks are that can be written as text.
+    const MAX: i64 = (1 << 55) - 1;
+
+    fn new(offset: WallOffset) -> Self {
+        let [low @ .., _] = offset.0.clamp(-Self::MAX, Self::MAX).to_le_bytes();
+        Self(low)
+    }
+
+    pub(crate) fn get(self) -> WallOffset {
+        let Self([a, b, c, d, e, f, g]) = self;
+        // The eighth byte is filled up with the sign.
+        WallOffset(i64::from_le_bytes([0, a, b, c, d, e, f, g]) >> 8)
+    }
 }
 
 impl TaskPhase {
@@ -45,12 +71,13 @@ impl TaskPhase {
     ///
     /// # Panics
     /// If the state is no end: `decide` writes only ends where it ends a task.
-    pub(crate) fn ended(name: TaskState, at: Timestamp) -> Self {
+    pub(crate) fn ended(name: TaskState, at: Timestamp, offset: WallOffset) -> Self {
+        let offset = PackedOffset::new(offset);
         match name {
-            TaskState::Completed => TaskPhase::Completed { at },
-            TaskState::Failed => TaskPhase::Failed { at },
-            TaskState::Dead => TaskPhase::Dead { at },
-            TaskState::Canceled => TaskPhase::Canceled { at },
+            TaskState::Completed => TaskPhase::Completed { at, offset },
+            TaskState::Failed => TaskPhase::Failed { at, offset },
+            TaskState::Dead => TaskPhase::Dead { at, offset },
+            TaskState::Canceled => TaskPhase::Canceled { at, offset },
             TaskState::Waiting | TaskState::Leased => {
                 unreachable!("{name} is no end")
             }
@@ -73,8 +100,9 @@ impl TaskPhase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Task {
     pub state: TaskPhase,
+    /// When it was submitted, by the wall clock: nothing is compared with it.
     pub created_at: Timestamp,
-    /// The latest grant.
+    /// The latest grant, by the wall clock: nothing is compared with it.
     pub started_at: Timestamp,
     /// The latest lease, which stays for life: a stale worker can never match a newer one.
     pub lease_id: LeaseId,
@@ -88,13 +116,10 @@ pub(crate) struct Task {
     pub attempt: u32,
     /// How long a lease lasts unless its worker asks for another span.
     pub lease_ms: u32,
-    /// How long the latest lease lasts. (It stands here and not in the state because there it
-    /// would cost eight bytes in every slot.)
-    pub granted_ms: u32,
     pub failures: u16,
     pub expiries: u16,
-    pub max_attempts: u16,
-    pub max_expiries: u16,
+    pub max_failures: Option<Budget>,
+    pub max_expiries: Option<Budget>,
     pub priority: Priority,
     pub lease_end: LeaseEnd,
     pub cancel_requested: bool,
@@ -111,14 +136,25 @@ impl Task {
         self.name().is_terminal()
     }
 
-    /// When it ended, if it did.
-    pub(crate) fn finished_at(&self) -> Option<Timestamp> {
+    /// When it ended, if it did: by log time, and how far the wall clock was from it.
+    pub(crate) fn ended(&self) -> Option<(Timestamp, WallOffset)> {
         match self.state {
             TaskPhase::Waiting { .. } | TaskPhase::Leased { .. } => None,
-            TaskPhase::Completed { at }
-            | TaskPhase::Failed { at }
-            | TaskPhase::Dead { at }
-            | TaskPhase::Canceled { at } => Some(at),
+            TaskPhase::Completed { at, offset }
+            | TaskPhase::Failed { at, offset }
+            | TaskPhase::Dead { at, offset }
+            | TaskPhase::Canceled { at, offset } => Some((at, offset.get())),
+        }
+    }
+}
+
+impl Task {
+    /// Its budgets, with what the cold part says of them.
+    pub(crate) fn budgets(&self, cold: Option<&Cold>) -> Budgets {
+        Budgets {
+            max_failures: self.max_failures,
+            max_expiries: self.max_expiries,
+            max_attempts: cold.and_then(|cold| cold.max_attempts),
         }
     }
 }
@@ -129,22 +165,39 @@ pub(crate) struct Cold {
     pub key: Option<Key>,
     pub tags: Option<Arc<[TagPair]>>,
     pub backoff: Option<Backoff>,
-    /// When it was told to run, if it was told.
+    /// When it was told to run, if it was told, by the wall clock. Only shown: what counts is the
+    /// moment of the phase.
     pub run_at: Timestamp,
-    pub timeout_ms: Option<u64>,
+    pub total_timeout_ms: Option<u64>,
     /// When it must have ended, by log time; zero for never.
     pub deadline_at: Timestamp,
     /// The moment past which its lease cannot be extended; zero for none.
     pub revoke_at: Timestamp,
     /// The newest lease whose stale report is in the log.
     pub stale_lease: LeaseId,
+    /// How long the latest lease lasts, where its worker asked for another span than the task's;
+    /// zero otherwise.
+    pub granted_ms: u32,
     /// The last few failures, oldest first.
     pub errors: Option<Arc<[TaskError]>>,
     /// The run and the token that it belongs to.
     pub run: Option<(RunId, TokenId)>,
+    /// Failures and expired leases that together end it.
+    pub max_attempts: Option<Budget>,
+    /// How long one attempt may take.
+    pub attempt_timeout_ms: Option<u64>,
+    /// When the attempt under way must have ended, by log time; zero for never.
+    pub attempt_deadline_at: Timestamp,
+    /// The W3C trace context of its submit.
+    pub traceparent: Option<Arc<str>>,
 }
 
 impl Cold {
+    /// The key that it holds, if it does.
+    pub(crate) fn held_key(&self) -> Option<&Key> {
+        self.key.as_ref().filter(|key| key.is_held)
+    }
+
     /// Bytes of its texts, about.
     pub(crate) fn text_bytes(&self) -> u64 {
         let text = |text: &Arc<str>| TEXT_BYTES + text.len();
@@ -153,7 +206,8 @@ impl Cold {
         let errors = self.errors.iter().flat_map(|errors| errors.iter());
         let tags: usize = tags.map(|(key, value)| text(key) + text(value)).sum();
         let errors: usize = errors.map(|error| text(&error.code) + text(&error.message)).sum();
-        (key + tags + errors) as u64
+        let traceparent = self.traceparent.as_ref().map_or(0, text);
+        (key + tags + errors + traceparent) as u64
     }
 }
 
@@ -167,6 +221,17 @@ pub(crate) type TagPair = (Arc<str>, Arc<str>);
 pub(crate) struct Key {
     pub text: Arc<str>,
     pub hash: SubmitHash,
+    /// When another task may take it, by log time; zero for as long as this task exists.
+    pub free_at: Timestamp,
+    /// No other task has taken it.
+    pub is_held: bool,
+}
+
+impl Key {
+    /// Whether another task may take it.
+    pub(crate) fn is_free(&self, now: Timestamp) -> bool {
+        self.free_at > Timestamp::ZERO && self.free_at <= now
+    }
 }
 
 /// Why a task failed.
@@ -179,3 +244,19 @@ pub struct TaskError {
 }
 
 const _: () = assert!(size_of::<Option<Task>>() <= 96, "ten million of these are in memory");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_is_kept_to_the_millisecond_over_all_times_that_can_be_written() {
+        // From the year 9999 back to 1970, and the other way round.
+        const YEARS: i64 = 253_402_300_799_999;
+        for ms in [0, 1, -1, 255, -256, 946_080_000_000, -946_080_000_000, YEARS, -YEARS] {
+            assert_eq!(PackedOffset::new(WallOffset(ms)).get(), WallOffset(ms));
+        }
+        assert_eq!(PackedOffset::new(WallOffset(i64::MIN)).get().0, -PackedOffset::MAX);
+        assert_eq!(PackedOffset::new(WallOffset(i64::MAX)).get().0, PackedOffset::MAX);
+    }
+}

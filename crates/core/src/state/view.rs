@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tenure_record::event::QueueSettings;
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::state::TaskState;
-use tenure_record::terms::{Backoff, Priority};
-use tenure_record::time::Timestamp;
+use tenure_record::terms::{Backoff, Budgets, Priority};
+use tenure_record::time::{Clock, Timestamp};
 
 use super::blobs::SharedBytes;
 use super::facts::Facts;
@@ -32,7 +32,7 @@ pub struct LeaseView {
     pub lease_id: LeaseId,
     /// Who holds it.
     pub worker: Arc<str>,
-    /// When it ends.
+    /// When it ends, by log time.
     pub expires_at: Timestamp,
 }
 
@@ -197,16 +197,10 @@ impl<'a> TaskView<'a> {
         self.task.expiries
     }
 
-    /// Failures that end it.
+    /// How many failures and expired leases end it.
     #[must_use]
-    pub fn max_attempts(&self) -> u16 {
-        self.task.max_attempts
-    }
-
-    /// Expired leases that end it.
-    #[must_use]
-    pub fn max_expiries(&self) -> u16 {
-        self.task.max_expiries
+    pub fn budgets(&self) -> Budgets {
+        self.task.budgets(self.cold)
     }
 
     /// How long a lease lasts unless the worker asks for another span.
@@ -248,40 +242,84 @@ impl<'a> TaskView<'a> {
         }
     }
 
-    /// When it was submitted.
+    /// While it waits: the clock of that moment.
+    #[must_use]
+    pub fn not_before_clock(&self) -> Clock {
+        match self.task.state {
+            TaskPhase::Waiting { clock, .. } => clock,
+            TaskPhase::Leased { .. }
+            | TaskPhase::Completed { .. }
+            | TaskPhase::Failed { .. }
+            | TaskPhase::Dead { .. }
+            | TaskPhase::Canceled { .. } => Clock::Log,
+        }
+    }
+
+    /// When it was submitted, by the wall clock.
     #[must_use]
     pub fn created_at(&self) -> Timestamp {
         self.task.created_at
     }
 
-    /// When it was told to run first, if it was told.
+    /// When it was told to run first, if it was told, by the wall clock.
     #[must_use]
     pub fn run_at(&self) -> Option<Timestamp> {
         self.cold.map(|cold| cold.run_at).filter(|at| *at > Timestamp::ZERO)
     }
 
-    /// The latest grant.
+    /// The latest grant, by the wall clock.
     #[must_use]
     pub fn started_at(&self) -> Option<Timestamp> {
         Some(self.task.started_at).filter(|at| *at > Timestamp::ZERO)
     }
 
-    /// When it ended.
+    /// When it ended, by the wall clock.
     #[must_use]
     pub fn finished_at(&self) -> Option<Timestamp> {
-        self.task.finished_at()
+        self.task.ended().map(|(at, offset)| offset.shown(at))
     }
 
     /// How long it may take from submit to end.
     #[must_use]
-    pub fn timeout_ms(&self) -> Option<u64> {
-        self.cold.and_then(|cold| cold.timeout_ms)
+    pub fn total_timeout_ms(&self) -> Option<u64> {
+        self.cold.and_then(|cold| cold.total_timeout_ms)
     }
 
     /// When it must have ended.
     #[must_use]
     pub fn deadline_at(&self) -> Option<Timestamp> {
         self.cold.map(|cold| cold.deadline_at).filter(|at| *at > Timestamp::ZERO)
+    }
+
+    /// How long one attempt may take.
+    #[must_use]
+    pub fn attempt_timeout_ms(&self) -> Option<u64> {
+        self.cold.and_then(|cold| cold.attempt_timeout_ms)
+    }
+
+    /// When the attempt under way must have ended.
+    #[must_use]
+    pub fn attempt_deadline_at(&self) -> Option<Timestamp> {
+        self.cold.map(|cold| cold.attempt_deadline_at).filter(|at| *at > Timestamp::ZERO)
+    }
+
+    /// The W3C trace context of its submit.
+    #[must_use]
+    pub fn traceparent(&self) -> Option<Arc<str>> {
+        self.cold.and_then(|cold| cold.traceparent.clone())
+    }
+
+    /// When its key is free for another task, if that is before the task is forgotten.
+    #[must_use]
+    pub fn key_free_at(&self) -> Option<Timestamp> {
+        let key = self.cold.and_then(|cold| cold.key.as_ref())?;
+        Some(key.free_at).filter(|at| *at > Timestamp::ZERO)
+    }
+
+    /// Whether it has a key that no other task has taken.
+    #[must_use]
+    pub fn holds_key(&self) -> bool {
+        self.cold.is_some_and(|cold| cold.held_key().is_some())
     }
 
     /// When its lease is taken away for a cancel, whatever the worker says.

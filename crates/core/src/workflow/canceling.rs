@@ -228,7 +228,7 @@ impl Cascade<'_, '_> {
     fn children(&self, run: RunId, tokens: &[TokenId]) -> Vec<RunId> {
         let child = |id: &TokenId| match Runs::token(self.draft, run, *id)?.work {
             Work::Child(child) => Some(child),
-            Work::Nothing | Work::Task(_) | Work::Signal(_) | Work::Timer(_) => None,
+            Work::Nothing | Work::Task(_) | Work::Signal(_) | Work::Timer(..) => None,
         };
         tokens.iter().filter_map(child).collect()
     }
@@ -339,6 +339,6 @@ impl Cascade<'_, '_> {
 fn items_of(token: &Token) -> usize {
     match token.work {
         Work::Task(_) | Work::Child(_) => 2,
-        Work::Nothing | Work::Signal(_) | Work::Timer(_) => 1,
+        Work::Nothing | Work::Signal(_) | Work::Timer(..) => 1,
     }
 }

@@ -14,6 +14,7 @@ use tenure_record::time::Now;
 use tenure_value::Value;
 
 use super::error::Fault;
+use crate::apply::precomputed::Precomputed;
 use crate::apply::{self, Stamp};
 use crate::limits::CASCADE_BYTES_MAX;
 use crate::planted::{self, Bug};
@@ -59,6 +60,10 @@ pub(crate) struct Cascade<'d, 's> {
     pub(super) draft: &'d mut Draft<'s>,
     pub(super) now: Now,
     decisions: Vec<Decision<'static>>,
+    /// What is computed while its decisions are taken.
+    pub(super) precomputed: Precomputed,
+    /// How much of that the draft has seen.
+    recalled: (usize, usize),
     work: VecDeque<Task>,
     /// Tokens routed and children started.
     pub(super) steps: u32,
@@ -110,6 +115,8 @@ impl<'d, 's> Cascade<'d, 's> {
             draft,
             now,
             decisions: Vec::new(),
+            precomputed: Precomputed::default(),
+            recalled: (0, 0),
             work: VecDeque::new(),
             steps: 0,
             ended: 0,
@@ -187,7 +194,10 @@ impl<'d, 's> Cascade<'d, 's> {
                 self.do_next(task);
             }
             // A run is over only when the whole cascade is: its output sees all of it.
-            let Some(run) = self.quiet.pop() else { return self.decisions };
+            let Some(run) = self.quiet.pop() else {
+                self.draft.precomputed.append(self.precomputed);
+                return self.decisions;
+            };
             if self.is_over(run) {
                 self.complete_run(run);
             }
@@ -221,8 +231,11 @@ impl<'d, 's> Cascade<'d, 's> {
         let last = self.run(run_id).last_lsn;
         let previous = if last == lsn { Lsn::NONE } else { last };
         let decision = Decision { run_id, previous, step };
-        let stamp = Stamp { lsn, at: self.now.log };
-        apply::run::decide(self.draft, stamp, &decision, apply::run::Cause::Nothing);
+        let stamp = Stamp::new(lsn, self.now);
+        let mut recall = self.precomputed.recall(self.recalled);
+        let cause = apply::run::Cause::Nothing;
+        apply::run::apply_decision(self.draft, stamp, &decision, cause, &mut recall);
+        self.recalled = self.precomputed.mark();
         let bytes = bytes_of(&decision.step);
         self.bytes += bytes;
         self.draft.spent.bytes += bytes;

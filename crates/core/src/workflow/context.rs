@@ -6,13 +6,14 @@ use std::sync::Arc;
 use tenure_flow::definition::{Definition, Node};
 use tenure_flow::expression::Reads;
 use tenure_flow::schema::Complaint;
-use tenure_record::event::{ApplyNodeOutput, Json, SetContext, Step, TokenState, Unwritten, Write};
+use tenure_record::event::{ApplyNodeOutput, Json, SetContext, Step, TokenState, Write};
 use tenure_record::name::Text;
 use tenure_value::Value;
 
 use super::cascade::{At, Cascade, Source};
 use super::conditions::{self, Place};
 use super::error::Fault;
+use crate::apply::precomputed::ValueOf;
 use crate::limits::{CASCADE_BYTES_MAX, CONTEXT_BYTES_MAX};
 use crate::state::Runs;
 
@@ -64,9 +65,11 @@ impl Cascade<'_, '_> {
         let step = ApplyNodeOutput {
             token: at.token,
             output: (source == Source::Decision).then(|| Json(output.clone())),
-            item: Unwritten(Some(output.clone())),
             keep: node.keeps_branches,
         };
+        if source == Source::Item {
+            self.precomputed.value(at.run, ValueOf::Item(at.token), output.clone());
+        }
         self.emit(at.run, Step::ApplyNodeOutput(step));
         self.map_output(at, definition, node, output)
     }
@@ -111,10 +114,10 @@ impl Cascade<'_, '_> {
         }
         fits(context.bytes().saturating_add(outputs))?;
         self.check_record(bytes)?;
-        let writes = written.into_iter().map(|(path, value)| Write {
-            path: Text::Shared(Arc::clone(path.text())),
-            value: Json(value),
-            known: Unwritten(Some(path)),
+        let writes = written.into_iter().map(|(path, value)| {
+            let text = Text::Shared(Arc::clone(path.text()));
+            self.precomputed.path(path);
+            Write { path: text, value: Json(value) }
         });
         let step = SetContext { group: scope.group, index: scope.index, writes: writes.collect() };
         self.emit(at.run, Step::SetContext(step));

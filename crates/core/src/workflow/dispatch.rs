@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tenure_flow::definition::{
-    Backoff as BackoffRule, BackoffKind as KindRule, Node, NodeKind, SignalNode, TaskNode,
+    Backoff as BackoffRule, BackoffKind as KindRule, Node, NodeKind, Retry, SignalNode, TaskNode,
     TimerNode, WorkflowNode,
 };
 use tenure_flow::expression::{Reads, moment_ms};
@@ -15,7 +15,7 @@ use tenure_record::event::{
 use tenure_record::id::{GroupId, RunId};
 use tenure_record::limits::{LEASE_MS_DEFAULT, PAYLOAD_BYTES_MAX};
 use tenure_record::name::Text;
-use tenure_record::terms::{Backoff, BackoffKind, Priority};
+use tenure_record::terms::{Backoff, BackoffKind, Budget, Budgets, Priority};
 use tenure_record::time::{Clock, Timestamp};
 use tenure_value::Value;
 
@@ -23,7 +23,7 @@ use super::cascade::{At, Cascade, Source, Task};
 use super::conditions::{self, Place};
 use super::context::sentence;
 use super::error::Fault;
-use crate::limits::{CHILD_DEPTH_MAX, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT, QUEUES_MAX};
+use crate::limits::{CHILD_DEPTH_MAX, QUEUES_MAX};
 use crate::state::{Runs, Workflow};
 
 impl Cascade<'_, '_> {
@@ -67,12 +67,12 @@ impl Cascade<'_, '_> {
     fn set_deadline(&mut self, at: At, node: &Node) {
         if let Some(timeout_ms) = node.timeout_ms {
             let moment = self.now.log.plus_ms(timeout_ms);
-            self.set_token_timer(at, TimerKind::Node, moment);
+            self.set_token_timer(at, TimerKind::Node, moment, Clock::Log);
         }
     }
 
-    fn set_token_timer(&mut self, at: At, kind: TimerKind, moment: Timestamp) {
-        let timer = SetTimer { kind, token: at.token, group: GroupId::NONE, at: moment };
+    fn set_token_timer(&mut self, at: At, kind: TimerKind, moment: Timestamp, clock: Clock) {
+        let timer = SetTimer { kind, token: at.token, group: GroupId::NONE, at: moment, clock };
         self.emit(at.run, Step::SetTimer(timer));
     }
 
@@ -109,14 +109,17 @@ impl Cascade<'_, '_> {
             key: Text::Shared(Arc::clone(key)),
             value: Text::Shared(Arc::clone(value)),
         });
+        let budgets = budgets(&rule.retry);
         let created = Created {
             task_id: self.draft.next_task_id(),
             queue: Text::Shared(Arc::clone(&rule.queue)),
             priority: Priority::parse(rule.priority.into()).unwrap_or_default(),
             payload: Cow::Owned(payload),
             lease_ms: rule.lease_ms.unwrap_or(LEASE_MS_DEFAULT),
-            max_attempts: rule.retry.max_attempts.unwrap_or(MAX_ATTEMPTS_DEFAULT),
-            max_expiries: rule.retry.max_expiries.unwrap_or(MAX_EXPIRIES_DEFAULT),
+            max_failures: budgets.max_failures,
+            max_expiries: budgets.max_expiries,
+            max_attempts: budgets.max_attempts,
+            attempt_timeout_ms: rule.attempt_timeout_ms,
             backoff: rule.retry.backoff.as_ref().map(backoff),
             tags: tags.collect(),
             run: Some(RunLink {
@@ -167,7 +170,7 @@ impl Cascade<'_, '_> {
             ..Dispatched::default()
         };
         self.mark(at.run, item);
-        self.set_token_timer(at, TimerKind::Wake, moment);
+        self.set_token_timer(at, TimerKind::Wake, moment, clock);
         Ok(true)
     }
 
@@ -289,6 +292,16 @@ pub(crate) fn begin(
         deadline_at: definition.timeout_ms.map_or(Timestamp::ZERO, |ms| now.plus_ms(ms)),
         ..RunBegun::default()
     }
+}
+
+/// What ends a node's task. The definition was checked, so every number is in range.
+fn budgets(rule: &Retry) -> Budgets {
+    let given = |number: Option<u16>| number.map(Budget::of);
+    Budgets::with_defaults(
+        given(rule.max_failures),
+        given(rule.max_expiries),
+        given(rule.max_attempts),
+    )
 }
 
 fn backoff(rule: &BackoffRule) -> Backoff {

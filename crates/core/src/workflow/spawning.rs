@@ -14,6 +14,7 @@ use tenure_record::event::{
 use tenure_record::id::{GroupId, RunId, TokenId};
 use tenure_record::limits::PAYLOAD_BYTES_MAX;
 use tenure_record::name::Text;
+use tenure_record::time::{Clock, Timestamp};
 use tenure_value::Value;
 
 use super::cascade::{At, Cascade, Task};
@@ -258,13 +259,9 @@ impl Cascade<'_, '_> {
         self.push(Task::Fill(at.run, id));
     }
 
-    pub(super) fn set_join_timer(
-        &mut self,
-        run: RunId,
-        group: GroupId,
-        at: tenure_record::time::Timestamp,
-    ) {
-        let timer = SetTimer { kind: TimerKind::Join, token: TokenId::NONE, group, at };
+    pub(super) fn set_join_timer(&mut self, run: RunId, group: GroupId, at: Timestamp) {
+        let timer =
+            SetTimer { kind: TimerKind::Join, token: TokenId::NONE, group, at, clock: Clock::Log };
         self.emit(run, Step::SetTimer(timer));
     }
 

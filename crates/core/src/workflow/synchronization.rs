@@ -11,7 +11,7 @@ use tenure_flow::expression::EvaluationError;
 use tenure_record::event::{
     ActivateFanInToken, BranchOutcome, BranchValue, CreateFanInToken, DropBranches, GroupState,
     Json, MergeBranches, MergeConflict, MergeInto, MergeMissing, MergeMode, MergeStrategy,
-    NewToken, SettleBranch, Step, TokenState, Unwritten,
+    NewToken, SettleBranch, Step, TokenState,
 };
 use tenure_record::id::{GroupId, RunId};
 use tenure_record::name::Text;
@@ -24,6 +24,7 @@ use super::context::{fits, sentence};
 use super::error::Fault;
 use super::merging::v1;
 use crate::apply;
+use crate::apply::precomputed::ValueOf;
 use crate::planted::{self, Bug};
 use crate::state::{Group, Runs, ScopeRef};
 
@@ -221,7 +222,12 @@ impl Cascade<'_, '_> {
         }
         let step = self.merge_step(run, id, join);
         match self.try_merge(run, definition, step) {
-            Ok(Some(step)) => self.emit(run, Step::MergeBranches(step)),
+            Ok(Some((step, context))) => {
+                if let Some(context) = context {
+                    self.precomputed.value(run, ValueOf::Merge(id), context);
+                }
+                self.emit(run, Step::MergeBranches(step));
+            }
             Ok(None) => {}
             Err(fault) => return self.fail_join(run, id, join, &fault, TokenState::Failed),
         }
@@ -258,7 +264,6 @@ impl Cascade<'_, '_> {
             merges: join.synchronization.merge.iter().map(into).collect(),
             promote: winner,
             arrived: group.arrived,
-            context: Unwritten(None),
         }
     }
 
@@ -267,10 +272,10 @@ impl Cascade<'_, '_> {
         &self,
         run: RunId,
         definition: &Definition,
-        mut step: MergeBranches<'static>,
-    ) -> Result<Option<MergeBranches<'static>>, Fault> {
+        step: MergeBranches<'static>,
+    ) -> Result<Option<(MergeBranches<'static>, Option<Value>)>, Fault> {
         if step.merges.is_empty() {
-            return Ok(step.promote.is_some().then_some(step));
+            return Ok(step.promote.is_some().then_some((step, None)));
         }
         // Every branch is looked at for every merge.
         let branches = self.group(run, step.group).started as usize * step.merges.len();
@@ -288,8 +293,7 @@ impl Cascade<'_, '_> {
         let at = self.group(run, step.group).scope;
         let outputs = self.draft.scope(run, at).map_or(0, |scope| scope.outputs.bytes());
         fits(context.bytes().saturating_add(outputs))?;
-        step.context = Unwritten(Some(context));
-        Ok(Some(step))
+        Ok(Some((step, Some(context))))
     }
 
     /// A join's time is over.

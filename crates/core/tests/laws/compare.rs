@@ -62,8 +62,7 @@ fn same_task(task: &Task, view: &TaskView<'_>) -> Result<(), String> {
     same!("attempt", view.attempt(), task.attempt);
     same!("failures", view.failures(), task.failures);
     same!("expiries", view.expiries(), task.expiries);
-    same!("max_attempts", view.max_attempts(), terms.max_attempts.get());
-    same!("max_expiries", view.max_expiries(), terms.max_expiries.get());
+    same!("the budgets", view.budgets(), terms.budgets);
     same!("lease_ms", view.lease_ms(), terms.lease_ms.get());
     same!("cancel_requested", view.cancel_requested(), task.cancel_requested);
     let lease = view.lease();
@@ -76,8 +75,16 @@ fn same_task(task: &Task, view: &TaskView<'_>) -> Result<(), String> {
     same!("created_at", view.created_at().0, task.created_at);
     same!("run_at", view.run_at(), task.run_at.map(Timestamp));
     same!("started_at", view.started_at(), task.started_at.map(Timestamp));
-    same!("finished_at", view.finished_at(), task.finished_at.map(Timestamp));
-    same!("timeout_ms", view.timeout_ms(), terms.timeout_ms.map(|ms| ms.get()));
+    same!("finished_at", view.finished_at(), task.finished_wall_at.map(Timestamp));
+    same!("total_timeout_ms", view.total_timeout_ms(), terms.total_timeout_ms.map(|ms| ms.get()));
+    let attempt_timeout_ms = terms.attempt_timeout_ms.map(|ms| ms.get());
+    same!("attempt_timeout_ms", view.attempt_timeout_ms(), attempt_timeout_ms);
+    let attempt_deadline = task.lease.as_ref().and_then(|lease| lease.attempt_deadline);
+    same!("the attempt's deadline", view.attempt_deadline_at(), attempt_deadline.map(Timestamp));
+    let traceparent = terms.traceparent.as_ref().map(|text| text.as_str());
+    let shown = view.traceparent();
+    same!("traceparent", shown.as_deref(), traceparent);
+    same!("holds its key", view.holds_key(), terms.key.is_some() && !task.key_is_lost);
     same!("deadline_at", view.deadline_at(), task.deadline_at.map(Timestamp));
     same!("revoke_at", view.revoke_at(), task.revoke_at.map(Timestamp));
     let backoff = view.backoff();

@@ -58,7 +58,7 @@ fn without_a_limit_of_age_the_oldest_of_all_queues_are_forgotten_first() {
 fn a_sweep_deals_with_ten_thousand_and_says_that_there_is_more() {
     let more = 500;
     let mut story = Story::new();
-    let with_deadline = |task| NewTask { timeout_ms: Some(span(5_000)), ..task };
+    let with_deadline = |task| NewTask { total_timeout_ms: Some(span(5_000)), ..task };
     story.submit(DUE_ITEMS_MAX, with_deadline);
     story.submit(more, with_deadline);
     for _ in 0..11 {
@@ -74,11 +74,11 @@ fn a_sweep_deals_with_ten_thousand_and_says_that_there_is_more() {
     story.play(&Command::FireDeadlines);
     assert_eq!(story.count(TaskState::Waiting), 500);
     story.play(&Command::FireDeadlines);
-    assert_eq!(story.count(TaskState::Canceled), 10_500);
+    assert_eq!(story.count(TaskState::Failed), 10_500);
     let purge =
         Command::PurgeTasks(Retention { age_ms: 0, tasks_max: u64::MAX, ..Retention::default() });
     story.play(&purge);
-    assert_eq!(story.count(TaskState::Canceled), 500);
+    assert_eq!(story.count(TaskState::Failed), 500);
     story.play(&purge);
     assert!(story.run.state.queues().is_empty());
 }
@@ -95,7 +95,7 @@ fn a_flood_of_delayed_tasks_becomes_ready_step_by_step() {
         let command = Command::SubmitTasks(SubmitTasks { tasks });
         let verdict = decide(&mut Draft::new(&state), &command, now, 0);
         let Ok(Verdict::Append(event, _)) = verdict else { unreachable!("nothing is wrong here") };
-        let record = Record { lsn: state.last_lsn().next(), at: now.log, event };
+        let record = Record { lsn: state.last_lsn().next(), at: now.log, wall: now.wall, event };
         apply(&mut state, &record);
     }
     let due = Now::both(Timestamp(6_000));

@@ -15,8 +15,9 @@ use tenure_record::event::{IdsSkipped, QueueSettings};
 use tenure_record::id::{LeaseId, RunId, TaskId};
 use tenure_record::name::{QueueName, TaskKey};
 use tenure_record::state::TaskState;
-use tenure_record::terms::{Backoff, BackoffKind};
+use tenure_record::terms::{Backoff, BackoffKind, Budgets};
 use tenure_record::time::{Clock, Now, Timestamp};
+use tenure_value::Value;
 
 use crate::reports::Verb;
 
@@ -61,14 +62,19 @@ pub(crate) struct Task {
     pub not_before: u64,
     /// The clock that `not_before` is meant on.
     pub clock: Clock,
+    /// By the wall clock, as all that is only shown.
     pub created_at: u64,
     pub run_at: Option<u64>,
     pub started_at: Option<u64>,
+    /// By log time, which retention counts from.
     pub finished_at: Option<u64>,
+    pub finished_wall_at: Option<u64>,
     pub deadline_at: Option<u64>,
     pub revoke_at: Option<u64>,
     /// Code and message of the last three failures.
     pub errors: Vec<(String, String)>,
+    /// Another task has taken its key.
+    pub key_is_lost: bool,
     /// The newest lease whose stale report is on record.
     pub stale_lease: u64,
     pub last_lsn: u64,
@@ -79,6 +85,8 @@ pub(crate) struct Lease {
     pub worker: String,
     pub lease_ms: u64,
     pub expires_at: u64,
+    /// When the attempt is over, heartbeats or not.
+    pub attempt_deadline: Option<u64>,
 }
 
 /// One task's step, as an observer should be told.
@@ -194,8 +202,23 @@ impl Model {
         let mut answer = Vec::new();
         for (index, new) in tasks.iter().enumerate() {
             let holder = self.tasks.iter().find(|(_, task)| {
-                new.key.is_some() && task.terms.queue == new.queue && task.terms.key == new.key
+                new.key.is_some()
+                    && task.terms.queue == new.queue
+                    && task.terms.key == new.key
+                    && !task.key_is_lost
             });
+            // Its time with the key is over, whether it runs or has ended.
+            let expired = holder.filter(|(_, task)| {
+                let ttl_ms = task.terms.key_ttl_ms;
+                ttl_ms.is_some_and(|ms| task.created_at + ms.get() <= now.log.0)
+            });
+            if let Some((id, _)) = expired {
+                let id = *id;
+                self.task(id).key_is_lost = true;
+                let id = self.create(new, now);
+                answer.push(Submitted { task_id: TaskId(id), outcome: SubmitOutcome::Created });
+                continue;
+            }
             let (id, outcome) = match (holder, &new.key) {
                 (Some((id, task)), Some(key)) => {
                     if !is_same_submit(&task.terms, new) {
@@ -213,7 +236,7 @@ impl Model {
     fn create(&mut self, new: &NewTask, now: Now) -> u64 {
         let id = self.next_task;
         self.next_task += 1;
-        let (clock, run_at) = match new.start {
+        let (clock, not_before) = match new.start {
             Start::AtOnce => (Clock::Log, None),
             // No delay is no appointment.
             Start::After(ms) if ms.get() == 0 => (Clock::Log, None),
@@ -230,15 +253,20 @@ impl Model {
             lease: None,
             last_lease: 0,
             ended_by: None,
-            not_before: run_at.unwrap_or(0),
+            not_before: not_before.unwrap_or(0),
             clock,
-            created_at: now.log.0,
-            run_at,
+            created_at: now.wall.0,
+            run_at: not_before.map(|at| match clock {
+                Clock::Log => at - now.log.0 + now.wall.0,
+                Clock::Wall => at,
+            }),
             started_at: None,
             finished_at: None,
-            deadline_at: new.timeout_ms.map(|ms| now.log.0 + ms.get()),
+            finished_wall_at: None,
+            deadline_at: new.total_timeout_ms.map(|ms| now.log.0 + ms.get()),
             revoke_at: None,
             errors: Vec::new(),
+            key_is_lost: false,
             stale_lease: 0,
             last_lsn: 0,
             terms: new.clone(),
@@ -268,15 +296,19 @@ impl Model {
             self.next_lease += 1;
             let task = self.task(id);
             let lease_ms = u64::from(command.lease_ms.unwrap_or(task.terms.lease_ms).get());
-            let expires_at = (now.log.0 + lease_ms).min(task.deadline_at.unwrap_or(u64::MAX));
+            let attempt_deadline = task.terms.attempt_timeout_ms.map(|ms| now.log.0 + ms.get());
+            let bounds = task.deadline_at.into_iter().chain(attempt_deadline);
+            let expires_at = bounds.chain([now.log.0 + lease_ms]).min().expect("there is one");
             let worker = command.worker.as_str().to_owned();
             task.state = TaskState::Leased;
             task.attempt += 1;
             task.last_lease = lease;
             task.ended_by = None;
             task.not_before = 0;
-            task.started_at = Some(now.log.0);
-            task.lease = Some(Lease { worker: worker.clone(), lease_ms, expires_at });
+            task.started_at = Some(now.wall.0);
+            let worker_held = worker.clone();
+            task.lease =
+                Some(Lease { worker: worker_held, lease_ms, expires_at, attempt_deadline });
             let from = Some(TaskState::Waiting);
             let step = self.step("LeaseGranted", id);
             self.tell(id, Step { from, worker: Some(worker), lease: Some(lease), ..step });
@@ -433,6 +465,7 @@ impl Task {
         self.state = to;
         (self.not_before, self.clock) = (0, Clock::Log);
         self.finished_at = to.is_terminal().then_some(now.log.0);
+        self.finished_wall_at = to.is_terminal().then_some(now.wall.0);
     }
 
     /// The last three are kept.
@@ -441,6 +474,14 @@ impl Task {
         if self.errors.len() > 3 {
             self.errors.remove(0);
         }
+    }
+
+    /// Whether one of its budgets is used up.
+    pub(crate) fn is_spent(&self) -> bool {
+        let Budgets { max_failures, max_expiries, max_attempts } = self.terms.budgets;
+        max_failures.is_some_and(|most| self.failures == most.get())
+            || max_expiries.is_some_and(|most| self.expiries == most.get())
+            || max_attempts.is_some_and(|most| self.failures + self.expiries == most.get())
     }
 
     pub(crate) fn backoff(&self) -> Backoff {
@@ -477,12 +518,22 @@ fn is_same_submit(one: &NewTask, other: &NewTask) -> bool {
     let spelled_out = |new: &NewTask| {
         let mut new = new.clone();
         new.backoff = Some(with_defaults(new.backoff));
+        // Each try of a request has its own.
+        new.traceparent = None;
+        new.seal = None;
         if new.start == Start::After(Default::default()) {
             new.start = Start::AtOnce;
         }
         new
     };
-    spelled_out(one) == spelled_out(other)
+    let (mut one, mut other) = (spelled_out(one), spelled_out(other));
+    let values = [&one, &other].map(|new| Value::from_json_exact(new.payload.as_bytes()).ok());
+    if let [Some(one_value), Some(other_value)] = values
+        && one_value == other_value
+    {
+        (one.payload, other.payload) = Default::default();
+    }
+    one == other
 }
 
 fn with_defaults(backoff: Option<Backoff>) -> Backoff {

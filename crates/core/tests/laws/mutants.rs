@@ -56,7 +56,8 @@ pub(crate) fn mutation() -> impl Strategy<Value = Mutation> {
     let cause = prop_oneof![
         Just(ExpiryCause::RanOut),
         Just(ExpiryCause::Disconnected),
-        Just(ExpiryCause::Revoked)
+        Just(ExpiryCause::Revoked),
+        Just(ExpiryCause::AttemptTimedOut)
     ];
     let kind = prop_oneof![
         2 => Just(Kind::Drop),

@@ -76,8 +76,9 @@ impl Model {
     pub(crate) fn heartbeat(&mut self, lease: LeaseRef, now: Now) -> Result<Extended, Rejection> {
         let id = self.holds(lease, now)?;
         let task = self.task(id);
-        let bound = task.deadline_at.into_iter().chain(task.revoke_at).min().unwrap_or(u64::MAX);
         let held = task.lease.as_mut().expect("it holds");
+        let bounds = [task.deadline_at, task.revoke_at, held.attempt_deadline];
+        let bound = bounds.into_iter().flatten().min().unwrap_or(u64::MAX);
         let end = (now.log.0 + held.lease_ms).min(bound);
         let moved = end > held.expires_at;
         held.expires_at = held.expires_at.max(end);
@@ -86,7 +87,8 @@ impl Model {
         if moved {
             self.write_quietly();
         }
-        Ok(Extended { expires_at, cancel_requested })
+        let wall_expires_at = Timestamp(expires_at.0 - now.log.0 + now.wall.0);
+        Ok(Extended { expires_at, wall_expires_at, cancel_requested })
     }
 
     pub(crate) fn complete(
@@ -118,7 +120,7 @@ impl Model {
         let task = self.task(id);
         task.failures += 1;
         task.keep_error(&error.0, &error.1);
-        let spent = task.failures >= task.terms.max_attempts.get();
+        let spent = task.is_spent();
         let to = if task.cancel_requested {
             TaskState::Canceled
         } else if spent || report.retry == Retry::Never {
@@ -217,7 +219,7 @@ impl Model {
     }
 
     /// The shortest and the longest wait that the task's backoff allows after its last failure.
-    fn wait_band(&self, id: u64) -> (u64, u64) {
+    pub(crate) fn wait_band(&self, id: u64) -> (u64, u64) {
         let task = &self.tasks[&id];
         let backoff = task.backoff();
         let failures = u32::from(task.failures);

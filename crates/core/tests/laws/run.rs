@@ -9,7 +9,7 @@ use tenure_core::shelf::Shelf;
 use tenure_core::state::{Facts, StateHash};
 use tenure_core::{Draft, Rejection, State, Verdict, apply, decide, invariant};
 use tenure_record::codec;
-use tenure_record::event::{Event, Record, Report, TaskFailed};
+use tenure_record::event::{Event, Expired, ExpiryCause, Record, Report};
 use tenure_record::name::{QueueName, WorkerName};
 use tenure_record::state::TaskState;
 use tenure_record::time::{Now, Timestamp};
@@ -234,7 +234,7 @@ impl Run {
 
     fn append(&mut self, event: &Event<'_>, expected: &Expected) -> Result<(), String> {
         let lsn = self.state.last_lsn().next();
-        let record = Record { lsn, at: self.now.log, event: event.clone() };
+        let record = Record { lsn, at: self.now.log, wall: self.now.wall, event: event.clone() };
         let mut bytes = Vec::new();
         codec::encode(&record, &mut bytes);
         let decoded = codec::decode(&bytes).map_err(|fault| format!("{record:?}: {fault}"))?;
@@ -257,20 +257,18 @@ impl Run {
 
     /// Takes the jitter over into the model, if it is within its band.
     fn settle_draws(&mut self, event: &Event<'_>) -> Result<(), String> {
-        for item in failures(event) {
-            let id = item.about.task_id.0;
+        for Failed { id, state, not_before } in failures(event) {
             let drawn = std::mem::take(&mut self.model.drawn);
             let (of_task, others) = drawn.into_iter().partition(|drawn| drawn.task == id);
             self.model.drawn = others;
             let of_task: Vec<Drawn> = of_task;
             match of_task[..] {
-                [] if item.to != TaskState::Waiting => {}
-                [Drawn { from, to, .. }] if (from..=to).contains(&item.not_before.0) => {
-                    self.model.task(id).not_before = item.not_before.0;
+                [] if state != TaskState::Waiting => {}
+                [Drawn { from, to, .. }] if (from..=to).contains(&not_before.0) => {
+                    self.model.task(id).not_before = not_before.0;
                 }
                 _ => {
-                    let at = item.not_before;
-                    return Err(format!("task {id} waits until {at:?}, not {of_task:?}"));
+                    return Err(format!("task {id} waits until {not_before:?}, not {of_task:?}"));
                 }
             }
         }
@@ -397,12 +395,28 @@ pub(crate) fn read_anything(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-fn failures<'e>(event: &'e Event<'_>) -> Vec<&'e TaskFailed<'e>> {
-    let Event::ReportsApplied(event) = event else { return Vec::new() };
+/// A task that failed, and when it goes on.
+struct Failed {
+    id: u64,
+    state: TaskState,
+    not_before: Timestamp,
+}
+
+fn failures(event: &Event<'_>) -> Vec<Failed> {
     let mut failures = Vec::new();
-    for report in &event.reports {
-        if let Report::TaskFailed(item) = report {
-            failures.push(item);
+    if let Event::ReportsApplied(event) = event {
+        for report in &event.reports {
+            if let Report::TaskFailed(item) = report {
+                let (id, not_before) = (item.about.task_id.0, item.not_before);
+                failures.push(Failed { id, state: item.to, not_before });
+            }
+        }
+    }
+    if let Event::LeaseExpired(event) = event {
+        let timed_out = |item: &&Expired<'_>| item.cause == ExpiryCause::AttemptTimedOut;
+        for item in event.leases.iter().filter(timed_out) {
+            let (id, not_before) = (item.about.task_id.0, item.not_before);
+            failures.push(Failed { id, state: item.to, not_before });
         }
     }
     failures

@@ -113,11 +113,14 @@ fn new_task(new: &NewTask) -> String {
     };
     add("priority", new.priority == usual.priority, new.priority.get().to_string());
     add("start", new.start == Start::AtOnce, format!("{:?}", new.start));
-    add("max_attempts", new.max_attempts == usual.max_attempts, new.max_attempts.get().to_string());
-    add("max_expiries", new.max_expiries == usual.max_expiries, new.max_expiries.get().to_string());
+    add("budgets", new.budgets == usual.budgets, format!("{:?}", new.budgets));
     add("backoff", new.backoff.is_none(), format!("{:?}", new.backoff));
     add("lease_ms", new.lease_ms == usual.lease_ms, new.lease_ms.get().to_string());
-    add("timeout_ms", new.timeout_ms.is_none(), format!("{:?}", new.timeout_ms));
+    add("total_timeout_ms", new.total_timeout_ms.is_none(), format!("{:?}", new.total_timeout_ms));
+    let attempt_timeout_ms = format!("{:?}", new.attempt_timeout_ms);
+    add("attempt_timeout_ms", new.attempt_timeout_ms.is_none(), attempt_timeout_ms);
+    add("traceparent", new.traceparent.is_none(), format!("{:?}", new.traceparent));
+    add("key_ttl_ms", new.key_ttl_ms.is_none(), format!("{:?}", new.key_ttl_ms));
     add("key", new.key.is_none(), format!("{:?}", new.key));
     add("tags", new.tags == usual.tags, format!("{:?}", new.tags.as_slice()));
     text

@@ -7,7 +7,7 @@ use tenure_record::id::TaskId;
 use tenure_record::state::TaskState;
 use tenure_record::time::{Clock, Now};
 
-use crate::model::{Model, Step, Task, check_size};
+use crate::model::{Drawn, Model, Step, Task, check_size};
 
 impl Model {
     /// Deadlines go first: a lease that one cut short is no fault of its worker.
@@ -30,8 +30,14 @@ impl Model {
             // Whichever came first took the lease away, however late the sweep.
             let task = &self.tasks[id];
             let end = task.lease.as_ref().map(|lease| lease.expires_at);
-            let cause = if task.revoke_at == end { "revoked" } else { "ran_out" };
-            self.expire_one(*id, cause, now);
+            let attempt_deadline = task.lease.as_ref().and_then(|lease| lease.attempt_deadline);
+            if task.revoke_at == end {
+                self.expire_one(*id, "revoked", now);
+            } else if attempt_deadline == end {
+                self.time_out_attempt(*id, now);
+            } else {
+                self.expire_one(*id, "ran_out", now);
+            }
         }
         Reply::Swept(Swept { items: due.len(), rest })
     }
@@ -60,7 +66,7 @@ impl Model {
         task.expiries += u16::from(cause != "revoked");
         let to = if task.cancel_requested {
             TaskState::Canceled
-        } else if task.expiries >= task.terms.max_expiries.get() {
+        } else if task.is_spent() {
             TaskState::Dead
         } else {
             TaskState::Waiting
@@ -70,6 +76,33 @@ impl Model {
         let code = Some(cause.to_owned());
         let step = self.step("LeaseExpired", id);
         self.tell(id, Step { from, worker, lease: Some(lease), code, ..step });
+    }
+
+    /// An attempt that takes too long is a failure of the task, and the worker is not asked.
+    fn time_out_attempt(&mut self, id: u64, now: Now) {
+        let task = self.task(id);
+        let (worker, lease) = (task.lease.as_ref().map(|l| l.worker.clone()), task.last_lease);
+        let (code, reason) = ("ATTEMPT_TIMEOUT", "the attempt did not end in its time");
+        task.failures += 1;
+        task.keep_error(code, reason);
+        let to = if task.cancel_requested {
+            TaskState::Canceled
+        } else if task.is_spent() {
+            TaskState::Failed
+        } else {
+            TaskState::Waiting
+        };
+        let (least, most) = self.wait_band(id);
+        self.task(id).end_lease(to, now);
+        let (from, code, reason) = (Some(TaskState::Leased), Some(code), Some(reason));
+        let (code, reason) = (code.map(str::to_owned), reason.map(str::to_owned));
+        let step = self.step("TaskFailed", id);
+        self.tell(id, Step { from, worker, lease: Some(lease), code, reason, ..step });
+        if to == TaskState::Waiting {
+            let (from, to) = (now.log.0 + least, now.log.0 + most);
+            self.task(id).not_before = from;
+            self.drawn.push(Drawn { task: id, from, to });
+        }
     }
 
     pub(crate) fn fire_deadlines(&mut self, now: Now) -> Reply {
@@ -87,7 +120,12 @@ impl Model {
             let from = Some(task.state);
             let worker = task.lease.as_ref().map(|lease| lease.worker.clone());
             let lease = task.lease.as_ref().map(|_| task.last_lease);
-            task.end_lease(TaskState::Canceled, now);
+            // A client that asked it to stop hears that it did.
+            let asked_to_stop = task.cancel_requested;
+            task.end_lease(
+                if asked_to_stop { TaskState::Canceled } else { TaskState::Failed },
+                now,
+            );
             task.keep_error("TIMEOUT", "the task did not end before its deadline");
             let code = Some("TIMEOUT".to_owned());
             let step = self.step("TimerFired", *id);
@@ -149,11 +187,11 @@ impl Model {
         }
         task.state = TaskState::Waiting;
         (task.not_before, task.clock) = (now.log.0, Clock::Log);
-        task.finished_at = None;
+        (task.finished_at, task.finished_wall_at) = (None, None);
         task.cancel_requested = false;
         (task.failures, task.expiries) = (0, 0);
         task.errors.clear();
-        task.deadline_at = task.terms.timeout_ms.map(|ms| now.log.0 + ms.get());
+        task.deadline_at = task.terms.total_timeout_ms.map(|ms| now.log.0 + ms.get());
         let from = Some(state);
         let step = self.step("TaskRetried", id);
         self.tell(id, Step { from, ..step });

@@ -20,9 +20,10 @@ use tenure_record::id::{LeaseId, Lsn, TaskId};
 use tenure_record::name::{FailureCode, QueueName, Reason, TagKey, TagValue, TaskKey, WorkerName};
 use tenure_record::state::TaskState;
 use tenure_record::terms::{
-    Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags,
+    Backoff, BackoffKind, Budget, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags,
 };
 use tenure_record::time::{Now, Timestamp};
+use tenure_record::trace::TraceParent;
 
 use crate::model::{Model, Task};
 
@@ -237,41 +238,69 @@ fn free_task() -> impl Strategy<Value = NewTask> {
     ];
     (
         (queue(), payload(), select(&[-100, -1, 0, 0, 0, 7, 100][..]), start),
-        (1..=3_u16, 1..=3_u16, option::of(backoff()), 50..120_i64),
-        (option::weighted(0.3, span(&[0, 1, 40, 90, 300, 300])), tags()),
+        (budgets(), option::of(backoff()), 50..120_i64),
+        (
+            option::weighted(0.3, span(&[0, 1, 40, 90, 300, 300])),
+            option::weighted(0.3, span(&[1, 30, 60, 90, 200])),
+            tags(),
+        ),
     )
-        .prop_map(|((queue, payload, priority, start), budgets, (timeout_ms, tags))| {
-            let (max_attempts, max_expiries, backoff, lease_ms) = budgets;
-            NewTask {
-                priority: Priority::parse(priority).expect("it is in range"),
-                start,
-                max_attempts: Budget::of(max_attempts),
-                max_expiries: Budget::of(max_expiries),
-                backoff,
-                lease_ms: LeaseMs::parse(lease_ms).expect("it is in range"),
-                timeout_ms,
-                tags,
-                ..NewTask::new(queue, payload)
-            }
-        })
+        .prop_map(
+            |(
+                (queue, payload, priority, start),
+                terms,
+                (total_timeout_ms, attempt_timeout_ms, tags),
+            )| {
+                let (budgets, backoff, lease_ms) = terms;
+                NewTask {
+                    priority: Priority::parse(priority).expect("it is in range"),
+                    start,
+                    budgets,
+                    backoff,
+                    lease_ms: LeaseMs::parse(lease_ms).expect("it is in range"),
+                    total_timeout_ms,
+                    attempt_timeout_ms,
+                    tags,
+                    ..NewTask::new(queue, payload)
+                }
+            },
+        )
+}
+
+fn budgets() -> impl Strategy<Value = Budgets> {
+    let some = || (1..=3_u16).prop_map(|number| Some(Budget::of(number)));
+    prop_oneof![
+        3 => (some(), some()).prop_map(|(f, e)| Budgets::with_defaults(f, e, None)),
+        1 => some().prop_map(|a| Budgets::with_defaults(None, None, a)),
+        1 => (some(), some()).prop_map(|(f, a)| Budgets::with_defaults(f, None, a)),
+    ]
 }
 
 /// A submit under a key: mostly the same body, sometimes with one thing different.
 fn keyed_task() -> impl Strategy<Value = NewTask> {
-    (queue(), select(&["k1", "k2"][..]), 0..24_u8).prop_map(|(queue, key, twist)| {
+    (queue(), select(&["k1", "k2"][..]), 0..30_u8).prop_map(|(queue, key, twist)| {
         let mut new = NewTask::new(queue, text_payload("{}"));
         new.key = Some(TaskKey::parse(key).expect("it is a key"));
-        new.max_attempts = Budget::of(2);
+        new.budgets.max_failures = Some(Budget::of(2));
         let some = SpanMs::parse("span", 20).expect("it is in range");
         match twist {
-            0 => new.payload = text_payload("{ }"),
+            0 => new.payload = text_payload("[]"),
             1 => new.priority = Priority::parse(1).expect("it is in range"),
             2 => new.start = Start::After(some),
-            3 => new.max_attempts = Budget::of(3),
-            4 => new.max_expiries = Budget::of(2),
+            3 => new.budgets.max_failures = Some(Budget::of(3)),
+            4 => new.budgets.max_expiries = Some(Budget::of(2)),
+            15 => new.key_ttl_ms = Some(some),
+            16 => new.attempt_timeout_ms = Some(some),
+            // The same payload, and the same submit, in other words.
+            17 => new.payload = text_payload(" {\n} "),
+            18 => {
+                let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+                new.traceparent = Some(TraceParent::parse(parent).expect("it is one"));
+            }
+            14 => new.budgets.max_attempts = Some(Budget::of(2)),
             5 => new.backoff = Some(Backoff { max_ms: 7, ..Backoff::STANDARD }),
             6 => new.lease_ms = LeaseMs::parse(60).expect("it is in range"),
-            7 => new.timeout_ms = Some(some),
+            7 => new.total_timeout_ms = Some(some),
             8 => new.tags = Tags::parse(vec![tag("team", "red")]).expect("one tag"),
             9 => new.start = Start::At(Timestamp(START_MS + 40)),
             // These only spell out what is so anyway.
@@ -280,7 +309,8 @@ fn keyed_task() -> impl Strategy<Value = NewTask> {
             13 => new.start = Start::After(SpanMs::default()),
             _ => {}
         }
-        new
+        // A submit that is not sealed is hashed where it is decided.
+        if twist % 2 == 0 { new.sealed() } else { new }
     })
 }
 

@@ -54,7 +54,7 @@ fn fan(join: &str, rest: &str) -> World {
 initial_node: a
 nodes:
   - {{ref: a, kind: pass}}
-  - {{ref: b, kind: task, task: {{queue: q}}, retry: {{max_attempts: 1}}}}
+  - {{ref: b, kind: task, task: {{queue: q}}, retry: {{max_failures: 1}}}}
   - {{ref: c, kind: pass}}
 transitions:
   - {{ref: t, from: a, to: b, spawn_count: 3}}
@@ -71,7 +71,7 @@ fn line(rest: &str) -> World {
 initial_node: a
 nodes:
   - {{ref: a, kind: task, task: {{queue: q}}, output_schema: {{type: object}}}}
-  - {{ref: b, kind: task, task: {{queue: q}}, retry: {{max_attempts: 1}}}}
+  - {{ref: b, kind: task, task: {{queue: q}}, retry: {{max_failures: 1}}}}
 transitions:
   - {{from: a, to: b}}
 {rest}"

@@ -269,7 +269,8 @@ impl Lean {
         let now = Now::both(self.now);
         let verdict = decide(&mut Draft::new(&self.state), command, now, 0).unwrap();
         let Verdict::Append(event, reply) = verdict else { panic!("{command:?} does nothing") };
-        let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+        let record =
+            Record { lsn: self.state.last_lsn().next(), at: now.log, wall: now.wall, event };
         let mut bytes = Vec::new();
         codec::encode(&record, &mut bytes);
         let read = codec::decode(&bytes).unwrap();

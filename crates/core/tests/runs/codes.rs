@@ -6,7 +6,7 @@ use tenure_core::command::{CancelTask, Command};
 use tenure_core::limits::{CAUSES_MAX, CHILD_DEPTH_MAX};
 use tenure_record::id::TokenId;
 
-use super::world::World;
+use super::world::{Checks, World};
 
 /// One node and what follows it; `q` is the queue of all tasks.
 fn two(first: &str, second: &str, transition: &str) -> String {
@@ -107,6 +107,16 @@ transitions:
   - {from: a, to: a, loop: {max_iterations: 1000}}
 ";
     assert_eq!(codes_of(looping, "{}")[0], "CASCADE_LIMIT");
+    let endless = looping.replace("1000", "1000000").replace("50", "1000000");
+    let mut world = World::with(Checks::Touched);
+    world.register(&endless);
+    let run = world.start("w", "{}");
+    assert_eq!(world.codes(run), ["CASCADE_LIMIT"]);
+    assert!(
+        world.error(run).contains("more work than one record may take"),
+        "{}",
+        world.error(run)
+    );
     let limit = looping.replace("1000", "3");
     assert_eq!(codes_of(&limit, "{}")[0], "LOOP_LIMIT");
     let large = "workflow: w
@@ -229,7 +239,7 @@ output_mapping: {{all: context.all}}
 
 #[test]
 fn an_output_that_a_run_would_change_fails_its_node_with_the_place() {
-    let yaml = two("kind: task, task: {queue: q}, retry: {max_attempts: 1}", PASS, "");
+    let yaml = two("kind: task, task: {queue: q}, retry: {max_failures: 1}", PASS, "");
     for (output, says) in [
         (r#"{"a":[1,123456789012345678901234567890]}"#, "the output at /a/1: the integer"),
         (r#"{"a":1,"b":{"c":1,"c":2}}"#, "the output at /b/c: the key is there twice"),
@@ -273,7 +283,7 @@ nodes: [{ref: a, kind: workflow, workflow: {name: w}}]
 #[test]
 fn a_task_that_ends_badly_says_how() {
     let yaml = two(
-        "kind: task, task: {queue: q}, output_schema: {type: integer}, retry: {max_attempts: 1}",
+        "kind: task, task: {queue: q}, output_schema: {type: integer}, retry: {max_failures: 1}",
         PASS,
         "",
     );

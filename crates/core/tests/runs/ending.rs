@@ -142,7 +142,7 @@ context_schema: {{type: object, properties: {{r: {{type: array, default: []}}}}}
 initial_node: a
 nodes:
   - {{ref: a, kind: pass}}
-  - {{ref: b, kind: task, task: {{queue: q}}, retry: {{max_attempts: 1}}}}
+  - {{ref: b, kind: task, task: {{queue: q}}, retry: {{max_failures: 1}}}}
   - {{ref: c, kind: task, task: {{queue: q}}}}
 transitions:
   - {{ref: t, from: a, to: b, spawn_count: 10}}
@@ -207,7 +207,7 @@ initial_node: a
 nodes:
   - {ref: a, kind: pass}
   - {ref: b, kind: pass}
-  - {ref: c, kind: task, task: {queue: q}, retry: {max_attempts: 1}}
+  - {ref: c, kind: task, task: {queue: q}, retry: {max_failures: 1}}
   - {ref: d, kind: pass}
   - {ref: e, kind: pass}
 transitions:

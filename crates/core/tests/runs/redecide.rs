@@ -193,7 +193,7 @@ transitions:
 
 /// Every record is decided again as it is played, in `World::play`.
 #[test]
-fn a_wall_clock_ahead_of_log_time_or_behind_it_is_worked_out() {
+fn a_wall_clock_ahead_of_log_time_or_behind_it_is_read_from_the_record() {
     const YEAR_MS: i64 = 365 * 86_400_000;
     for wall_ahead_ms in [-30 * YEAR_MS, -3_600_000, -1, 0, 1, 86_400_000, 30 * YEAR_MS] {
         let mut world = World::new();

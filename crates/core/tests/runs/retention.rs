@@ -212,8 +212,8 @@ fn tasks_and_runs_share_the_room_of_a_record_that_forgets_them() {
     const HOUR_MS: u64 = 3_600_000;
     let mut world = World::with(Checks::Touched);
     let queue = QueueName::parse("plain").unwrap();
-    let timeout_ms = Some(SpanMs::parse("timeout_ms", HOUR_MS as i64).unwrap());
-    let task = NewTask { timeout_ms, ..NewTask::new(queue, Payload::default()) };
+    let total_timeout_ms = Some(SpanMs::parse("timeout_ms", HOUR_MS as i64).unwrap());
+    let task = NewTask { total_timeout_ms, ..NewTask::new(queue, Payload::default()) };
     // Room is left for two runs with one token each.
     let tasks = vec![task; DUE_ITEMS_MAX - 4];
     let ids: Vec<_> = (1..=tasks.len() as u64).map(TaskId).collect();

@@ -17,7 +17,7 @@ pub(crate) trait Dice {
 /// The workflow that others run as a child; QUEUE is where its task goes.
 pub(crate) const CHILD: &str = "workflow: child
 initial_node: a
-nodes: [{ref: a, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}]
+nodes: [{ref: a, kind: task, task: {queue: QUEUE}, retry: {max_failures: 1}}]
 ";
 
 /// A workflow as it is written, piece by piece.
@@ -52,7 +52,7 @@ impl Writer<'_> {
     fn piece(&mut self, dice: &mut dyn Dice, depth: u32) -> Piece {
         match dice.below(if depth == 0 { 5 } else { 10 }) {
             0 | 1 => {
-                let rest = self.task("retry: {max_attempts: 2, backoff: {initial_ms: 0}}");
+                let rest = self.task("retry: {max_failures: 2, backoff: {initial_ms: 0}}");
                 self.single(&rest)
             }
             2 => self.single("kind: pass"),
@@ -87,7 +87,7 @@ impl Writer<'_> {
 
     fn rescued(&mut self, dice: &mut dyn Dice) -> Piece {
         let timeout = dice.pick(&["", ", timeout_ms: 40"]);
-        let rest = self.task(&format!("retry: {{max_attempts: 1}}{timeout}"));
+        let rest = self.task(&format!("retry: {{max_failures: 1}}{timeout}"));
         let (first, last) = (self.node(&rest), self.node("kind: pass"));
         self.go(first, last, "");
         self.go(first, last, ", outcome: error, condition: \"error.code != 'FATAL'\"");

@@ -9,7 +9,9 @@ use tenure_core::command::{
     Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, RegisterWorkflow, Reply, Retry,
     SignalRun, StartRun,
 };
-use tenure_core::{Draft, Rejection, State, Verdict, apply, decide, invariant, redecide};
+use tenure_core::{
+    Draft, Rejection, State, Verdict, apply, apply_decided, decide, invariant, redecide,
+};
 use tenure_flow::Definition;
 use tenure_record::codec;
 use tenure_record::event::Record;
@@ -90,12 +92,12 @@ impl World {
             Verdict::Append(event, reply) => (event, reply),
             Verdict::Answer(reply) => return Ok(reply),
         };
-        let record = Record { lsn: before.last_lsn().next(), at: now.log, event };
+        let record = Record { lsn: before.last_lsn().next(), at: now.log, wall: now.wall, event };
         let mut bytes = Vec::new();
         codec::encode(&record, &mut bytes);
         let read = codec::decode(&bytes).unwrap();
         assert_eq!(read, record, "what is read is what was written");
-        apply(&mut self.state, &record);
+        apply_decided(&mut self.state, &record, draft.precomputed());
         apply(&mut self.replayed, &read);
         self.records += 1;
         self.audit.read(&read, &bytes).unwrap();

@@ -1,8 +1,8 @@
 //! The words of a story, as commands.
 //!
 //! ```text
-//! submit QUEUE [payload= priority= delay= run_at= max_attempts= max_expiries= lease= timeout= key=
-//!               tag=k:v backoff=fixed|linear|exponential:INITIAL:MAX:JITTER_PERMILLE]
+//! submit QUEUE [payload= priority= delay= run_at= max_failures= max_expiries= max_attempts=
+//!               lease= timeout= attempt_timeout= key= key_ttl= tag=k:v backoff=fixed|linear|exponential:INITIAL:MAX:JITTER_PERMILLE]
 //! batch QUEUE [count= and as above]; QUEUE …
 //! lease WORKER QUEUE[,QUEUE…] [max= lease=]
 //! heartbeat TASK/LEASE            complete TASK/LEASE [output= worker=]
@@ -37,7 +37,7 @@ use tenure_record::name::{
     FailureCode, QueueName, Reason, SignalText, TagKey, TagValue, TaskKey, WorkerName,
 };
 use tenure_record::terms::{
-    Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags,
+    Backoff, BackoffKind, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags,
 };
 use tenure_record::time::Timestamp;
 use tenure_value::Value;
@@ -151,17 +151,20 @@ fn new_tasks(mut words: Words) -> Result<Vec<NewTask>, String> {
         (None, Some(ms)) => Start::At(moment(ms)),
         (Some(_), Some(_)) => return Err("give delay= or run_at=, not both".to_owned()),
     };
-    if let Some(budget) = words.number("max_attempts")? {
-        task.max_attempts = at_the_door(Budget::parse("max_attempts", budget))?;
-    }
-    if let Some(budget) = words.number("max_expiries")? {
-        task.max_expiries = at_the_door(Budget::parse("max_expiries", budget))?;
-    }
+    let (failures, expiries) = (words.number("max_failures")?, words.number("max_expiries")?);
+    let attempts = words.number("max_attempts")?;
+    task.budgets = at_the_door(Budgets::parse(failures, expiries, attempts))?;
     if let Some(ms) = words.span("lease")? {
         task.lease_ms = at_the_door(LeaseMs::parse(ms))?;
     }
-    let timeout_ms = words.span("timeout")?.map(|ms| SpanMs::parse("timeout_ms", ms));
-    task.timeout_ms = at_the_door(timeout_ms.transpose())?;
+    let total_timeout_ms = words.span("timeout")?.map(|ms| SpanMs::parse("total_timeout_ms", ms));
+    task.total_timeout_ms = at_the_door(total_timeout_ms.transpose())?;
+    let attempt_timeout_ms = words.span("attempt_timeout")?;
+    let attempt_timeout_ms =
+        attempt_timeout_ms.map(|ms| SpanMs::parse_some("attempt_timeout_ms", ms));
+    task.attempt_timeout_ms = at_the_door(attempt_timeout_ms.transpose())?;
+    let key_ttl_ms = words.span("key_ttl")?.map(|ms| SpanMs::parse_some("key_ttl_ms", ms));
+    task.key_ttl_ms = at_the_door(key_ttl_ms.transpose())?;
     task.backoff = words.named("backoff").map(|text| backoff(&text)).transpose()?;
     task.key = at_the_door(words.named("key").map(|key| TaskKey::parse(&key)).transpose())?;
     let mut tags = Vec::new();
@@ -171,6 +174,7 @@ fn new_tasks(mut words: Words) -> Result<Vec<NewTask>, String> {
     }
     task.tags = at_the_door(Tags::parse(tags))?;
     words.finish()?;
+    let task = task.sealed();
     Ok((0..count).map(|_| task.clone()).collect())
 }
 

@@ -9,6 +9,7 @@ use tenure_core::state::{QueueView, TaskView};
 use tenure_core::{Rejection, State};
 use tenure_record::event::{Event, LeaseExtended, QueueSettings, Record, Report};
 use tenure_record::state::TaskState;
+use tenure_record::terms::Budget;
 use tenure_record::time::{Clock, Timestamp};
 use tenure_record::transition::{Transition, transitions};
 
@@ -279,8 +280,15 @@ pub(crate) fn task(task: &TaskView<'_>, out: &mut String) {
     let mut fact = Facts::new(out, ", ", ", ");
     fact.add(format_args!("attempt {}", task.attempt()));
     let (failures, expiries) = (task.failures(), task.expiries());
-    fact.add_if(failures > 0, format_args!("failures {failures} of {}", task.max_attempts()));
-    fact.add_if(expiries > 0, format_args!("expiries {expiries} of {}", task.max_expiries()));
+    let budgets = task.budgets();
+    let of = |budget: Option<Budget>| {
+        budget.map(|budget| format!(" of {}", budget.get())).unwrap_or_default()
+    };
+    fact.add_if(failures > 0, format_args!("failures {failures}{}", of(budgets.max_failures)));
+    fact.add_if(expiries > 0, format_args!("expiries {expiries}{}", of(budgets.max_expiries)));
+    if let Some(attempts) = budgets.max_attempts {
+        fact.add(format_args!("attempts at most {}", attempts.get()));
+    }
     if let Some(lease) = task.lease() {
         fact.add(format_args!("lease {} of {}", lease.lease_id, lease.worker));
         fact.add_time("until", Some(lease.expires_at));

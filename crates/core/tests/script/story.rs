@@ -139,7 +139,7 @@ impl Story {
                 return Ok(());
             }
         };
-        let record = Record { lsn: before.last_lsn().next(), at: now.log, event };
+        let record = Record { lsn: before.last_lsn().next(), at: now.log, wall: now.wall, event };
         let mut bytes = Vec::new();
         codec::encode(&record, &mut bytes);
         let decoded = decoded(&bytes)?;

@@ -58,15 +58,19 @@ pub struct TaskNode {
     pub tags: Vec<(Arc<str>, Arc<str>)>,
     /// When it is tried again.
     pub retry: Retry,
+    /// How long one attempt may take.
+    pub attempt_timeout_ms: Option<u64>,
 }
 
 /// When a task is tried again. What is not said is the task's own default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Retry {
-    /// How many failures end it.
-    pub max_attempts: Option<u16>,
-    /// How many expired leases end it.
+    /// Failures that end it.
+    pub max_failures: Option<u16>,
+    /// Expired leases that end it.
     pub max_expiries: Option<u16>,
+    /// Failures and expired leases that together end it.
+    pub max_attempts: Option<u16>,
     /// How long it waits in between.
     pub backoff: Option<Backoff>,
     /// Which failures are tried again.

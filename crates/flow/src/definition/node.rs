@@ -14,7 +14,7 @@ use super::{
 };
 use crate::fault::FaultCode;
 use crate::limits::{
-    ATTEMPTS_MAX, CODE_BYTES_MAX, LEASE_MS_MAX, LEASE_MS_MIN, RETRY_CODES_MAX, SPAN_MS_MAX,
+    BUDGET_MAX, CODE_BYTES_MAX, LEASE_MS_MAX, LEASE_MS_MIN, RETRY_CODES_MAX, SPAN_MS_MAX,
     TAG_BYTES_MAX, TAGS_MAX, TASK_PRIORITY_MAX, TASK_PRIORITY_MIN,
 };
 use crate::mapping::Mapping;
@@ -37,7 +37,7 @@ const KINDS: [(&str, Kind); 5] = [
 ];
 
 /// Which kinds of node a field belongs to. What is not listed belongs to all.
-const OWNERS: [(&str, &[Kind]); 9] = [
+const OWNERS: [(&str, &[Kind]); 10] = [
     ("task", &[Kind::Task]),
     ("retry", &[Kind::Task]),
     ("workflow", &[Kind::Workflow]),
@@ -47,6 +47,7 @@ const OWNERS: [(&str, &[Kind]); 9] = [
     ("input_mapping", &[Kind::Task, Kind::Workflow]),
     ("output_schema", &[Kind::Task, Kind::Workflow]),
     ("timeout_ms", &[Kind::Task, Kind::Workflow, Kind::Signal]),
+    ("attempt_timeout_ms", &[Kind::Task]),
 ];
 
 /// A node as far as it could be read.
@@ -133,6 +134,7 @@ fn check_owners(fields: &Fields<'_>, kind: Kind, found: &mut Findings) {
 
 fn task(fields: &mut Fields<'_>, found: &mut Findings) -> Option<TaskNode> {
     let retry = fields.object("retry", found).map(|retry| read_retry(retry, found));
+    let attempt_timeout_ms = fields.count("attempt_timeout_ms", (1, SPAN_MS_MAX), found);
     fields.need("task", found)?;
     let mut task = fields.object("task", found)?;
     task.need("queue", found);
@@ -142,19 +144,21 @@ fn task(fields: &mut Fields<'_>, found: &mut Findings) -> Option<TaskNode> {
     let lease_ms = task.count("lease_ms", (LEASE_MS_MIN, LEASE_MS_MAX), found);
     let tags = task.texts("tags", (TAGS_MAX, TAG_BYTES_MAX), found);
     task.end(found);
-    Some(TaskNode { queue: queue?, priority, lease_ms, tags, retry: retry.unwrap_or_default() })
+    let retry = retry.unwrap_or_default();
+    Some(TaskNode { queue: queue?, priority, lease_ms, tags, retry, attempt_timeout_ms })
 }
 
 fn read_retry(mut retry: Fields<'_>, found: &mut Findings) -> Retry {
-    let max_attempts = retry.count("max_attempts", (1, ATTEMPTS_MAX), found);
-    let max_expiries = retry.count("max_expiries", (1, ATTEMPTS_MAX), found);
+    let max_failures = retry.count("max_failures", (1, BUDGET_MAX), found);
+    let max_expiries = retry.count("max_expiries", (1, BUDGET_MAX), found);
+    let max_attempts = retry.count("max_attempts", (1, BUDGET_MAX), found);
     let backoff = retry.object("backoff", found).map(|backoff| read_backoff(backoff, found));
     let retry_on = match retry.short_list("retry_on", RETRY_CODES_MAX, found) {
         Some(codes) => read_codes(codes, &retry.at("retry_on"), found),
         None => RetryOn::Any,
     };
     retry.end(found);
-    Retry { max_attempts, max_expiries, backoff, retry_on }
+    Retry { max_failures, max_expiries, max_attempts, backoff, retry_on }
 }
 
 fn read_backoff(mut backoff: Fields<'_>, found: &mut Findings) -> Backoff {

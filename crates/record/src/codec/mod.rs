@@ -17,7 +17,7 @@ pub(crate) use wire::{Reader, Wire, put_bytes, put_nested, put_number, put_varin
 
 use crate::event::{Event, Record};
 use crate::id::Lsn;
-use crate::time::Timestamp;
+use crate::time::{Timestamp, WallOffset};
 
 /// The version that is written today.
 pub const FORMAT_VERSION: u32 = 1;
@@ -25,12 +25,14 @@ pub const FORMAT_VERSION: u32 = 1;
 const VERSION: u32 = 1;
 const LSN: u32 = 2;
 const AT: u32 = 3;
+const WALL_OFFSET: u32 = 4;
 
 /// Writes a record at the end of `out`.
 pub fn encode(record: &Record<'_>, out: &mut Vec<u8>) {
     FORMAT_VERSION.put(VERSION, out);
     record.lsn.put_unless_default(LSN, out);
     record.at.put_unless_default(AT, out);
+    record.now().offset().put_unless_default(WALL_OFFSET, out);
     record.event.put_one(out);
 }
 
@@ -67,14 +69,16 @@ fn raise(version: u32, from: Reader<'_>) -> Result<Record<'_>, Malformed> {
 
 fn decode_v1(mut from: Reader<'_>) -> Result<Record<'_>, Malformed> {
     let (mut lsn, mut at, mut event) = (Lsn::NONE, Timestamp::ZERO, None);
+    let mut offset = WallOffset::ZERO;
     while let Some((tag, wire)) = from.key()? {
         match tag {
             LSN => lsn.take(wire, &mut from)?,
             AT => at.take(wire, &mut from)?,
+            WALL_OFFSET => offset.take(wire, &mut from)?,
             _ if event.is_some() => return Err(Malformed::new("a record has more than one event")),
             _ => event = Some(Event::take_one(tag, wire, &mut from)?),
         }
     }
     let event = event.ok_or_else(|| Malformed::new("a record has no event"))?;
-    Ok(Record { lsn, at, event })
+    Ok(Record { lsn, at, wall: offset.wall(at), event })
 }

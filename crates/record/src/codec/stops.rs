@@ -4,7 +4,7 @@
 
 use super::message::{Field, Message, Numbers, Variant, is_equal, number_of};
 use super::wire::{Malformed, Reader, Wire};
-use super::{AT, LSN, VERSION};
+use super::{AT, LSN, VERSION, WALL_OFFSET};
 use crate::event::{CancelTokens, Event, Report, ReportsApplied, Step};
 
 /// Events that may stop a task whatever is in them.
@@ -64,7 +64,7 @@ pub(super) fn record(bytes: &[u8]) -> Result<bool, Malformed> {
     let mut from = Reader::new(bytes);
     while let Some((tag, wire)) = from.key()? {
         match tag {
-            VERSION | LSN | AT => 0_u64.take(wire, &mut from)?,
+            VERSION | LSN | AT | WALL_OFFSET => 0_u64.take(wire, &mut from)?,
             REPORTS_APPLIED => {
                 return any(from.bytes()?, REPORTS, |report| cascade(report, &REPORT_CASCADES));
             }

@@ -2,7 +2,7 @@
 //! in which they were taken, and `apply` stores what each one says.
 
 use super::items::{Created, SubmitHash, Tag};
-use super::json::{Json, Unwritten, UnwrittenPath};
+use super::json::Json;
 use super::names::{
     BranchOutcome, GroupState, MergeConflict, MergeMissing, MergeMode, MergeStrategy, RunState,
     TimerKind, TokenState,
@@ -13,7 +13,7 @@ use crate::codec::{Field, Malformed, Message, Numbers, Reader, Wire, message, on
 use crate::id::{GroupId, Lsn, RunId, TokenId};
 use crate::name::Text;
 use crate::terms::Priority;
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp};
 
 /// One decision about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -272,8 +272,6 @@ message! {
         1 => token: TokenId,
         /// The result; absent if it is that of the item that this decision belongs to.
         2 => output: Option<Json>,
-        /// The item's result, while it is decided.
-        3 => item: Unwritten,
         /// Whether it is kept beside those of other branches.
         4 => keep: bool,
     }
@@ -294,8 +292,6 @@ message! {
         1 => path: Text<'a>,
         /// What.
         2 => value: Json,
-        /// The same place, while it is decided.
-        3 => known: UnwrittenPath,
     }
 
     /// What the branches gave is put together.
@@ -310,8 +306,6 @@ message! {
         4 => promote: Option<u32>,
         /// How many branches had arrived.
         5 => arrived: u32,
-        /// The context that comes of it, while it is decided.
-        6 => context: Unwritten,
     }
 
     /// One thing that is put together.
@@ -368,6 +362,8 @@ message! {
         3 => group: GroupId,
         /// When.
         4 => at: Timestamp,
+        /// By which clock: the wall clock for `until`.
+        5 => clock: Clock,
     }
 
     /// A run of another workflow begins.

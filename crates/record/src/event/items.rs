@@ -11,7 +11,7 @@ use crate::codec::{
 use crate::id::{LeaseId, Lsn, RunId, TaskId};
 use crate::name::Text;
 use crate::state::TaskState;
-use crate::terms::{Backoff, Priority};
+use crate::terms::{Backoff, Budget, Priority};
 use crate::time::{Clock, Timestamp};
 
 message! {
@@ -52,14 +52,14 @@ message! {
         5 => not_before: Timestamp,
         /// How long a lease lasts unless the worker asks for another span.
         6 => lease_ms: u32,
-        /// Failures that end it.
-        7 => max_attempts: u16,
-        /// Expired leases that end it.
-        8 => max_expiries: u16,
+        /// Failures that end it, if so many alone do.
+        7 => max_failures: Option<Budget>,
+        /// Expired leases that end it, if so many alone do.
+        8 => max_expiries: Option<Budget>,
         /// How it waits between failures, if not as usual.
         9 => backoff: Option<Backoff>,
         /// How long it may take from here to its end.
-        10 => timeout_ms: Option<u64>,
+        10 => total_timeout_ms: Option<u64>,
         /// Its idempotency key.
         11 => key: Option<Text<'a>>,
         /// What the submit looked like, to tell the same from another one under the same key.
@@ -72,6 +72,16 @@ message! {
         15 => clock: Clock,
         /// The run that it belongs to, if one made it.
         16 => run: Option<RunLink<'a>>,
+        /// Failures and expired leases that together end it, if so many do.
+        17 => max_attempts: Option<Budget>,
+        /// How long one attempt may take, with heartbeats or without.
+        18 => attempt_timeout_ms: Option<u64>,
+        /// The W3C trace context of its submit.
+        19 => traceparent: Option<Text<'a>>,
+        /// When its key is free for another task, by log time; zero for as long as the task exists.
+        20 => key_free_at: Timestamp,
+        /// The task that held its key until now, if the key was free and still held.
+        21 => key_from: TaskId,
     }
 
     /// A label.
@@ -100,6 +110,8 @@ message! {
         3 => lease_ms: u32,
         /// When it ends unless it is extended.
         4 => expires_at: Timestamp,
+        /// When the attempt must have ended, heartbeats or not, by log time; zero for never.
+        5 => attempt_deadline_at: Timestamp,
     }
 
     /// A lease extended.
@@ -126,7 +138,7 @@ message! {
         2 => lease_id: LeaseId,
         /// Who held it.
         3 => worker: Text<'a>,
-        /// WAITING, DEAD or CANCELED.
+        /// WAITING, DEAD or CANCELED; FAILED instead of DEAD if the attempt took too long.
         4 => to: TaskState,
         /// How many of the task's leases have now expired.
         5 => expiries: u16,
@@ -134,6 +146,10 @@ message! {
         6 => cause: ExpiryCause,
         /// What was decided about its run, if the task belongs to one and ended.
         7 => cascade: Vec<Decision<'a>>,
+        /// If the attempt took too long: how often the task has failed by now. Otherwise zero.
+        8 => failures: u16,
+        /// If the attempt took too long and another follows: when that may run, by log time.
+        9 => not_before: Timestamp,
     }
 
     /// A lease given back.
@@ -253,7 +269,7 @@ message! {
         5 => timers: Vec<TokenDue<'a>>,
     }
 
-    /// A task that took too long; it is CANCELED, leased or not.
+    /// A task that took too long; it ends, leased or not.
     pub struct DeadlinePassed<'a> {
         /// The task.
         1 => about: About<'a>,
@@ -267,6 +283,8 @@ message! {
         5 => deadline_at: Timestamp,
         /// What was decided about its run, if the task belongs to one and ended.
         6 => cascade: Vec<Decision<'a>>,
+        /// FAILED, or CANCELED if that was asked for.
+        7 => to: TaskState,
     }
 
     /// A queue's settings are now these.
@@ -380,6 +398,8 @@ pub enum ExpiryCause {
     Disconnected = 1,
     /// A cancel's grace was up.
     Revoked = 2,
+    /// The attempt took longer than the task allows, which is a failure.
+    AttemptTimedOut = 3,
 }
 
 impl ExpiryCause {
@@ -390,11 +410,13 @@ impl ExpiryCause {
             ExpiryCause::RanOut => "ran_out",
             ExpiryCause::Disconnected => "disconnected",
             ExpiryCause::Revoked => "revoked",
+            ExpiryCause::AttemptTimedOut => "attempt_timed_out",
         }
     }
 
     fn from_number(number: u64) -> Option<Self> {
-        [Self::RanOut, Self::Disconnected, Self::Revoked].into_iter().find(|c| *c as u64 == number)
+        let all = [Self::RanOut, Self::Disconnected, Self::Revoked, Self::AttemptTimedOut];
+        all.into_iter().find(|cause| *cause as u64 == number)
     }
 }
 

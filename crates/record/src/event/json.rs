@@ -1,6 +1,6 @@
 //! JSON values in records: written as text, read into a value that is shared from there on.
 
-use tenure_value::{Path, Value};
+use tenure_value::Value;
 
 use crate::codec::{Field, Malformed, Reader, Wire, put_nested};
 
@@ -30,39 +30,5 @@ impl<'a> Field<'a> for Json {
         self.0 = Value::from_json(text)
             .map_err(|fault| Malformed::new(format!("a value is no JSON: {fault}")))?;
         Ok(())
-    }
-}
-
-/// What is known while a record is decided, and is worked out again from the state when it is
-/// replayed. It is never written, and two records that differ only here are the same.
-#[derive(Clone, Debug)]
-pub struct Unwritten<T = Value>(pub Option<T>);
-
-/// A path whose text is in the record.
-pub type UnwrittenPath = Unwritten<Path>;
-
-impl<T> Default for Unwritten<T> {
-    fn default() -> Self {
-        Self(None)
-    }
-}
-
-impl<T> PartialEq for Unwritten<T> {
-    fn eq(&self, _other: &Self) -> bool {
-        true
-    }
-}
-
-impl<T> Eq for Unwritten<T> {}
-
-impl<'a, T> Field<'a> for Unwritten<T> {
-    fn is_default(&self) -> bool {
-        true
-    }
-
-    fn put(&self, _tag: u32, _out: &mut Vec<u8>) {}
-
-    fn take(&mut self, _wire: Wire, _from: &mut Reader<'a>) -> Result<(), Malformed> {
-        Err(Malformed::new("a field is there that is never written"))
     }
 }

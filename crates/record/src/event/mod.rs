@@ -15,7 +15,7 @@ pub use decision::{
     PromoteArtifacts, RunBegun, SetContext, SetTimer, SettleBranch, Spawned, StageArtifact,
     StartChild, Step, StoppedTasks, TakeSignal, TokenUpdate, UpdateTokenStates, Write,
 };
-pub use json::{Json, Unwritten, UnwrittenPath};
+pub use json::Json;
 pub use names::{
     BranchOutcome, GroupState, MergeConflict, MergeMissing, MergeMode, MergeStrategy, RunState,
     TimerKind, TokenState,
@@ -36,7 +36,7 @@ pub use items::{
 
 use crate::codec::one_of;
 use crate::id::Lsn;
-use crate::time::Timestamp;
+use crate::time::{Now, Timestamp};
 
 one_of! {
     /// One accepted command, in the past tense.
@@ -95,8 +95,19 @@ pub struct Record<'a> {
     pub lsn: Lsn,
     /// Log time when it was decided.
     pub at: Timestamp,
+    /// The wall clock when it was decided: what calendar moments were compared with, and the time
+    /// that is shown. Written only where it differs from `at`.
+    pub wall: Timestamp,
     /// What happened.
     pub event: Event<'a>,
+}
+
+impl Record<'_> {
+    /// What both clocks said when it was decided.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        Now { log: self.at, wall: self.wall }
+    }
 }
 
 impl<'a> Event<'a> {

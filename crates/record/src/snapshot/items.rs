@@ -6,8 +6,8 @@ use crate::event::{QueueSettings, SubmitHash, Tag};
 use crate::id::{LeaseId, Lsn, RunId, TaskId};
 use crate::name::Text;
 use crate::state::TaskState;
-use crate::terms::{Backoff, Priority};
-use crate::time::{Clock, Timestamp};
+use crate::terms::{Backoff, Budget, Priority};
+use crate::time::{Clock, Timestamp, WallOffset};
 
 message! {
     /// The counters of the log.
@@ -50,16 +50,18 @@ message! {
         3 => state: TaskState,
         /// WAITING: not to be leased before. LEASED: the lease's end. Otherwise: when it ended.
         4 => moment: Timestamp,
-        /// When it was submitted.
+        /// Once it has ended: how far the wall clock was from that moment of log time.
+        30 => ended_offset: WallOffset,
+        /// When it was submitted, by the wall clock.
         5 => created_at: Timestamp,
         /// The last record of its history.
         6 => last_lsn: Lsn,
         /// The length of a lease whose worker does not ask for another.
         7 => lease_ms: u32,
-        /// Failures that it may have.
-        8 => max_attempts: u16,
-        /// Expired leases that it may have.
-        9 => max_expiries: u16,
+        /// Failures that end it, if so many alone do.
+        8 => max_failures: Option<Budget>,
+        /// Expired leases that end it, if so many alone do.
+        9 => max_expiries: Option<Budget>,
         /// Its payload.
         10 => payload: &'a [u8],
         /// Its priority.
@@ -68,10 +70,8 @@ message! {
         12 => lease_id: LeaseId,
         /// Grants so far.
         13 => attempt: u32,
-        /// The latest grant.
+        /// The latest grant, by the wall clock.
         14 => started_at: Timestamp,
-        /// The length of the latest lease.
-        15 => granted_ms: u32,
         /// Its output.
         16 => output: &'a [u8],
         /// What ended the latest lease.
@@ -103,7 +103,7 @@ message! {
         /// The calendar moment before which it must not run; zero for none.
         5 => run_at: Timestamp,
         /// The time that it may take from its submit or retry.
-        6 => timeout_ms: Option<u64>,
+        6 => total_timeout_ms: Option<u64>,
         /// Its deadline on log time; zero for none.
         7 => deadline_at: Timestamp,
         /// The moment past which its lease cannot be extended; zero for none.
@@ -112,6 +112,20 @@ message! {
         9 => stale_lease: LeaseId,
         /// Its last few failures, oldest first.
         10 => errors: Vec<ErrorItem<'a>>,
+        /// The length of the latest lease, where it is not the task's own; zero otherwise.
+        11 => granted_ms: u32,
+        /// Failures and expired leases that together end it, if so many do.
+        12 => max_attempts: Option<Budget>,
+        /// How long one attempt may take.
+        13 => attempt_timeout_ms: Option<u64>,
+        /// When the attempt under way must have ended, by log time; zero for never.
+        14 => attempt_deadline_at: Timestamp,
+        /// The W3C trace context of its submit.
+        15 => traceparent: Option<Text<'a>>,
+        /// When its key is free for another task, by log time; zero for as long as the task exists.
+        16 => key_free_at: Timestamp,
+        /// Another task has taken its key, which only shows since.
+        17 => key_is_lost: bool,
     }
 
     /// A failure that a task keeps.

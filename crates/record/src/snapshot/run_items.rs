@@ -11,7 +11,7 @@ use crate::event::{
 };
 use crate::id::{GroupId, Lsn, RunId, TaskId, TokenId};
 use crate::name::Text;
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp, WallOffset};
 
 one_of! {
     /// A part of a run.
@@ -40,7 +40,7 @@ message! {
         1 => name: Text<'a>,
         /// Its version.
         2 => version: u32,
-        /// When it was registered.
+        /// When it was registered, by the wall clock.
         3 => registered_at: Timestamp,
         /// The definition as it was given; it is compiled again.
         4 => definition: Json,
@@ -58,10 +58,12 @@ message! {
         3 => version: u32,
         /// Its state.
         4 => state: RunState,
-        /// When it began.
+        /// When it began, by the wall clock.
         5 => started_at: Timestamp,
-        /// When it ended; zero while it runs.
+        /// When it ended, by log time; zero while it runs.
         6 => finished_at: Timestamp,
+        /// Once it has ended: how far the wall clock was from that moment of log time.
+        40 => finished_offset: WallOffset,
         /// When it must have ended; zero for never.
         7 => deadline_at: Timestamp,
         /// The run that it is a child of.
@@ -120,7 +122,7 @@ message! {
         1 => state: RunState,
         /// The error that it ends with.
         2 => error: Cow<'a, [u8]>,
-        /// When it began to end.
+        /// When it began to end, by the wall clock.
         3 => since: Timestamp,
         /// Tokens up to this number have ended.
         4 => tokens_ended: u32,
@@ -136,7 +138,7 @@ message! {
     pub struct ParkedItem<'a> {
         /// Why, for people.
         1 => reason: Text<'a>,
-        /// Since when.
+        /// Since when, by the wall clock.
         2 => at: Timestamp,
     }
 
@@ -194,6 +196,8 @@ message! {
         12 => signal: Option<WaitItem<'a>>,
         /// The moment that it waits for.
         13 => timer: Option<Timestamp>,
+        /// The clock of that moment.
+        14 => timer_clock: Clock,
     }
 
     /// What a token waits for.

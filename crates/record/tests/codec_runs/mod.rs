@@ -67,7 +67,13 @@ fn a_stopped_task_is_told_without_decoding_wherever_decisions_are() {
         events.push(Event::EndContinued(EndContinued { cascade, items_max: 9 }));
         for event in events {
             let event = Some(event);
-            let record = oracle::Record { version: FORMAT_VERSION, lsn: 1, at: 1, event };
+            let record = oracle::Record {
+                version: FORMAT_VERSION,
+                lsn: 1,
+                at: 1,
+                wall_offset_ms: -7,
+                event,
+            };
             let told = codec::may_stop_a_task(&record.encode_to_vec());
             assert_eq!(told, stops, "{record:?}");
         }
@@ -79,7 +85,8 @@ fn a_value_that_is_no_json_is_refused() {
     let definition = "{".to_owned();
     let item = WorkflowRegistered { name: "w".to_owned(), version: 1, definition };
     let event = Some(Event::WorkflowRegistered(item));
-    let record = oracle::Record { version: FORMAT_VERSION, lsn: 1, at: 1, event };
+    let record =
+        oracle::Record { version: FORMAT_VERSION, lsn: 1, at: 1, wall_offset_ms: 0, event };
     let refusal = codec::decode(&record.encode_to_vec()).unwrap_err().to_string();
     assert!(refusal.starts_with("a value is no JSON"), "{refusal}");
 }
@@ -237,8 +244,8 @@ fn step() -> impl Strategy<Value = Step> {
         .prop_map(|(group, token, node, via)| CreateFanInToken { group, token, node, via });
     let output = (small(), option::of(json()), any::<bool>())
         .prop_map(|(token, output, keep)| ApplyNodeOutput { token, output, keep });
-    let timer = (0..=2_u32, small(), small(), number())
-        .prop_map(|(kind, token, group, at)| SetTimer { kind, token, group, at });
+    let timer = (0..=2_u32, small(), small(), number(), 0..=1_i32)
+        .prop_map(|(kind, token, group, at, clock)| SetTimer { kind, token, group, at, clock });
     let child = (small(), begun()).prop_map(|(token, run)| StartChild { token, run: Some(run) });
     let finish = (0..=4_u32, option::of(json()), option::of(json())).prop_flat_map(
         |(state, output, error)| {
@@ -409,10 +416,7 @@ fn record() -> impl Strategy<Value = oracle::Record> {
         timers().prop_map(Event::TimerFired),
         report,
     ];
-    (number(), number(), event).prop_map(|(lsn, at, event)| oracle::Record {
-        version: FORMAT_VERSION,
-        lsn,
-        at,
-        event: Some(event),
+    (number(), number(), any::<i64>(), event).prop_map(|(lsn, at, wall_offset_ms, event)| {
+        oracle::Record { version: FORMAT_VERSION, lsn, at, wall_offset_ms, event: Some(event) }
     })
 }

@@ -206,7 +206,7 @@ impl Book {
             return None;
         }
         let signal = Signal::new();
-        let deadline = self.deadline(lease.expires_at, now);
+        let deadline = self.deadline(lease.log_expires_at, now);
         let extend_at = next_heartbeat(deadline, now);
         let running = Running { task_id, deadline, extend_at, signal: signal.clone() };
         self.running.insert(lease_id, running);
@@ -357,7 +357,7 @@ impl Book {
     }
 
     fn extended(&mut self, lease_id: u64, result: &v1::ReportResult, now: Instant) {
-        let deadline = self.deadline(result.expires_at, now);
+        let deadline = self.deadline(result.log_expires_at, now);
         let Some(running) = self.running.get_mut(&lease_id) else { return };
         running.deadline = deadline;
         running.extend_at = next_heartbeat(deadline, now);
@@ -416,11 +416,11 @@ impl Book {
         self.sequence
     }
 
-    /// A moment of the server's clock by ours, or a little earlier.
-    fn deadline(&self, expires_at: u64, now: Instant) -> Instant {
+    /// A moment of the server's log time by our clock, or a little earlier.
+    fn deadline(&self, log_expires_at: u64, now: Instant) -> Instant {
         match self.clock {
             Some((sent_at, server_now)) => {
-                sent_at + Duration::from_millis(expires_at.saturating_sub(server_now))
+                sent_at + Duration::from_millis(log_expires_at.saturating_sub(server_now))
             }
             None => now,
         }

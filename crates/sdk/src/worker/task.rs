@@ -10,8 +10,6 @@ use bytes::Bytes;
 use tenure_proto::v1;
 use tokio::sync::watch;
 
-use crate::new_task::TRACEPARENT;
-
 /// A task that this worker holds.
 #[derive(Debug)]
 pub struct Task {
@@ -71,10 +69,10 @@ impl Task {
         &self.lease.tags
     }
 
-    /// The W3C trace context of whoever submitted it, if there was one.
+    /// The W3C trace context of its submit, if there was one.
     #[must_use]
     pub fn traceparent(&self) -> Option<&str> {
-        self.lease.tags.get(TRACEPARENT).map(String::as_str)
+        self.lease.traceparent.as_deref()
     }
 
     /// Whether it should stop: somebody canceled it, the worker leaves, or the lease is lost.

@@ -201,7 +201,7 @@ impl Archivist {
 
     /// Puts all that is due on the cabinet, and says how many tasks and runs that are.
     fn write(&mut self, due: &DueItems) -> Result<u64, Trouble> {
-        let archived_at = moment(due.now);
+        let archived_at = moment(due.wall);
         self.put_tasks(&due.tasks, &archived_at)?;
         let mut written = due.tasks.len() as u64;
         for run in &due.runs {

@@ -35,7 +35,7 @@ impl Shown for v1::Event {
             Told::Run(step) => run_event(step),
         };
         let id = format!("{}.{}", record.lsn, told.index());
-        v1::Event { id, lsn: record.lsn.0, at: record.at.0, ..event }
+        v1::Event { id, lsn: record.lsn.0, at: record.wall.0, ..event }
     }
 
     fn bytes(&self) -> usize {

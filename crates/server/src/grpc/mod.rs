@@ -31,7 +31,7 @@ use crate::app::App;
 use crate::limits::GRPC_MESSAGE_BYTES_MAX;
 use crate::problem::Problem;
 
-pub(crate) use self::status::{as_grpc, is_grpc};
+pub(crate) use self::status::{as_grpc, code_of, is_grpc};
 pub(crate) use self::streams::Streams;
 
 /// What a method gives back.

@@ -6,13 +6,14 @@ use tenure_core::command::{
     CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
     PauseQueue, ReportTasks, Setting, SubmitTasks,
 };
-use tenure_core::limits::{LEASE_QUEUES_MAX, MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT};
+use tenure_core::limits::LEASE_QUEUES_MAX;
 use tenure_proto::v1;
 use tenure_record::artifact::{ArtifactName, Sha256};
 use tenure_record::id::{LeaseId, RunId, TaskId};
 use tenure_record::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
 use tenure_record::state::TaskState;
-use tenure_record::terms::{Backoff, BackoffKind, Budget, LeaseMs, Priority, SpanMs};
+use tenure_record::terms::{Backoff, BackoffKind, Budgets, LeaseMs, Priority, SpanMs};
+use tenure_record::trace::TraceParent;
 
 use crate::limits::{DISCONNECT_GRACE_MS_DEFAULT, DISCONNECT_GRACE_MS_MAX};
 use crate::moment;
@@ -27,23 +28,31 @@ type Parsed<T> = Result<T, Problem>;
 pub(crate) fn new_task(task: v1::NewTask) -> Parsed<NewTask> {
     let delay_ms = task.delay_ms.map(i128::from);
     let run_at = task.run_at.map(|ms| moment::checked("run_at", ms)).transpose()?;
-    let budget = |field: &str, value: Option<u32>, default: u16| {
-        value.map_or(Ok(Budget::of(default)), |value| Budget::parse(field, value.into()))
-    };
     let queue = if task.queue.is_empty() { "default" } else { &task.queue };
     Ok(NewTask {
         queue: QueueName::parse(queue)?,
         payload: terms::payload("payload", task.payload)?,
         priority: Priority::parse(task.priority.into())?,
         start: terms::start(delay_ms, run_at)?,
-        max_attempts: budget("max_attempts", task.max_attempts, MAX_ATTEMPTS_DEFAULT)?,
-        max_expiries: budget("max_expiries", task.max_expiries, MAX_EXPIRIES_DEFAULT)?,
+        budgets: Budgets::parse(
+            task.max_failures.map(i64::from),
+            task.max_expiries.map(i64::from),
+            task.max_attempts.map(i64::from),
+        )?,
         backoff: task.backoff.map(backoff).transpose()?,
         lease_ms: lease_ms(task.lease_ms)?.unwrap_or_default(),
-        timeout_ms: task.timeout_ms.map(|ms| span("timeout_ms", ms)).transpose()?,
+        total_timeout_ms: task
+            .total_timeout_ms
+            .map(|ms| span("total_timeout_ms", ms))
+            .transpose()?,
+        attempt_timeout_ms: terms::some_span("attempt_timeout_ms", task.attempt_timeout_ms)?,
+        key_ttl_ms: terms::key_ttl(task.key_ttl_ms, task.key.is_some())?,
         key: task.key.as_deref().map(TaskKey::parse).transpose()?,
         tags: terms::tags("tags", task.tags)?,
-    })
+        traceparent: task.traceparent.as_deref().map(TraceParent::parse).transpose()?,
+        seal: None,
+    }
+    .sealed())
 }
 
 /// Tasks to submit together.

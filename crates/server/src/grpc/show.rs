@@ -10,6 +10,7 @@ use tenure_core::state::{QueueView, SharedBytes};
 use tenure_proto::v1;
 use tenure_record::name::{QueueName, TagKey, TagValue};
 use tenure_record::state::TaskState;
+use tenure_record::terms::Budget;
 use tenure_record::time::Timestamp;
 
 use crate::explain::{Explanation, Reason};
@@ -62,6 +63,7 @@ pub(super) fn task(task: TaskInfo) -> v1::Task {
         worker: lease.worker.to_string(),
         expires_at: lease.expires_at.0,
     });
+    let number = |budget: Option<Budget>| budget.map(|budget| budget.get().into());
     v1::Task {
         id: task.id.0,
         queue: task.queue.to_string(),
@@ -70,9 +72,11 @@ pub(super) fn task(task: TaskInfo) -> v1::Task {
         payload: bytes(task.payload),
         output: bytes(task.output),
         lease_ms: task.lease_ms,
-        max_attempts: task.max_attempts.into(),
-        max_expiries: task.max_expiries.into(),
-        timeout_ms: task.timeout_ms,
+        max_failures: number(task.budgets.max_failures),
+        max_expiries: number(task.budgets.max_expiries),
+        max_attempts: number(task.budgets.max_attempts),
+        total_timeout_ms: task.total_timeout_ms,
+        attempt_timeout_ms: task.attempt_timeout_ms,
         error,
         attempt: task.attempt,
         failures: task.failures.into(),
@@ -102,8 +106,10 @@ pub(super) fn grant(grant: Grant) -> v1::Lease {
         queue: grant.queue.to_string(),
         payload: bytes(grant.payload),
         tags: tags(&grant.tags),
-        expires_at: grant.expires_at.0,
+        expires_at: grant.wall_expires_at.0,
+        log_expires_at: grant.expires_at.0,
         run_id: grant.run_id.map(|id| id.0),
+        traceparent: grant.traceparent.map(|text| text.to_string()),
     }
 }
 
@@ -114,7 +120,8 @@ pub(super) fn reported(reported: &Reported) -> v1::ReportResult {
         Ok(accepted) => v1::ReportResult {
             task_id,
             state: state(accepted.state).into(),
-            expires_at: accepted.extended.map_or(0, |extended| extended.expires_at.0),
+            expires_at: accepted.extended.map_or(0, |extended| extended.wall_expires_at.0),
+            log_expires_at: accepted.extended.map_or(0, |extended| extended.expires_at.0),
             cancel_requested: accepted.extended.is_some_and(|extended| extended.cancel_requested),
             ..v1::ReportResult::default()
         },

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use prost::Message;
-use tenure_code::{Code, Echo};
+use tenure_code::Code;
 use tenure_coordinator::{Answer, Ask, Memory, Query, RUN_STATES, Since};
 use tenure_flow::Fault;
 use tenure_proto::v1;
@@ -15,7 +15,7 @@ use tonic::{Request, Status, Streaming};
 
 use super::{Door, Outcome, backup, show_run, unexpected};
 use crate::archive::ArchiveNews;
-use crate::limits::{FAULTS_BYTES_MAX, GRPC_MESSAGE_BYTES_MAX};
+use crate::limits::{FAULTS_BYTES_MAX, GRPC_MESSAGE_BYTES_MAX, MESSAGE_CHARS_MAX};
 use crate::problem::{Problem, RETRY_AFTER_MS};
 
 /// The metadata that has our code.
@@ -48,8 +48,9 @@ fn of_library(status: Status) -> Status {
     if status.metadata().contains_key(CODE) {
         return status;
     }
-    let message = Echo(status.message());
     if status.code() == tonic::Code::Internal {
+        // It names fields and quotes nothing of the message.
+        let message: String = status.message().chars().take(MESSAGE_CHARS_MAX).collect();
         let detail =
             format!("the message cannot be decoded: {message}; send it as tenure.v1 has it");
         return Problem::invalid(detail).into();
@@ -93,6 +94,11 @@ pub(super) fn shown(problem: Problem) -> v1::Problem {
 pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
     let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     media_type.is_some_and(|media_type| media_type.starts_with("application/grpc"))
+}
+
+/// The code of a call that was refused before anything was sent.
+pub(crate) fn code_of(headers: &HeaderMap) -> Option<Code> {
+    headers.get(CODE)?.to_str().ok()?.parse().ok()
 }
 
 /// The response to a gRPC client. Every refusal has our code, also those of the gRPC library and of
@@ -148,7 +154,7 @@ impl v1::status_server::Status for Door {
             parked_leases: status.parked_leases as u64,
             parked_readers: status.parked_readers as u64,
             uptime_ms: self.app.started.elapsed().as_millis() as u64,
-            now: status.now.0,
+            now: status.wall.0,
             snapshot_lsn: status.kept.newest.map(|newest| newest.lsn.0),
             log_oldest_lsn: status.kept.extent.oldest.0,
             log_bytes: status.kept.extent.bytes,

@@ -44,7 +44,7 @@ impl v1::workers_server::Workers for Door {
         let message = request.message.as_deref();
         self.app.scribe.progress(request.task_id, request.progress, message);
         Ok(Response::new(v1::HeartbeatResponse {
-            expires_at: extended.expires_at.0,
+            expires_at: extended.wall_expires_at.0,
             cancel_requested: extended.cancel_requested,
         }))
     }

@@ -151,7 +151,7 @@ impl Shown for EventText {
 fn show(record: &Record<'_>, step: &Transition<'_>) -> String {
     let shown = ShownEvent {
         lsn: record.lsn.0,
-        at: moment(record.at),
+        at: moment(record.wall),
         event: step.event,
         task_id: step.task_id.0,
         queue: step.queue,
@@ -171,7 +171,7 @@ fn show(record: &Record<'_>, step: &Transition<'_>) -> String {
 fn show_run(record: &Record<'_>, step: &RunTransition<'_>) -> String {
     let shown = ShownRunEvent {
         lsn: record.lsn.0,
-        at: moment(record.at),
+        at: moment(record.wall),
         event: step.event,
         run_id: step.run_id.0,
         workflow: step.workflow,

@@ -56,7 +56,7 @@ pub(super) async fn heartbeat(
     };
     app.scribe.progress(lease.task_id.0, body.progress, body.message.as_deref());
     Ok(json(&ShownExtension {
-        expires_at: moment(extended.expires_at),
+        expires_at: moment(extended.wall_expires_at),
         cancel_requested: extended.cancel_requested,
     }))
 }
@@ -127,7 +127,7 @@ impl ShownResult {
             ok: accepted.is_some(),
             state: accepted.map(|accepted| accepted.state.as_str()),
             code: reported.result.as_ref().err().map(|refusal| refusal.code().as_str()),
-            expires_at: extended.map(|extended| moment(extended.expires_at)),
+            expires_at: extended.map(|extended| moment(extended.wall_expires_at)),
             cancel_requested: extended.map(|extended| extended.cancel_requested),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tenure_code::Echo;
@@ -23,16 +23,21 @@ use crate::explain::Explanation;
 use crate::fetch::fetched;
 use crate::problem::Problem;
 use crate::wire::page::{cut, of_history};
-use crate::wire::request::{BatchBody, CancelBody, NewTaskBody};
+use crate::wire::request::{BatchBody, CancelBody, NewTaskBody, Said};
 use crate::wire::shown::{ShownExplanation, ShownStep, ShownTask};
 use crate::wire::{list, terms};
 use crate::{answers, json as parse};
 
 type Outcome = Result<Response, Problem>;
 
-#[utoipa::path(post, path = "/v1/tasks", tag = "tasks", summary = "Submit a task", request_body = NewTaskBody<'_>, responses((status = 201, description = "It was taken", body = ShownTask<'_>), (status = 200, description = "A task with this key and body was there", body = ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
-pub(super) async fn submit(State(app): State<Arc<App>>, Whole(body): Whole) -> Outcome {
-    let task = parse::parse::<NewTaskBody<'_>>(&body)?.parse()?;
+#[utoipa::path(post, path = "/v1/tasks", tag = "tasks", summary = "Submit a task", params(("Idempotency-Key" = Option<String>, Header, description = "Means `key`"), ("traceparent" = Option<String>, Header, description = "W3C trace context, for the worker")), request_body = NewTaskBody<'_>, responses((status = 201, description = "It was taken", body = ShownTask<'_>), (status = 200, description = "A task with this key and body was there", body = ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn submit(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Whole(body): Whole,
+) -> Outcome {
+    let said = Said::read(&headers)?;
+    let task = parse::parse::<NewTaskBody<'_>>(&body)?.parse_with(said)?;
     let Answer::Taken(outcome, task) = ask(&app, Ask::Submit(task)).await? else {
         return unexpected();
     };

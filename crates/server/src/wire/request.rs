@@ -1,5 +1,6 @@
 //! Requests as they come over HTTP: field names and defaults of the contract. Parsed here, once.
 
+use axum::http::HeaderMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tenure_code::Echo;
@@ -7,10 +8,10 @@ use tenure_core::command::{
     CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, LeaseRef, LeaseTasks, NewTask,
     PauseQueue, ReportTasks, Setting,
 };
-use tenure_core::limits::{MAX_ATTEMPTS_DEFAULT, MAX_EXPIRIES_DEFAULT};
 use tenure_record::id::{LeaseId, TaskId};
 use tenure_record::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
-use tenure_record::terms::{Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs};
+use tenure_record::terms::{Backoff, BackoffKind, Budgets, LeaseMs, Payload, Priority, SpanMs};
+use tenure_record::trace::TraceParent;
 use utoipa::ToSchema;
 
 use super::artifact::{self, ArtifactBody, Handed};
@@ -39,23 +40,37 @@ pub(crate) struct NewTaskBody<'a> {
     /// When it may run, by the wall clock.
     #[schema(format = DateTime)]
     run_at: Option<String>,
-    /// Failures that end it; 3 if not given.
+    /// Failures that end it; 20 if not given, none if `max_attempts` is given.
     #[schema(minimum = 1, maximum = 10_000)]
-    max_attempts: Option<i64>,
-    /// Expired leases that end it; 10 if not given.
+    max_failures: Option<i64>,
+    /// Expired leases that end it; 10 if not given, none if `max_attempts` is given.
     #[schema(minimum = 1, maximum = 10_000)]
     max_expiries: Option<i64>,
+    /// Failures and expired leases that together end it; none if not given.
+    #[schema(minimum = 1, maximum = 10_000)]
+    max_attempts: Option<i64>,
     /// How it waits between failures.
     backoff: Option<BackoffBody>,
     /// How long a lease lasts; 30,000 if not given.
     #[schema(minimum = 50, maximum = 86_400_000)]
     lease_ms: Option<i64>,
-    /// From submit to end; passing it cancels the task.
+    /// From submit to end; a task that takes longer ends FAILED with code `TIMEOUT`.
     #[schema(minimum = 0, maximum = 31_622_400_000_i64)]
-    timeout_ms: Option<i64>,
+    total_timeout_ms: Option<i64>,
+    /// How long one attempt may take, with heartbeats or without; one that takes longer is a failure with
+    /// code `ATTEMPT_TIMEOUT`.
+    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
+    attempt_timeout_ms: Option<i64>,
     /// The same submit under the same key gives the same task.
     #[schema(max_length = 256, min_length = 1)]
     key: Option<String>,
+    /// How long the key is held, from submit, even if the task still runs; as long as the task exists if
+    /// not given.
+    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
+    key_ttl_ms: Option<i64>,
+    /// The W3C trace context of the submit, for the worker.
+    #[schema(max_length = 128)]
+    traceparent: Option<String>,
     /// Labels for people.
     #[schema(value_type = Option<std::collections::BTreeMap<String, String>>)]
     tags: Option<Pairs>,
@@ -70,26 +85,86 @@ struct BackoffBody {
     jitter: Option<f64>,
 }
 
+fn span(field: &str, ms: Option<i64>) -> Result<Option<SpanMs>, Problem> {
+    Ok(ms.map(|ms| SpanMs::parse(field, ms)).transpose()?)
+}
+
+/// What the headers of a submit say.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    /// `Idempotency-Key`.
+    pub(crate) key: Option<String>,
+    /// `traceparent`, if it is well formed.
+    pub(crate) traceparent: Option<TraceParent>,
+}
+
+impl Said {
+    /// Reads the headers. A malformed `traceparent`, or more than one, counts as none, as the W3C
+    /// Recommendation says.
+    pub(crate) fn read(headers: &HeaderMap) -> Result<Self, Problem> {
+        let mut keys = headers.get_all("idempotency-key").iter();
+        let key = match (keys.next(), keys.next()) {
+            (None, _) => None,
+            (Some(key), None) => Some(key.to_str().map_err(|_| {
+                Problem::invalid("the header Idempotency-Key is not text; give it as `key`")
+            })?),
+            (Some(_), Some(_)) => {
+                return Err(Problem::invalid(
+                    "the header Idempotency-Key comes more than once; keep one",
+                ));
+            }
+        };
+        let mut parents = headers.get_all("traceparent").iter();
+        let traceparent = match (parents.next(), parents.next()) {
+            (Some(parent), None) => parent.to_str().ok(),
+            (None, _) | (Some(_), Some(_)) => None,
+        };
+        Ok(Self {
+            key: key.map(str::to_owned),
+            traceparent: traceparent.and_then(|text| TraceParent::parse(text).ok()),
+        })
+    }
+}
+
 impl NewTaskBody<'_> {
     /// The task that is meant.
     pub(crate) fn parse(self) -> Result<NewTask, Problem> {
+        self.parse_with(Said::default())
+    }
+
+    /// The task that is meant, with what the headers of the request say.
+    pub(crate) fn parse_with(mut self, said: Said) -> Result<NewTask, Problem> {
+        if let Some(key) = said.key {
+            if let Some(other) = self.key.as_ref().filter(|other| **other != key) {
+                return Err(Problem::invalid(format!(
+                    "key is {} and the header Idempotency-Key is {}; keep one",
+                    Echo(other),
+                    Echo(&key)
+                )));
+            }
+            self.key = Some(key);
+        }
         let run_at = self.run_at.map(|at| moment::parse("run_at", &at)).transpose()?;
-        let budget = |field: &str, value: Option<i64>, default: u16| {
-            value.map_or(Ok(Budget::of(default)), |value| Budget::parse(field, value))
-        };
         Ok(NewTask {
             queue: QueueName::parse(self.queue.as_deref().unwrap_or("default"))?,
             payload: payload("payload", self.payload)?,
             priority: Priority::parse(self.priority.unwrap_or(0))?,
             start: terms::start(self.delay_ms.map(i128::from), run_at)?,
-            max_attempts: budget("max_attempts", self.max_attempts, MAX_ATTEMPTS_DEFAULT)?,
-            max_expiries: budget("max_expiries", self.max_expiries, MAX_EXPIRIES_DEFAULT)?,
+            budgets: Budgets::parse(self.max_failures, self.max_expiries, self.max_attempts)?,
             backoff: self.backoff.map(BackoffBody::parse).transpose()?,
             lease_ms: self.lease_ms.map_or(Ok(LeaseMs::default()), LeaseMs::parse)?,
-            timeout_ms: self.timeout_ms.map(|ms| SpanMs::parse("timeout_ms", ms)).transpose()?,
+            total_timeout_ms: span("total_timeout_ms", self.total_timeout_ms)?,
+            attempt_timeout_ms: terms::some_span("attempt_timeout_ms", self.attempt_timeout_ms)?,
+            key_ttl_ms: terms::key_ttl(self.key_ttl_ms, self.key.is_some())?,
             key: self.key.as_deref().map(TaskKey::parse).transpose()?,
             tags: terms::tags("tags", self.tags.unwrap_or_default().0)?,
-        })
+            traceparent: match self.traceparent {
+                Some(text) => Some(TraceParent::parse(&text)?),
+                None => said.traceparent,
+            },
+            seal: None,
+        }
+        .sealed())
     }
 }
 

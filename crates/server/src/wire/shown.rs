@@ -7,6 +7,7 @@ use tenure_coordinator::{Grant, Step, TaskInfo, WorkerInfo};
 use tenure_core::state::QueueView;
 use tenure_record::name::QueueName;
 use tenure_record::state::TaskState;
+use tenure_record::terms::Budget;
 use tenure_record::time::Timestamp;
 use utoipa::ToSchema;
 
@@ -33,9 +34,11 @@ pub(crate) struct ShownTask<'a> {
     #[schema(value_type = serde_json::Value)]
     output: Verbatim<'a>,
     lease_ms: u32,
-    max_attempts: u16,
-    max_expiries: u16,
-    timeout_ms: Option<u64>,
+    max_failures: Option<u16>,
+    max_expiries: Option<u16>,
+    max_attempts: Option<u16>,
+    total_timeout_ms: Option<u64>,
+    attempt_timeout_ms: Option<u64>,
     error: Option<ShownError<'a>>,
     attempt: u32,
     failures: u16,
@@ -81,6 +84,7 @@ impl<'a> ShownTask<'a> {
     #[must_use]
     pub(crate) fn of(task: &'a TaskInfo) -> Self {
         let payload = Verbatim(task.payload.read());
+        let number = |budget: Option<Budget>| budget.map(Budget::get);
         let error = |error: &'a tenure_core::state::TaskError| ShownError {
             code: &error.code,
             message: &error.message,
@@ -94,9 +98,11 @@ impl<'a> ShownTask<'a> {
             payload,
             output: Verbatim(task.output.read()),
             lease_ms: task.lease_ms,
-            max_attempts: task.max_attempts,
-            max_expiries: task.max_expiries,
-            timeout_ms: task.timeout_ms,
+            max_failures: number(task.budgets.max_failures),
+            max_expiries: number(task.budgets.max_expiries),
+            max_attempts: number(task.budgets.max_attempts),
+            total_timeout_ms: task.total_timeout_ms,
+            attempt_timeout_ms: task.attempt_timeout_ms,
             error: task.errors.last().filter(|_| task.state != TaskState::Completed).map(error),
             attempt: task.attempt,
             failures: task.failures,
@@ -138,6 +144,8 @@ pub(crate) struct ShownGrant<'a> {
     /// The run that the task belongs to, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<u64>,
+    /// The W3C trace context of the task's submit.
+    traceparent: Option<&'a str>,
 }
 
 impl<'a> ShownGrant<'a> {
@@ -153,8 +161,9 @@ impl<'a> ShownGrant<'a> {
             payload_encoding: payload.is_binary().then_some("base64"),
             payload,
             tags: tags_of(&grant.tags),
-            expires_at: moment(grant.expires_at),
+            expires_at: moment(grant.wall_expires_at),
             run_id: grant.run_id.map(|id| id.0),
+            traceparent: grant.traceparent.as_deref(),
         }
     }
 }

@@ -33,6 +33,19 @@ pub(crate) fn pause_end(until: Option<Timestamp>, for_ms: Option<i128>) -> Parse
     }
 }
 
+/// A span that must not be zero.
+pub(crate) fn some_span(field: &str, ms: Option<impl Into<i128>>) -> Parsed<Option<SpanMs>> {
+    Ok(ms.map(|ms| SpanMs::parse_some(field, ms)).transpose()?)
+}
+
+/// How long a task holds its key.
+pub(crate) fn key_ttl(ms: Option<impl Into<i128>>, has_key: bool) -> Parsed<Option<SpanMs>> {
+    if ms.is_some() && !has_key {
+        return Err(Problem::invalid("key_ttl_ms is given without a key; give both, or neither"));
+    }
+    some_span("key_ttl_ms", ms)
+}
+
 /// How a task waits between failures; what is left out is as usual.
 pub(crate) fn backoff(
     kind: Option<BackoffKind>,

@@ -62,21 +62,28 @@ fn backoff() -> impl Strategy<Value = v1::Backoff> {
 }
 
 fn new_task() -> impl Strategy<Value = v1::NewTask> {
-    let times = (of(span()), of(0_u64..4_000_000_000_000), of(span()));
-    let budgets = (of(0_u32..20_000), of(0_u32..20_000), of(0_u32..100_000_000));
+    let times = (of(span()), of(0_u64..4_000_000_000_000), of(span()), of(span()), of(span()));
+    let budgets = (of(0_u32..20_000), of(0_u32..20_000), of(0_u32..100_000_000), of(0_u32..20_000));
     let texts = (name(), of(name()), btree_map(name(), name(), 0..4));
     (texts, times, budgets, -120_i32..120, of(backoff()), prop::bool::weighted(0.02)).prop_map(
         |(texts, times, budgets, priority, backoff, is_big)| v1::NewTask {
-            queue: texts.0,
             payload: if is_big { vec![b'1'; 2 << 20] } else { b"[1,2]".to_vec() },
             priority,
             delay_ms: times.0,
             run_at: times.1,
-            max_attempts: budgets.0,
+            max_failures: budgets.0,
             max_expiries: budgets.1,
+            max_attempts: budgets.3,
+            attempt_timeout_ms: times.3,
+            key_ttl_ms: times.4,
+            traceparent: (texts.0.len() % 3 == 0).then(|| {
+                let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+                if texts.0.len() % 2 == 0 { parent.to_owned() } else { "00-ab".to_owned() }
+            }),
             backoff,
             lease_ms: budgets.2,
-            timeout_ms: times.2,
+            total_timeout_ms: times.2,
+            queue: texts.0,
             key: texts.1,
             tags: texts.2,
         },
@@ -105,11 +112,15 @@ fn task_json(task: &v1::NewTask) -> Bytes {
         "priority": task.priority,
         "delay_ms": task.delay_ms,
         "run_at": task.run_at.map(moment),
-        "max_attempts": task.max_attempts,
+        "max_failures": task.max_failures,
         "max_expiries": task.max_expiries,
+        "max_attempts": task.max_attempts,
+        "attempt_timeout_ms": task.attempt_timeout_ms,
+        "key_ttl_ms": task.key_ttl_ms,
+        "traceparent": task.traceparent,
         "backoff": backoff,
         "lease_ms": task.lease_ms,
-        "timeout_ms": task.timeout_ms,
+        "total_timeout_ms": task.total_timeout_ms,
         "key": task.key,
         "tags": task.tags,
     }));

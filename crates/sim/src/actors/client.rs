@@ -12,7 +12,7 @@ use tenure_record::id::TaskId;
 use tenure_record::name::{QueueName, TagKey, TagValue, TaskKey};
 use tenure_record::state::TaskState;
 use tenure_record::terms::{
-    Backoff, BackoffKind, Budget, LeaseMs, Payload, Priority, SpanMs, Tags,
+    Backoff, BackoffKind, Budget, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags,
 };
 use tenure_record::time::Timestamp;
 
@@ -331,7 +331,11 @@ impl Client {
         let mut tasks: Vec<NewTask> = (0..count as usize)
             .map(|index| {
                 let key = has_keys.then(|| key(&format!("key-{id}-{index}")));
-                NewTask { key, ..new_task(id, index, scene) }
+                // Seldom for a while only: then the same submit may make a second task.
+                let is_short = key.is_some() && scene.random.chance(100);
+                let key_ttl_ms =
+                    is_short.then(|| span("key_ttl_ms", scene.random.between(1, 9_000)));
+                NewTask { key, key_ttl_ms, ..new_task(id, index, scene) }.sealed()
             })
             .collect();
         // Hardly ever one key for two bodies, which is refused as a whole.
@@ -340,6 +344,7 @@ impl Client {
             && scene.random.chance(100)
         {
             (second.key, second.queue) = (first.key.clone(), first.queue.clone());
+            *second = second.clone().sealed();
         }
         let submit = SubmitTasks { tasks };
         if has_keys {
@@ -410,16 +415,29 @@ fn new_task(id: u64, index: usize, scene: &mut Scene<'_>) -> NewTask {
     NewTask {
         priority: Priority::parse(scene.random.pick(&[0, 0, 0, -5, 7])).expect("in range"),
         start,
-        max_attempts: Budget::of(scene.random.between(1, 4) as u16),
-        max_expiries: Budget::of(scene.random.between(1, 4) as u16),
+        budgets: budgets(scene),
         backoff: Some(backoff),
         lease_ms: LeaseMs::parse(lease_ms).expect("in range"),
-        timeout_ms: scene
+        total_timeout_ms: scene
             .random
             .chance(150)
-            .then(|| span("timeout_ms", scene.random.between(0, 6_000))),
+            .then(|| span("total_timeout_ms", scene.random.between(0, 6_000))),
+        attempt_timeout_ms: scene
+            .random
+            .chance(100)
+            .then(|| span("attempt_timeout_ms", scene.random.between(1, 3_000))),
         tags: Tags::parse(tags).expect("one tag"),
         ..NewTask::new(scene.queue(), bytes)
+    }
+}
+
+fn budgets(scene: &mut Scene<'_>) -> Budgets {
+    let mut budget = || Some(Budget::of(scene.random.between(1, 4) as u16));
+    let (failures, expiries, attempts) = (budget(), budget(), budget());
+    match scene.random.between(0, 5) {
+        0 => Budgets::with_defaults(None, None, attempts),
+        1 => Budgets::with_defaults(failures, None, attempts),
+        _ => Budgets::with_defaults(failures, expiries, None),
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) enum Actor {
 
 /// What an actor wants to happen.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "nearly every wish is an ask")]
 pub(crate) enum Wish {
     /// Send this.
     Ask(RequestId, Ask),

@@ -52,8 +52,8 @@ initial_node: a
 timeout_ms: 300000
 nodes:
   - {ref: a, kind: pass}
-  - {ref: b, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
-  - {ref: c, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: b, kind: task, task: {queue: QUEUE}, retry: {max_failures: 1}}
+  - {ref: c, kind: task, task: {queue: QUEUE}, retry: {max_failures: 1}}
   - {ref: d, kind: pass}
 transitions:
   - {ref: t, from: a, to: b, spawn_count: 3}
@@ -79,10 +79,10 @@ const LEAF: &str = "workflow: leaf
 initial_node: a
 nodes:
   - {ref: a, kind: pass}
-  - {ref: b, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: b, kind: task, task: {queue: QUEUE}, retry: {max_failures: 1}}
   - {ref: c, kind: signal, signal: {name: s}, timeout_ms: 900}
   - {ref: d, kind: timer, timer: {delay_ms: 700}}
-  - {ref: e, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: e, kind: task, task: {queue: QUEUE}, retry: {max_failures: 1}}
   - {ref: f, kind: pass}
 transitions:
   - {from: a, to: b}
@@ -98,7 +98,7 @@ initial_node: a
 timeout_ms: 3000
 limits: {max_runs: 12}
 nodes:
-  - {ref: a, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: a, kind: task, task: {queue: QUEUE}, retry: {max_failures: 1}}
   - {ref: b, kind: workflow, workflow: {name: again}, on_failure: catch}
   - {ref: c, kind: workflow, workflow: {name: again}, on_failure: catch}
 transitions: [{from: a, to: b}, {from: a, to: c}]
@@ -111,8 +111,8 @@ timeout_ms: 6000
 nodes:
   - {ref: a, kind: pass}
   - {ref: b, kind: pass}
-  - {ref: c, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
-  - {ref: d, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: c, kind: task, task: {queue: QUEUE}, retry: {max_failures: 1}}
+  - {ref: d, kind: task, task: {queue: QUEUE}, retry: {max_failures: 1}}
   - {ref: e, kind: signal, signal: {name: s}, timeout_ms: 5000}
   - {ref: f, kind: pass}
   - {ref: g, kind: pass}
@@ -133,7 +133,7 @@ timeout_ms: 8000
 nodes:
   - {ref: a, kind: pass}
   - {ref: b, kind: pass}
-  - {ref: c, kind: task, task: {queue: QUEUE}, retry: {max_attempts: 1}}
+  - {ref: c, kind: task, task: {queue: QUEUE}, retry: {max_failures: 1}}
   - {ref: d, kind: pass}
   - {ref: e, kind: pass}
 transitions:

@@ -14,7 +14,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
         Item::Ended { about, .. }
         | Item::Stale { about, .. }
         | Item::AskedToStop { about, .. }
-        | Item::Canceled { about }
+        | Item::EndedWaiting { about, .. }
         | Item::Retried { about } => (about.task_id, about.attempt, 0),
         Item::Stopped(stopped) => (stopped.task_id, stopped.attempt, 0),
         Item::Created(_)

@@ -128,7 +128,7 @@ impl EndingLaw {
             | Item::Ended { .. }
             | Item::Stale { .. }
             | Item::AskedToStop { .. }
-            | Item::Canceled { .. }
+            | Item::EndedWaiting { .. }
             | Item::Retried { .. }
             | Item::Stopped(_)
             | Item::Purged(_)

@@ -44,7 +44,7 @@ impl FanInLaw {
             | Item::Ended { .. }
             | Item::Stale { .. }
             | Item::AskedToStop { .. }
-            | Item::Canceled { .. }
+            | Item::EndedWaiting { .. }
             | Item::Retried { .. }
             | Item::Stopped(_)
             | Item::Purged(_)

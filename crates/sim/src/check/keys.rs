@@ -1,4 +1,4 @@
-//! The same key never makes two tasks.
+//! The same key never makes two tasks, as long as the first may hold it.
 
 use tenure_core::Rejection;
 use tenure_record::event::Record;
@@ -17,7 +17,10 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
     let Some(key) = &item.key else { return Ok(()) };
     let place = (item.queue.as_str().to_owned(), key.as_str().to_owned());
     let holder = book.keys.get(&place);
-    hold(LAW, holder.is_none(), || {
+    // A key that its task may hold no longer goes to the next one.
+    let free_at = holder.and_then(|id| book.tasks.get(id)?.key_free_at);
+    let is_free = holder.is_none() || free_at.is_some_and(|at| at <= record.at);
+    hold(LAW, is_free && item.key_from == holder.copied().unwrap_or_default(), || {
         format!("record {lsn}: {place:?} makes {}, held by {holder:?}", item.task_id)
     })
 }

@@ -57,13 +57,10 @@ pub(super) fn item(book: &Book, endings: &EndingLaw, record: &Record<'_>, item: 
             let is_late = is_over || endings.is_task_ending(book, about.task_id);
             hold(LOST, is_late, || format!("record {lsn}: lease {lease_id} holds"))
         }
-        Item::Canceled { about } => {
+        Item::EndedWaiting { about, .. } => {
             let state = book.task(about.task_id).map(|task| task.state);
             hold(ONE, state == Some(TaskState::Waiting), || {
-                format!(
-                    "record {lsn}: task {} is canceled as waiting, and is {state:?}",
-                    about.task_id
-                )
+                format!("record {lsn}: task {} ends as waiting, and is {state:?}", about.task_id)
             })
         }
         Item::Retried { about } => {
@@ -108,7 +105,7 @@ fn ended(
     let expires_at = book.leases.get(&lease_id).map(|lease| lease.expires_at()).unwrap_or_default();
     let lsn = record.lsn;
     match by {
-        End::Expired(ExpiryCause::RanOut | ExpiryCause::Revoked) => {
+        End::Expired(ExpiryCause::RanOut | ExpiryCause::Revoked | ExpiryCause::AttemptTimedOut) => {
             hold(ONE, expires_at <= record.at, || {
                 format!(
                     "record {lsn}: lease {lease_id} expires at {:?}, promised until {expires_at:?}",

@@ -65,7 +65,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
         | Item::Ended { .. }
         | Item::Stale { .. }
         | Item::AskedToStop { .. }
-        | Item::Canceled { .. }
+        | Item::EndedWaiting { .. }
         | Item::Retried { .. }
         | Item::Stopped(_)
         | Item::Registered { .. }

@@ -70,10 +70,12 @@ fn is_same(item: &Created<'_>, task: &NewTask) -> bool {
         && item.payload == task.payload.as_bytes()
         && item.priority == task.priority
         && item.lease_ms == task.lease_ms.get()
-        && item.max_attempts == task.max_attempts.get()
-        && item.max_expiries == task.max_expiries.get()
+        && item.max_failures == task.budgets.max_failures
+        && item.max_expiries == task.budgets.max_expiries
+        && item.max_attempts == task.budgets.max_attempts
         && item.backoff == task.backoff
-        && item.timeout_ms == task.timeout_ms.map(|span| span.get())
+        && item.total_timeout_ms == task.total_timeout_ms.map(|span| span.get())
+        && item.attempt_timeout_ms == task.attempt_timeout_ms.map(|span| span.get())
         && item.clock == clock
         && item.key.as_ref().map(|key| key.as_str()) == task.key.as_ref().map(|key| key.as_str())
         && item.tags.iter().map(|tag| (tag.key.as_str(), tag.value.as_str())).eq(tags)

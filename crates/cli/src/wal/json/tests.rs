@@ -5,7 +5,7 @@ use tenure_record::event::{
     TimerFired,
 };
 use tenure_record::id::{Lsn, RunId, TaskId};
-use tenure_record::terms::Priority;
+use tenure_record::terms::{Budget, Priority};
 use tenure_record::time::Timestamp;
 
 use super::{
@@ -51,7 +51,8 @@ fn about(task_id: u64) -> About<'static> {
 /// What follows number, time and name.
 fn shown(event: Event<'_>) -> String {
     let name = event.name();
-    let text = record(&Record { lsn: Lsn(9), at: Timestamp(1), event }).to_string();
+    let text =
+        record(&Record { lsn: Lsn(9), at: Timestamp(1), wall: Timestamp(1), event }).to_string();
     let before = format!(r#"{{"lsn":9,"at":"1970-01-01T00:00:00.001Z","event":"{name}","#);
     text.strip_prefix(&before).unwrap().to_owned()
 }
@@ -67,10 +68,15 @@ fn a_task_is_shown_with_all_its_terms() {
         payload: b"[]".as_slice().into(),
         not_before: Timestamp(2_000),
         lease_ms: 50,
-        max_attempts: 4,
-        max_expiries: 5,
+        max_failures: Some(Budget::of(4)),
+        max_expiries: Some(Budget::of(5)),
+        max_attempts: Some(Budget::of(6)),
         backoff: Some(Backoff::STANDARD),
-        timeout_ms: Some(60),
+        total_timeout_ms: Some(60),
+        attempt_timeout_ms: Some(30),
+        key_free_at: Timestamp(90),
+        key_from: TaskId(8),
+        traceparent: Some(Text::Borrowed("00-ab")),
         key: Some(Text::Borrowed("k/1")),
         submit_hash: Some(SubmitHash([0xab; 16])),
         tags: vec![Tag { key: Text::Borrowed("a"), value: Text::Borrowed("\"b\"") }],
@@ -81,10 +87,13 @@ fn a_task_is_shown_with_all_its_terms() {
     let expected = concat!(
         r#""tasks":[{"task_id":1,"queue":"mail","priority":7,"payload":[],"#,
         r#""not_before":"1970-01-01T00:00:02.000Z","clock":"wall","lease_ms":50,"#,
-        r#""max_attempts":4,"max_expiries":5,"backoff":{"kind":"exponential","initial_ms":1000,"#,
-        r#""max_ms":300000,"jitter_permille":200},"timeout_ms":60,"#,
+        r#""max_failures":4,"max_expiries":5,"max_attempts":6,"#,
+        r#""backoff":{"kind":"exponential","initial_ms":1000,"#,
+        r#""max_ms":300000,"jitter_permille":200},"total_timeout_ms":60,"attempt_timeout_ms":30,"#,
         r#""deadline_at":"1970-01-01T00:00:00.061Z","key":"k/1","#,
-        r#""submit_hash":"abababababababababababababababab","tags":{"a":"\"b\""}}]}"#
+        r#""submit_hash":"abababababababababababababababab","#,
+        r#""key_free_at":"1970-01-01T00:00:00.090Z","key_from":8,"tags":{"a":"\"b\""},"#,
+        r#""traceparent":"00-ab"}]}"#
     );
     assert_eq!(shown(Event::TaskCreated(TaskCreated { tasks: vec![task] })), expected);
 }
@@ -157,13 +166,14 @@ fn what_operators_and_time_do_is_shown() {
     let passed = DeadlinePassed {
         about: about(1),
         from: TaskState::Waiting,
+        to: TaskState::Failed,
         deadline_at: Timestamp(1),
         ..DeadlinePassed::default()
     };
     assert_eq!(
         shown(Event::TimerFired(TimerFired { deadlines: vec![passed], ..TimerFired::default() })),
         format!(
-            r#""deadlines":[{{{ABOUT},"from":"WAITING",{no_lease},"deadline_at":"1970-01-01T00:00:00.001Z"}}]}}"#
+            r#""deadlines":[{{{ABOUT},"from":"WAITING","to":"FAILED",{no_lease},"deadline_at":"1970-01-01T00:00:00.001Z"}}]}}"#
         )
     );
     let settings = QueueSettings { paused: true, ..QueueSettings::default() };

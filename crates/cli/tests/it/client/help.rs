@@ -92,6 +92,6 @@ fn every_shell_gets_its_completions() {
         let output = command.args(["completions", shell]).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{shell}");
         let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.contains("submit") && text.contains("max-attempts"), "{shell}: {text}");
+        assert!(text.contains("submit") && text.contains("max-failures"), "{shell}: {text}");
     }
 }

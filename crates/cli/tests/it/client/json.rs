@@ -20,7 +20,7 @@ fn lived(name: &str) -> Server {
         "/v1/tasks",
         json!({
             "queue": "mail", "payload": {"b": 1.50, "a": [null, "\u{1b}[2J é"]}, "priority": 7,
-            "run_at": "2020-01-01T00:00:00Z", "timeout_ms": 86_400_000, "key": "k",
+            "run_at": "2020-01-01T00:00:00Z", "total_timeout_ms": 86_400_000, "key": "k",
             "tags": {"x": "y", "customer": "ada"}, "max_expiries": 4, "lease_ms": 60_000,
         }),
     );

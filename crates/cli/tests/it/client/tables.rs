@@ -14,7 +14,7 @@ fn people_see_tables() {
     assert_eq!(show(&["worker", "list"]), "no worker was heard of lately");
     let nasty = json!({
         "queue": "mail", "payload": {"to": "ada", "text": "\u{1b}[2J\u{9b}"}, "key": "k", "priority": 3,
-        "tags": {"customer": "ada"}, "timeout_ms": 90_000_000,
+        "tags": {"customer": "ada"}, "total_timeout_ms": 90_000_000,
         "lease_ms": 3_600_000,
     });
     assert_eq!(server.post("/v1/tasks", &nasty).0, 201);

@@ -77,7 +77,7 @@ async fn a_payload_that_is_no_json_is_refused_too() {
 fn an_exit_code_is_a_failure_with_the_end_of_stderr() {
     let server = Server::start("exec-exit");
     let _worker = Worker::exec(&server, &["--slots", "4"]);
-    let once = json!({"max_attempts": 1});
+    let once = json!({"max_failures": 1});
     let sh = |script: &str| server.submit_with(&json!({"argv": ["sh", "-c", script]}), &once);
     let plain = sh("echo lost; echo 'no such customer' >&2; exit 3");
     let silent = sh("exit 255");
@@ -104,6 +104,8 @@ fn an_exit_code_is_a_failure_with_the_end_of_stderr() {
     assert_eq!((&task["state"], &task["failures"]), (&json!("COMPLETED"), &json!(1)));
 }
 
+const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
 #[test]
 fn a_child_knows_its_task_and_not_the_key() {
     let server = Server::start("exec-env");
@@ -124,9 +126,10 @@ fn a_child_knows_its_task_and_not_the_key() {
     };
     let output = server.ended(id)["output"].clone();
     assert_eq!(output, format!("{id},{},1,default,yes,$(id),,,", lease(id)));
-    let traced = server.submit_with(&payload, &json!({"tags": {"traceparent": "00-ab-cd-01"}}));
+    let traced = server.submit_with(&payload, &json!({"traceparent": TRACE}));
     let output = server.ended(traced)["output"].clone();
-    assert!(output.as_str().unwrap().ends_with(",00-ab-cd-01,00-ab-cd-01"), "{output}");
+    let twice = format!(",{TRACE},{TRACE}");
+    assert!(output.as_str().unwrap().ends_with(&twice), "{output}");
     worker.kill();
 
     let _clean = Worker::start(&server, "exec", &["--clean-env"], &envs);

@@ -122,7 +122,10 @@ fn an_answer_is_the_output_and_the_request_says_what_it_is_for() {
     let payload = json!({
         "url": site.url("/json"), "body": {"n": 1}, "method": "PUT", "headers": {"X-Own": "mine"},
     });
-    let id = server.submit_with(&payload, &json!({"tags": {"traceparent": "00-ab-cd-01"}}));
+    let id = server.submit_with(
+        &payload,
+        &json!({"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}),
+    );
     let task = server.ended(id);
     assert_eq!((&task["state"], &task["output"]), (&json!("COMPLETED"), &json!({"taken": true})));
     let seen = site.seen("/json").remove(0);
@@ -135,7 +138,7 @@ fn an_answer_is_the_output_and_the_request_says_what_it_is_for() {
         ("idempotency-key", id.to_string()),
         ("content-type", "application/json".to_owned()),
         ("x-own", "mine".to_owned()),
-        ("traceparent", "00-ab-cd-01".to_owned()),
+        ("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned()),
     ] {
         assert_eq!(seen.headers.get(name), Some(&value), "{name}");
     }
@@ -212,7 +215,7 @@ fn who_cannot_be_reached_or_is_slow_is_tried_again() {
     let (server, site) = (Server::start("http-slow"), Site::start());
     let _worker = Worker::start(&server, "http", &["--slots", "4", "--timeout", "3s"], &[]);
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let twice = json!({"max_attempts": 2});
+    let twice = json!({"max_failures": 2});
     let slow = server.submit_with(&json!({"url": site.url("/slow")}), &twice);
     let nobody = server.submit_with(&json!({"url": format!("http://{free}/")}), &twice);
     for (id, code) in [(slow, "timeout"), (nobody, "cannot_connect")] {
@@ -232,8 +235,9 @@ fn a_cancel_drops_the_request() {
     assert_eq!(server.ended(id)["state"], "CANCELED");
     eventually("its end", || (*site.dropped.lock().unwrap() == 1).then_some(()));
 
-    let id = server.submit_with(&json!({"url": site.url("/slow")}), &json!({"timeout_ms": 6_000}));
-    assert_eq!(server.ended(id)["state"], "CANCELED");
+    let id =
+        server.submit_with(&json!({"url": site.url("/slow")}), &json!({"total_timeout_ms": 6_000}));
+    assert_eq!(server.ended(id)["state"], "FAILED");
     eventually("its end", || (*site.dropped.lock().unwrap() == 2).then_some(()));
 
     let id = server.submit(&json!({"url": site.url("/slow")}));

@@ -69,9 +69,9 @@ fn a_lost_lease_ends_the_child() {
     let _worker = Worker::exec(&server, &[]);
     let note = Note::new("deadline");
     let payload = json!({"argv": ["sh", "-c", family(&note)]});
-    let id = server.submit_with(&payload, &json!({"timeout_ms": 6_000}));
+    let id = server.submit_with(&payload, &json!({"total_timeout_ms": 6_000}));
     let pids = note.pids(2);
-    assert_eq!(server.ended(id)["state"], "CANCELED");
+    assert_eq!(server.ended(id)["state"], "FAILED");
     all_gone(&pids);
     let next = server.submit(&json!({"argv": ["echo", "free"]}));
     assert_eq!(server.ended(next)["output"], "free");

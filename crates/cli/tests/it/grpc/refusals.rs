@@ -86,6 +86,8 @@ const BROKEN: [&[u8]; 3] = [
     &[0x0a, 2, 0xff, 0xfe],
     &[0x0a, 0x7f],
 ];
+/// A queue that is not UTF-8, in a task, in a request.
+const DEEP: &[u8] = &[0x0a, 4, 0x0a, 2, 0xff, 0xfe];
 
 fn assert_undecodable(status: Status, what: &str) {
     assert_eq!(status.code(), Code::InvalidArgument, "{what}: {status}");
@@ -118,6 +120,15 @@ async fn a_message_that_cannot_be_decoded_is_the_client_s_fault() {
         let path = "/tenure.v1.Tasks/SubmitStream";
         assert_undecodable(ended(&server, path, both).await, path);
     }
+    let status = refused(&server, "/tenure.v1.Tasks/Submit", Bytes::from_static(DEEP)).await;
+    for part in ["NewTask.queue", "not UTF-8", "send it as tenure.v1 has it"] {
+        assert!(status.message().contains(part), "{part} is not in {status}");
+    }
+    let metrics = server.metrics();
+    assert!(
+        metrics.contains("tenure_requests_refused_total{code=\"invalid_request\"}"),
+        "{metrics}"
+    );
     server.client().await.submit(NewTask::new("q", "1")).await.unwrap();
 }
 

@@ -1,6 +1,7 @@
 //! A server in a process of its own, and a worker's stream to it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -46,6 +47,17 @@ impl Server {
         let pid = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &pid]).status().unwrap();
         self.child.wait().unwrap().code()
+    }
+
+    /// What it has counted.
+    pub(crate) fn metrics(&self) -> String {
+        let host = self.address.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(host).unwrap();
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
     }
 
     pub(crate) async fn client(&self) -> Client {

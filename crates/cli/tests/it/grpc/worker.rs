@@ -58,7 +58,7 @@ async fn failures_are_reported_as_the_handler_says() {
     let drain = worker.drain_handle();
     let running = tokio::spawn(worker.run());
     let submit = async |payload: &str| {
-        let task = client.submit(NewTask::new("q", payload).max_attempts(2)).await.unwrap();
+        let task = client.submit(NewTask::new("q", payload).max_failures(2)).await.unwrap();
         client.wait(task.id, LONG).await.unwrap()
     };
     let last = submit("last").await;
@@ -69,7 +69,7 @@ async fn failures_are_reported_as_the_handler_says() {
     let back = submit("back").await;
     assert_eq!((back.state(), back.failures, back.attempt), (TaskState::Completed, 0, 2));
     assert_eq!(submit("large").await.error.unwrap().code, "payload_too_large");
-    let panicked = client.submit(NewTask::new("q", "panic").max_attempts(1)).await.unwrap();
+    let panicked = client.submit(NewTask::new("q", "panic").max_failures(1)).await.unwrap();
     let panicked = client.wait(panicked.id, LONG).await.unwrap();
     assert_eq!(
         (panicked.state(), &*panicked.error.clone().unwrap().code),

@@ -289,7 +289,8 @@ impl Story {
         let Ok(Verdict::Append(event, _)) = verdict else {
             unreachable!("every command of a story is written: {command:?}")
         };
-        let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+        let record =
+            Record { lsn: self.state.last_lsn().next(), at: now.log, wall: now.wall, event };
         let mut batch = Batch::default();
         batch.push(|out| {
             let before = out.len();

@@ -18,7 +18,10 @@ const END_MS: u64 = 1_000_000_050_000;
 /// Adds a record that is whole: only what it says can be wrong.
 fn append(folder: &Folder, lsn: u64, at: u64, event: Event<'_>) {
     let mut bytes = Vec::new();
-    codec::encode(&Record { lsn: Lsn(lsn), at: Timestamp(at), event }, &mut bytes);
+    codec::encode(
+        &Record { lsn: Lsn(lsn), at: Timestamp(at), wall: Timestamp(at), event },
+        &mut bytes,
+    );
     folder.append(&bytes);
 }
 
@@ -104,7 +107,7 @@ fn a_sound_log_is_proved_and_summed_up() {
         },
         "grants": {
             "given": 2, "completed": 1, "failed": 0, "released": 0, "ran_out": 1,
-            "disconnected": 0, "revoked": 0, "canceled": 0, "timed_out": 0, "open": 0,
+            "disconnected": 0, "revoked": 0, "canceled": 0, "timed_out": 0, "attempt_timed_out": 0, "open": 0,
         },
         "heartbeats": 1,
         "stale_reports": 1,
@@ -154,7 +157,10 @@ fn bytes_that_say_the_same_in_another_way_are_named() {
     Story::lifecycle(&folder);
     let mut bytes = Vec::new();
     let event = Event::TasksPurged(TasksPurged { tasks: vec![TaskId(1)], runs: Vec::new() });
-    codec::encode(&Record { lsn: Lsn(8), at: Timestamp(END_MS), event }, &mut bytes);
+    codec::encode(
+        &Record { lsn: Lsn(8), at: Timestamp(END_MS), wall: Timestamp(END_MS), event },
+        &mut bytes,
+    );
     // The version as two bytes instead of one.
     bytes.splice(1..2, [0x81, 0]);
     folder.append(&bytes);

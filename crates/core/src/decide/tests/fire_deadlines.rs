@@ -1,9 +1,9 @@
-//! Tasks that took too long are canceled.
+//! Tasks that took too long have failed.
 
 use super::*;
 
 #[test]
-fn what_has_not_ended_by_its_deadline_is_canceled() {
+fn what_has_not_ended_by_its_deadline_has_failed_unless_it_was_asked_to_stop() {
     let columns = [
         column("now", |_| Command::FireDeadlines),
         later("an hour later", HOUR, |_| Command::FireDeadlines),
@@ -12,12 +12,12 @@ fn what_has_not_ended_by_its_deadline_is_canceled() {
         &columns,
         "
                     | now      | an hour later
-        Fresh       | = 0 done | TimerFired -> CANCELED
-        Delayed     | = 0 done | TimerFired -> CANCELED
-        Returned    | = 0 done | TimerFired -> CANCELED
-        BackingOff  | = 0 done | TimerFired -> CANCELED
-        Leased      | = 0 done | TimerFired -> CANCELED
-        Late        | = 0 done | TimerFired -> CANCELED
+        Fresh       | = 0 done | TimerFired -> FAILED
+        Delayed     | = 0 done | TimerFired -> FAILED
+        Returned    | = 0 done | TimerFired -> FAILED
+        BackingOff  | = 0 done | TimerFired -> FAILED
+        Leased      | = 0 done | TimerFired -> FAILED
+        Late        | = 0 done | TimerFired -> FAILED
         AskedToStop | = 0 done | TimerFired -> CANCELED
         Completed   | = 0 done | = 0 done
         Failed      | = 0 done | = 0 done

@@ -1,5 +1,7 @@
 //! A worker says that it is still at it.
 
+use tenure_record::terms::LeaseMs;
+
 use super::*;
 
 fn heartbeat(lease: u64) -> Command {
@@ -51,4 +53,22 @@ fn a_heartbeat_stops_at_a_deadline_and_at_a_revocation() {
     assert_eq!(world.play(&lease()), "LeaseGranted -> LEASED, 10 s");
     world.wait(SECOND);
     assert_eq!(world.play(&Command::Heartbeat(of(1))), "= extended", "its end cannot move");
+}
+
+#[test]
+fn a_heartbeat_extends_by_the_span_that_the_lease_was_given_with() {
+    let mut world = World::with(Fresh);
+    let asked = |lease_ms: Option<i64>| {
+        let Command::LeaseTasks(request) = lease() else { unreachable!("it asks for a lease") };
+        let lease_ms = lease_ms.map(|ms| LeaseMs::parse(ms).expect("it is in range"));
+        Command::LeaseTasks(LeaseTasks { lease_ms, ..request })
+    };
+    assert_eq!(world.play(&asked(Some(5_000))), "LeaseGranted -> LEASED, 5 s");
+    world.wait(SECOND);
+    assert_eq!(world.play(&heartbeat(1)), "LeaseExtended, 5 s");
+    world.play(&Command::ReleaseTask(of(1)));
+    // The span was that lease's own: the next one lasts as the task says again.
+    assert_eq!(world.play(&asked(None)), "LeaseGranted -> LEASED, 30 s");
+    world.wait(SECOND);
+    assert_eq!(world.play(&heartbeat(2)), "LeaseExtended, 30 s");
 }

@@ -70,7 +70,7 @@ use tenure_record::id::{LeaseId, TaskId};
 use tenure_record::limits::RECORD_BYTES_MAX;
 use tenure_record::name::{QueueName, Reason, TaskKey, WorkerName};
 use tenure_record::state::TaskState;
-use tenure_record::terms::{Backoff, BackoffKind, Budget, Payload, SpanMs};
+use tenure_record::terms::{Backoff, BackoffKind, Budgets, Payload, SpanMs};
 use tenure_record::time::{Now, Timestamp};
 use tenure_record::transition::transitions;
 
@@ -218,7 +218,8 @@ impl World {
             Ok(Verdict::Answer(reply)) => return answered(&reply),
             Err(refusal) => return refusal.code().to_string(),
         };
-        let record = Record { lsn: self.state.last_lsn().next(), at: now.log, event };
+        let record =
+            Record { lsn: self.state.last_lsn().next(), at: now.log, wall: now.wall, event };
         apply(&mut self.state, &record);
         written(&record, &reply, self.now)
     }
@@ -244,7 +245,7 @@ impl World {
         let Verdict::Append(event, _) = verdict else { return Some(0) };
         let mut bytes = Vec::new();
         let lsn = self.state.last_lsn().next();
-        codec::encode(&Record { lsn, at: self.now, event }, &mut bytes);
+        codec::encode(&Record { lsn, at: self.now, wall: self.now, event }, &mut bytes);
         Some(bytes.len())
     }
 }
@@ -379,10 +380,9 @@ fn body(situation: Situation) -> NewTask {
     let wait = 10 * SECOND;
     NewTask {
         start: if situation == Delayed { Start::After(span(wait)) } else { Start::AtOnce },
-        max_attempts: Budget::of(2),
-        max_expiries: Budget::of(2),
+        budgets: Budgets::parse(Some(2), Some(2), None).unwrap(),
         backoff: Some(Backoff { kind, initial_ms: wait, max_ms: wait, jitter_permille: 0 }),
-        timeout_ms: Some(span(HOUR)),
+        total_timeout_ms: Some(span(HOUR)),
         key: Some(TaskKey::parse("k").unwrap()),
         ..NewTask::new(queue("q"), payload)
     }

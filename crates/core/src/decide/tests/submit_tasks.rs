@@ -7,17 +7,23 @@ use tenure_record::limits::{
 };
 use tenure_record::name::{TagKey, TagValue};
 use tenure_record::terms::{LeaseMs, Priority, Tags};
+use tenure_record::trace::TraceParent;
 
 use super::*;
 use crate::command::PauseQueue;
 use crate::limits::{BATCH_ITEMS_MAX, QUEUES_MAX};
+
+fn budgets(failures: Option<u16>, expiries: Option<u16>, attempts: Option<u16>) -> Budgets {
+    let number = |budget: Option<u16>| budget.map(i64::from);
+    Budgets::parse(number(failures), number(expiries), number(attempts)).unwrap()
+}
 
 #[test]
 fn a_key_is_held_as_long_as_its_task_exists() {
     let columns = [
         column("the same body", |situation| submit(body(situation))),
         column("another body", |situation| {
-            submit(NewTask { max_attempts: Budget::of(3), ..body(situation) })
+            submit(NewTask { budgets: budgets(Some(3), Some(2), None), ..body(situation) })
         }),
         column("another queue", |situation| {
             submit(NewTask { queue: queue("other"), ..body(situation) })
@@ -57,11 +63,15 @@ fn any_other_field_under_the_same_key_is_a_conflict() {
         NewTask { priority: Priority::parse(1).unwrap(), ..base() },
         NewTask { start: Start::After(span(1)), ..base() },
         NewTask { start: Start::At(Timestamp(1)), ..base() },
-        NewTask { max_attempts: Budget::of(1), ..base() },
-        NewTask { max_expiries: Budget::of(1), ..base() },
+        NewTask { budgets: budgets(Some(1), Some(2), None), ..base() },
+        NewTask { budgets: budgets(Some(2), Some(1), None), ..base() },
+        NewTask { budgets: budgets(Some(2), Some(2), Some(4)), ..base() },
+        NewTask { budgets: budgets(None, None, Some(4)), ..base() },
         NewTask { backoff: None, ..base() },
         NewTask { lease_ms: LeaseMs::parse(50).unwrap(), ..base() },
-        NewTask { timeout_ms: None, ..base() },
+        NewTask { total_timeout_ms: None, ..base() },
+        NewTask { attempt_timeout_ms: Some(span(9)), ..base() },
+        NewTask { key_ttl_ms: Some(span(9)), ..base() },
         NewTask { tags: tag(""), ..base() },
         NewTask { tags: tag("v"), ..base() },
     ];
@@ -73,10 +83,27 @@ fn any_other_field_under_the_same_key_is_a_conflict() {
         assert_eq!(fresh.play(&submit(other.clone())), "= existed", "{at}");
         assert_eq!(fresh.play(&submit(base())), "conflict", "{at}");
     }
-    assert_eq!(
-        world.play(&submit(NewTask { start: Start::After(span(0)), ..base() })),
-        "= existed"
-    );
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let same = [
+        NewTask { start: Start::After(span(0)), ..base() },
+        NewTask { payload: payload(" null\n"), ..base() },
+        NewTask { traceparent: Some(TraceParent::parse(parent).unwrap()), ..base() },
+        base().sealed(),
+    ];
+    for (at, same) in same.into_iter().enumerate() {
+        assert_eq!(world.play(&submit(same)), "= existed", "{at}");
+    }
+}
+
+/// A seal is made where the request is checked, and is what counts.
+#[test]
+fn a_sealed_submit_is_told_by_its_seal() {
+    let mut world = World::with(Fresh);
+    let other = NewTask { priority: Priority::parse(1).unwrap(), ..body(Fresh) };
+    assert_eq!(world.play(&submit(other.clone().sealed())), "conflict");
+    let seal = body(Fresh).sealed().seal;
+    assert_eq!(world.play(&submit(NewTask { seal, ..other })), "= existed");
+    assert_eq!(NewTask { key: None, ..body(Fresh) }.sealed().seal, None, "no key, no hash");
 }
 
 #[test]
@@ -137,8 +164,7 @@ fn tasks_that_are_taken_fit_into_a_record() {
     let longest = |tags: Vec<(TagKey, TagValue)>, key: usize| NewTask {
         priority: Priority::parse(-100).unwrap(),
         start: Start::At(Timestamp(1 << 62)),
-        max_attempts: Budget::of(BUDGET_MAX),
-        max_expiries: Budget::of(BUDGET_MAX),
+        budgets: budgets(Some(BUDGET_MAX), Some(BUDGET_MAX), Some(BUDGET_MAX)),
         backoff: Some(Backoff {
             kind: Some(BackoffKind::Linear),
             initial_ms: DELAY_MS_MAX,
@@ -146,7 +172,12 @@ fn tasks_that_are_taken_fit_into_a_record() {
             jitter_permille: 1_000,
         }),
         lease_ms: LeaseMs::parse(LEASE_MS_MAX.into()).unwrap(),
-        timeout_ms: Some(span(DELAY_MS_MAX)),
+        total_timeout_ms: Some(span(DELAY_MS_MAX)),
+        attempt_timeout_ms: Some(span(DELAY_MS_MAX)),
+        key_ttl_ms: Some(span(DELAY_MS_MAX)),
+        traceparent: Some(
+            TraceParent::parse("cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").unwrap(),
+        ),
         key: Some(TaskKey::parse(&format!("{key:0KEY_BYTES_MAX$}")).unwrap()),
         tags: Tags::parse(tags).unwrap(),
         ..NewTask::new(queue(&long(NAME_BYTES_MAX)), Payload::default())

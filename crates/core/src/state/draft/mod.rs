@@ -25,6 +25,7 @@ use super::State;
 use super::dense::{ColdRef, QueueRef, WorkerRef};
 use super::ledger::Ledger;
 use super::task::{Cold, Task, TaskPhase};
+use crate::apply::precomputed::Precomputed;
 use crate::limits::{RECORD_WORK, STEPS_PER_UNIT, SWEEP_BYTES_MAX};
 
 type FixedState = foldhash::fast::FixedState;
@@ -54,6 +55,8 @@ pub struct Draft<'s> {
     next_run_id: RunId,
     /// Absent until a run is touched: most commands touch none.
     runs: Option<Box<DraftRuns>>,
+    /// What its decisions have computed, for the record that it becomes.
+    pub(crate) precomputed: Precomputed,
     /// Something began to end in it.
     begins_endings: bool,
     /// What its record has cost so far.
@@ -102,11 +105,24 @@ impl<'s> Draft<'s> {
             next_lease_id: state.facts.next_lease_id,
             next_run_id: state.facts.next_run_id,
             runs: None,
+            precomputed: Precomputed::default(),
             begins_endings: false,
             spent: Spent::default(),
             work: Cell::new(0),
             steps: Cell::new(0),
         }
+    }
+
+    /// What its decisions have computed so far.
+    #[must_use]
+    pub fn precomputed(&self) -> &Precomputed {
+        &self.precomputed
+    }
+
+    /// Ends the draft, and gives what its decisions have computed.
+    #[must_use]
+    pub fn into_precomputed(self) -> Precomputed {
+        self.precomputed
     }
 
     /// What its record costs so far, in the units of [`crate::limits::RECORD_WORK_MAX`].
@@ -221,6 +237,9 @@ impl<'s> Draft<'s> {
     /// The task that holds a key.
     pub(crate) fn key_holder(&self, queue: QueueRef, key: &str) -> Option<TaskId> {
         let known = self.state.live().key_holder(&self.state.facts, queue, key);
+        // A task of this draft may have taken it.
+        let holds = |id: &TaskId| Ledger::cold(self, *id).is_some_and(|it| it.held_key().is_some());
+        let known = known.filter(holds);
         known.or_else(|| self.new_keys.get(&(queue, Arc::from(key))).copied())
     }
 

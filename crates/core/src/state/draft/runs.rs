@@ -168,7 +168,8 @@ impl std::fmt::Debug for Bare<'_> {
         let run = self.0;
         f.debug_tuple("Run")
             .field(&(&run.workflow.name, run.workflow.version, &run.input, run.state))
-            .field(&(run.started_at, run.finished_at, run.deadline_at, &run.output, &run.error))
+            .field(&(run.started_at, run.finished_at, run.finished_offset))
+            .field(&(run.deadline_at, &run.output, &run.error))
             .field(&(&run.root, run.parent, run.depth, run.groups, run.tokens, run.live))
             .field(&(run.busy, run.unstarted, &run.rare, run.last_lsn))
             .field(&(run.top, run.descendants, &run.endings, &run.parked))

@@ -17,6 +17,7 @@ pub(super) fn hash_run(stored: &StoredRun, sink: &mut Sink) {
         run.state as u64,
         run.started_at.0,
         run.finished_at.0,
+        run.finished_offset.0.cast_unsigned(),
         run.deadline_at.0,
         parent.0,
         parent_token.0.into(),
@@ -145,7 +146,7 @@ fn hash_token(token: &Token, sink: &mut Sink) {
             sink.bytes(signal.1.as_bytes());
             (3, 0)
         }
-        Work::Timer(at) => (4, at.0),
+        Work::Timer(at, clock) => (4 + *clock as u64, at.0),
     };
     let numbers = [
         token.node.into(),

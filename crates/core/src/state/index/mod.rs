@@ -179,7 +179,7 @@ impl Indexes {
             if !task.is_terminal() {
                 indexes.deadline_moved(id, Timestamp::ZERO, cold.deadline_at);
             }
-            if let Some(key) = &cold.key {
+            if let Some(key) = cold.held_key() {
                 indexes.key_added(task.queue, &key.text, id);
             }
         }
@@ -385,10 +385,10 @@ impl Indexes {
             {
                 Place::Kept
             }
-            TaskPhase::Completed { at }
-            | TaskPhase::Failed { at }
-            | TaskPhase::Dead { at }
-            | TaskPhase::Canceled { at } => Place::Finished(at),
+            TaskPhase::Completed { at, .. }
+            | TaskPhase::Failed { at, .. }
+            | TaskPhase::Dead { at, .. }
+            | TaskPhase::Canceled { at, .. } => Place::Finished(at),
         }
     }
 

@@ -8,7 +8,6 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tenure_flow::definition::{NodeKind, TimerNode};
 use tenure_record::event::{GroupState, RunState, TokenState};
 use tenure_record::id::{GroupId, RunId, TokenId};
 use tenure_record::time::{Clock, Timestamp};
@@ -132,10 +131,8 @@ impl TokenPlace {
         }
         let deadline = Some(token.deadline_at).filter(|at| *at > Timestamp::ZERO);
         match (&token.work, token.state) {
-            (Work::Timer(at), TokenState::WaitingForTimer) => {
-                let node = &run.workflow.definition.nodes[token.node as usize];
-                let clock = timer_clock(&node.kind);
-                Self { deadline, timer: Some((clock, *at)), wait: None }
+            (Work::Timer(at, clock), TokenState::WaitingForTimer) => {
+                Self { deadline, timer: Some((*clock, *at)), wait: None }
             }
             (Work::Signal(signal), TokenState::WaitingForSignal) => {
                 Self { deadline, timer: None, wait: Some(Arc::clone(signal)) }
@@ -389,19 +386,6 @@ impl RunIndexes {
         let from = (run, Arc::clone(&wait), TokenId::NONE);
         let waits = self.waits.range(from..);
         waits.take_while(move |(there, found, _)| *there == run && *found == wait).map(|it| it.2)
-    }
-}
-
-/// The clock that a timer node waits on: a delay is a span of log time, `until` is a moment of the
-/// wall clock.
-fn timer_clock(kind: &NodeKind) -> Clock {
-    match kind {
-        NodeKind::Timer(TimerNode::Until(_)) => Clock::Wall,
-        NodeKind::Timer(TimerNode::Delay(_))
-        | NodeKind::Task(_)
-        | NodeKind::Pass
-        | NodeKind::Workflow(_)
-        | NodeKind::Signal(_) => Clock::Log,
     }
 }
 

@@ -19,7 +19,7 @@ use tenure_flow::Definition;
 use tenure_record::artifact::Sha256;
 use tenure_record::event::{BranchOutcome, GroupState, RunState, SubmitHash, TokenState};
 use tenure_record::id::{GroupId, Lsn, RunId, TaskId, TokenId};
-use tenure_record::time::Timestamp;
+use tenure_record::time::{Clock, Timestamp, WallOffset};
 use tenure_value::{Path, Value};
 
 pub use self::artifacts::{ArtifactState, ArtifactView};
@@ -40,6 +40,7 @@ pub use self::view::{GroupView, RunPage, RunView, TokenView, WorkflowView};
 pub(crate) struct Workflow {
     pub name: Arc<str>,
     pub version: u32,
+    /// By the wall clock.
     pub registered_at: Timestamp,
     pub definition: Arc<Definition>,
 }
@@ -76,8 +77,12 @@ pub(crate) struct Run {
     pub workflow: Arc<Workflow>,
     pub input: Value,
     pub state: RunState,
+    /// By the wall clock: nothing is compared with it.
     pub started_at: Timestamp,
+    /// By log time, which retention counts from; zero while it runs.
     pub finished_at: Timestamp,
+    /// How far the wall clock was from that moment.
+    pub finished_offset: WallOffset,
     /// Zero for none.
     pub deadline_at: Timestamp,
     pub output: Option<Value>,
@@ -225,7 +230,7 @@ impl Token {
     pub(crate) fn task(&self) -> Option<TaskId> {
         match self.work {
             Work::Task(id) => Some(id),
-            Work::Nothing | Work::Child(_) | Work::Signal(_) | Work::Timer(_) => None,
+            Work::Nothing | Work::Child(_) | Work::Signal(_) | Work::Timer(..) => None,
         }
     }
 }
@@ -240,7 +245,7 @@ pub(crate) enum Work {
     Child(RunId),
     Signal(Arc<(Arc<str>, Arc<str>)>),
     /// A moment: of log time after a delay, of the wall clock for `until`.
-    Timer(Timestamp),
+    Timer(Timestamp, Clock),
 }
 
 /// A fan-out and its fan-in.

@@ -7,7 +7,7 @@ use tenure_flow::Definition;
 use tenure_record::event::GroupState;
 use tenure_record::id::{GroupId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::state::TaskState;
-use tenure_record::time::Timestamp;
+use tenure_record::time::{Clock, Timestamp};
 use tenure_value::Value;
 
 use super::{
@@ -259,7 +259,8 @@ impl<'a> RunView<'a> {
     /// When it was over.
     #[must_use]
     pub fn finished_at(&self) -> Option<Timestamp> {
-        Some(self.head().finished_at).filter(|at| *at > Timestamp::ZERO)
+        let Run { finished_at, finished_offset, .. } = *self.head();
+        (finished_at > Timestamp::ZERO).then(|| finished_offset.shown(finished_at))
     }
 
     /// When it must be over.
@@ -417,10 +418,16 @@ impl<'a> TokenView<'a> {
     /// The moment that it waits for: of log time after a delay, of the wall clock for `until`.
     #[must_use]
     pub fn wakes_at(&self) -> Option<Timestamp> {
-        if let Work::Timer(at) = self.token.work { Some(at) } else { None }
+        if let Work::Timer(at, _) = self.token.work { Some(at) } else { None }
     }
 
-    /// When it must be done.
+    /// The clock of that moment.
+    #[must_use]
+    pub fn wakes_by(&self) -> Clock {
+        if let Work::Timer(_, clock) = self.token.work { clock } else { Clock::Log }
+    }
+
+    /// When it must be done, by log time.
     #[must_use]
     pub fn deadline_at(&self) -> Option<Timestamp> {
         Some(self.token.deadline_at).filter(|at| *at > Timestamp::ZERO)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tenure_record::codec::Malformed;
 use tenure_record::id::TaskId;
+use tenure_record::name::Text;
 use tenure_record::snapshot::{
     Blocks, ColdItem, Counters, Item, QueueItem, TaskItem, Totals, WorkerItem,
 };
@@ -151,7 +152,7 @@ impl Decoder {
             | TaskState::Dead
             | TaskState::Canceled => None,
         };
-        let state = joined(item.state, item.moment, item.clock, worker);
+        let state = joined(item, worker);
         let state = state.ok_or_else(|| lost("worker"))?;
         let facts = &mut self.facts;
         if let Some(worker) = worker.and_then(|worker| facts.workers.get_mut(worker)) {
@@ -171,10 +172,9 @@ impl Decoder {
             cold: cold.map_or(ColdRef::NONE, |cold| facts.cold.insert(cold)),
             attempt: item.attempt,
             lease_ms: item.lease_ms,
-            granted_ms: item.granted_ms,
             failures: item.failures,
             expiries: item.expiries,
-            max_attempts: item.max_attempts,
+            max_failures: item.max_failures,
             max_expiries: item.max_expiries,
             priority: item.priority,
             lease_end: item.lease_end,
@@ -189,7 +189,12 @@ impl Decoder {
 
 fn cold(item: &ColdItem<'_>) -> Result<Cold, Malformed> {
     let key = match (&item.key, item.submit_hash) {
-        (Some(text), Some(hash)) => Some(Key { text: text.to_shared(), hash }),
+        (Some(text), Some(hash)) => Some(Key {
+            text: text.to_shared(),
+            hash,
+            free_at: item.key_free_at,
+            is_held: !item.key_is_lost,
+        }),
         (None, None) => None,
         (Some(_), None) | (None, Some(_)) => {
             return Err(Malformed::new("a key and its hash do not come together"));
@@ -205,12 +210,17 @@ fn cold(item: &ColdItem<'_>) -> Result<Cold, Malformed> {
         tags: (!item.tags.is_empty()).then(|| tags.collect()),
         backoff: item.backoff.clone(),
         run_at: item.run_at,
-        timeout_ms: item.timeout_ms,
+        total_timeout_ms: item.total_timeout_ms,
         deadline_at: item.deadline_at,
         revoke_at: item.revoke_at,
         stale_lease: item.stale_lease,
+        granted_ms: item.granted_ms,
         errors: (!item.errors.is_empty()).then(|| errors.collect()),
         // The token says whose it is.
         run: None,
+        max_attempts: item.max_attempts,
+        attempt_timeout_ms: item.attempt_timeout_ms,
+        attempt_deadline_at: item.attempt_deadline_at,
+        traceparent: item.traceparent.as_ref().map(Text::to_shared),
     })
 }

@@ -126,6 +126,7 @@ impl OpenRun {
             state: item.state,
             started_at: item.started_at,
             finished_at: item.finished_at,
+            finished_offset: item.finished_offset,
             deadline_at: item.deadline_at,
             output,
             error,
@@ -458,7 +459,7 @@ fn work(item: &TokenItem<'_>) -> Result<Work, Malformed> {
         (false, false, Some(wait), None) => {
             Ok(Work::Signal(Arc::new((wait.name.to_shared(), wait.correlation.to_shared()))))
         }
-        (false, false, None, Some(at)) => Ok(Work::Timer(at)),
+        (false, false, None, Some(at)) => Ok(Work::Timer(at, item.timer_clock)),
         _ => Err(Malformed::new("a token is moved on by two things")),
     }
 }

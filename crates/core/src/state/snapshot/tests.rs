@@ -16,7 +16,7 @@ fn run(state: &mut State, command: &Command) {
     let now = Now::both(Timestamp(1_000));
     let verdict = decide(&mut Draft::new(state), command, now, 7).unwrap();
     if let Verdict::Append(event, _) = verdict {
-        let record = Record { lsn: state.last_lsn().next(), at: now.log, event };
+        let record = Record { lsn: state.last_lsn().next(), at: now.log, wall: now.wall, event };
         apply(state, &record);
     }
 }

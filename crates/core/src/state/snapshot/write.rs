@@ -9,7 +9,7 @@ use tenure_record::snapshot::{
     WorkerItem, WorkflowItem, put_block,
 };
 use tenure_record::state::TaskState;
-use tenure_record::time::{Clock, Timestamp};
+use tenure_record::time::{Clock, Timestamp, WallOffset};
 
 use super::write_runs::RunWriter;
 use crate::command::Rest;
@@ -138,17 +138,17 @@ impl Encoder {
             queue: self.queues.of_ref(task.queue.0),
             state: task.name(),
             moment,
+            ended_offset: task.ended().map_or(WallOffset::ZERO, |(_, offset)| offset),
             created_at: task.created_at,
             last_lsn: task.last_lsn,
             lease_ms: task.lease_ms,
-            max_attempts: task.max_attempts,
+            max_failures: task.max_failures,
             max_expiries: task.max_expiries,
             payload,
             priority: task.priority,
             lease_id: task.lease_id,
             attempt: task.attempt - u32::from(planted::has(Bug::SnapshotForgets)).min(task.attempt),
             started_at: task.started_at,
-            granted_ms: task.granted_ms,
             output,
             lease_end: task.lease_end,
             clock,
@@ -263,25 +263,21 @@ fn parts(state: TaskPhase) -> (Timestamp, Clock, Option<WorkerRef>) {
     match state {
         TaskPhase::Waiting { not_before, clock } => (not_before, clock, None),
         TaskPhase::Leased { worker, expires_at } => (expires_at, Clock::Log, Some(worker)),
-        TaskPhase::Completed { at }
-        | TaskPhase::Failed { at }
-        | TaskPhase::Dead { at }
-        | TaskPhase::Canceled { at } => (at, Clock::Log, None),
+        TaskPhase::Completed { at, .. }
+        | TaskPhase::Failed { at, .. }
+        | TaskPhase::Dead { at, .. }
+        | TaskPhase::Canceled { at, .. } => (at, Clock::Log, None),
     }
 }
 
 /// The state that `parts` took apart.
-pub(super) fn joined(
-    name: TaskState,
-    moment: Timestamp,
-    clock: Clock,
-    worker: Option<WorkerRef>,
-) -> Option<TaskPhase> {
+pub(super) fn joined(item: &TaskItem<'_>, worker: Option<WorkerRef>) -> Option<TaskPhase> {
+    let TaskItem { state: name, moment, ended_offset, clock, .. } = *item;
     Some(match name {
         TaskState::Waiting => TaskPhase::Waiting { not_before: moment, clock },
         TaskState::Leased => TaskPhase::Leased { worker: worker?, expires_at: moment },
         TaskState::Completed | TaskState::Failed | TaskState::Dead | TaskState::Canceled => {
-            TaskPhase::ended(name, moment)
+            TaskPhase::ended(name, moment, ended_offset)
         }
     })
 }
@@ -292,13 +288,18 @@ fn cold(cold: &Cold) -> ColdItem<'_> {
         tags,
         backoff,
         run_at,
-        timeout_ms,
+        total_timeout_ms,
         deadline_at,
         revoke_at,
         stale_lease,
+        granted_ms,
         errors,
         // The token says whose it is.
         run: _,
+        max_attempts,
+        attempt_timeout_ms,
+        attempt_deadline_at,
+        traceparent,
     } = cold;
     let tags = tags.as_deref().unwrap_or_default();
     let errors = errors.as_deref().unwrap_or_default();
@@ -311,10 +312,11 @@ fn cold(cold: &Cold) -> ColdItem<'_> {
             .collect(),
         backoff: backoff.clone(),
         run_at: *run_at,
-        timeout_ms: *timeout_ms,
+        total_timeout_ms: *total_timeout_ms,
         deadline_at: *deadline_at,
         revoke_at: *revoke_at,
         stale_lease: *stale_lease,
+        granted_ms: *granted_ms,
         errors: errors
             .iter()
             .map(|error| ErrorItem {
@@ -322,6 +324,12 @@ fn cold(cold: &Cold) -> ColdItem<'_> {
                 message: Text::Borrowed(&error.message),
             })
             .collect(),
+        max_attempts: *max_attempts,
+        attempt_timeout_ms: *attempt_timeout_ms,
+        attempt_deadline_at: *attempt_deadline_at,
+        traceparent: traceparent.as_ref().map(|text| Text::Borrowed(text)),
+        key_free_at: key.as_ref().map(|key| key.free_at).unwrap_or_default(),
+        key_is_lost: key.as_ref().is_some_and(|key| !key.is_held),
     }
 }
 

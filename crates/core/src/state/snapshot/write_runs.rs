@@ -12,6 +12,7 @@ use tenure_record::snapshot::{
     ResultItem, RunPart, ScopeItem, SignalIdItem, SignalItem, SpawnItem, TokenItem, ValueItem,
     ValueWriter, WaitItem,
 };
+use tenure_record::time::Clock;
 use tenure_value::Value;
 
 use crate::command::Rest;
@@ -163,6 +164,7 @@ impl RunWriter {
             state,
             started_at,
             finished_at,
+            finished_offset,
             deadline_at,
             output,
             error,
@@ -193,6 +195,7 @@ impl RunWriter {
             state: *state,
             started_at: *started_at,
             finished_at: *finished_at,
+            finished_offset: *finished_offset,
             deadline_at: *deadline_at,
             parent,
             parent_token,
@@ -286,6 +289,7 @@ impl RunWriter {
             child: RunId::NONE,
             signal: None,
             timer: None,
+            timer_clock: Clock::Log,
         };
         match work {
             Work::Nothing => {}
@@ -295,7 +299,7 @@ impl RunWriter {
                 let (name, correlation) = (Text::Borrowed(&signal.0), Text::Borrowed(&signal.1));
                 item.signal = Some(WaitItem { name, correlation });
             }
-            Work::Timer(at) => item.timer = Some(*at),
+            Work::Timer(at, clock) => (item.timer, item.timer_clock) = (Some(*at), *clock),
         }
         item
     }

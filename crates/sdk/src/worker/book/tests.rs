@@ -12,7 +12,7 @@ fn lease(id: u64, expires_in: u64) -> v1::Lease {
     v1::Lease {
         task_id: id,
         lease_id: id + 100,
-        expires_at: SERVER_NOW + expires_in,
+        log_expires_at: SERVER_NOW + expires_in,
         ..Default::default()
     }
 }
@@ -29,7 +29,7 @@ fn book(slots: u32, trip: u64) -> (Book, Instant) {
 }
 
 fn good(task_id: u64, expires_in: u64) -> v1::ReportResult {
-    v1::ReportResult { task_id, expires_at: SERVER_NOW + expires_in, ..Default::default() }
+    v1::ReportResult { task_id, log_expires_at: SERVER_NOW + expires_in, ..Default::default() }
 }
 
 fn refused(code: &str) -> Option<v1::Problem> {

@@ -4,7 +4,7 @@ use prost::Message;
 use tenure_code::Code;
 use tenure_core::command::{Retry, Start};
 use tenure_record::name::{TagKey, TagValue};
-use tenure_record::terms::{BackoffKind, Payload, Tags};
+use tenure_record::terms::{BackoffKind, Budgets, Payload, Tags};
 use tenure_record::time::Timestamp;
 
 use super::*;
@@ -29,8 +29,12 @@ fn every_field_of_a_task_arrives() {
         priority: -7,
         delay_ms: Some(5),
         run_at: None,
-        max_attempts: Some(4),
+        max_failures: Some(4),
         max_expiries: Some(6),
+        max_attempts: Some(9),
+        attempt_timeout_ms: Some(70),
+        key_ttl_ms: Some(80),
+        traceparent: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned()),
         backoff: Some(v1::Backoff {
             kind: v1::BackoffKind::Linear.into(),
             initial_ms: Some(10),
@@ -38,7 +42,7 @@ fn every_field_of_a_task_arrives() {
             jitter: Some(0.5),
         }),
         lease_ms: Some(60),
-        timeout_ms: Some(900),
+        total_timeout_ms: Some(900),
         key: Some("order/1".to_owned()),
         tags: [("k".to_owned(), "v".to_owned())].into(),
     };
@@ -49,8 +53,7 @@ fn every_field_of_a_task_arrives() {
         payload: Payload::parse("payload", b"\xff\x00".to_vec()).unwrap(),
         priority: Priority::parse(-7).unwrap(),
         start: Start::After(SpanMs::parse("delay_ms", 5).unwrap()),
-        max_attempts: Budget::of(4),
-        max_expiries: Budget::of(6),
+        budgets: Budgets::parse(Some(4), Some(6), Some(9)).unwrap(),
         backoff: Some(Backoff {
             kind: Some(BackoffKind::Linear),
             initial_ms: 10,
@@ -58,10 +61,17 @@ fn every_field_of_a_task_arrives() {
             jitter_permille: 500,
         }),
         lease_ms: LeaseMs::parse(60).unwrap(),
-        timeout_ms: Some(SpanMs::parse("timeout_ms", 900).unwrap()),
+        total_timeout_ms: Some(SpanMs::parse("total_timeout_ms", 900).unwrap()),
         key: Some(TaskKey::parse("order/1").unwrap()),
         tags: Tags::parse(vec![tag]).unwrap(),
-    };
+        attempt_timeout_ms: Some(SpanMs::parse("attempt_timeout_ms", 70).unwrap()),
+        key_ttl_ms: Some(SpanMs::parse("key_ttl_ms", 80).unwrap()),
+        traceparent: Some(
+            TraceParent::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").unwrap(),
+        ),
+        seal: None,
+    }
+    .sealed();
     assert_eq!(parsed, expected);
     let at = v1::NewTask { run_at: Some(77), ..v1::NewTask::default() };
     assert_eq!(new_task(sent(&at)).unwrap().start, Start::At(Timestamp(77)));
