@@ -204,10 +204,10 @@ impl TokenInfo {
             task_id: token.task_id(),
             child: token.child(),
             signal: signal.map(|(name, about)| (name.to_owned(), about.to_owned())),
-            wakes_at: match token.wakes_by() {
-                Clock::Log => token.wakes_at().map(|at| offset.shown(at)),
-                Clock::Wall => token.wakes_at(),
-            },
+            wakes_at: token.wakes_at().map(|(at, clock)| match clock {
+                Clock::Log => offset.shown(at),
+                Clock::Wall => at,
+            }),
             deadline_at: token.deadline_at().map(|at| offset.shown(at)),
             error: token.error().cloned(),
         }

@@ -7,7 +7,7 @@ use tenure_sim::runner::run_seeds;
 use tenure_sim::{Plan, Voice, run, shrink};
 
 /// How many seeds every change has to live through, each of ten virtual minutes.
-const SEEDS: u64 = 600;
+const SEEDS: u64 = 500;
 const THREADS: usize = 2;
 
 #[test]

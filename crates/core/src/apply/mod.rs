@@ -108,7 +108,7 @@ fn event(to: &mut State, stamp: Stamp, event: &Event<'_>, recall: &mut Recall<'_
             run::cascade(to, stamp, &event.cascade, Cause::Nothing, recall);
         }
         Event::EndContinued(event) => {
-            run::cascade(to, stamp, &event.cascade, Cause::Nothing, recall)
+            run::cascade(to, stamp, &event.cascade, Cause::Nothing, recall);
         }
         Event::RunParked(item) => run::parked(to, stamp, item),
         Event::RunUnparked(item) => run::unparked(to, stamp, item),

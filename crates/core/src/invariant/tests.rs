@@ -198,7 +198,7 @@ fn a_step_that_is_not_allowed_is_seen_before_it_is_written() {
         ("COMPLETED changes", |draft| draft.change(COMPLETED, |task| task.attempt += 1)),
         ("WAITING is completed", |draft| {
             draft.change(WAITING, |task| {
-                task.state = TaskPhase::ended(TaskState::Completed, Timestamp(1), WallOffset::ZERO)
+                task.state = TaskPhase::ended(TaskState::Completed, Timestamp(1), WallOffset::ZERO);
             });
         }),
         ("a lease id goes back", |draft| {
@@ -218,7 +218,7 @@ fn a_step_that_is_not_allowed_is_seen_before_it_is_written() {
     let mut draft = Draft::new(&state);
     draft.purge(COMPLETED);
     draft.change(WAITING, |task| {
-        task.state = TaskPhase::ended(TaskState::Canceled, Timestamp(1), WallOffset::ZERO)
+        task.state = TaskPhase::ended(TaskState::Canceled, Timestamp(1), WallOffset::ZERO);
     });
     assert_draft(&draft);
 }

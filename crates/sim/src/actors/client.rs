@@ -332,9 +332,8 @@ impl Client {
             .map(|index| {
                 let key = has_keys.then(|| key(&format!("key-{id}-{index}")));
                 // Seldom for a while only: then the same submit may make a second task.
-                let is_short = key.is_some() && scene.random.chance(100);
-                let key_ttl_ms =
-                    is_short.then(|| span("key_ttl_ms", scene.random.between(1, 9_000)));
+                let is_short = key.is_some() && id % 13 == 7;
+                let key_ttl_ms = is_short.then(|| span("key_ttl_ms", 1 + id * 31 % 9_000));
                 NewTask { key, key_ttl_ms, ..new_task(id, index, scene) }.sealed()
             })
             .collect();
@@ -422,21 +421,21 @@ fn new_task(id: u64, index: usize, scene: &mut Scene<'_>) -> NewTask {
             .random
             .chance(150)
             .then(|| span("total_timeout_ms", scene.random.between(0, 6_000))),
-        attempt_timeout_ms: scene
-            .random
-            .chance(100)
-            .then(|| span("attempt_timeout_ms", scene.random.between(1, 3_000))),
+        attempt_timeout_ms: (id % 11 == 5)
+            .then(|| span("attempt_timeout_ms", 1 + (id * 197 + index as u64) % 3_000)),
         tags: Tags::parse(tags).expect("one tag"),
         ..NewTask::new(scene.queue(), bytes)
     }
 }
 
+/// Two draws, of which some pairs mean a budget of attempts.
 fn budgets(scene: &mut Scene<'_>) -> Budgets {
-    let mut budget = || Some(Budget::of(scene.random.between(1, 4) as u16));
-    let (failures, expiries, attempts) = (budget(), budget(), budget());
-    match scene.random.between(0, 5) {
-        0 => Budgets::with_defaults(None, None, attempts),
-        1 => Budgets::with_defaults(failures, None, attempts),
+    let mut draw = || scene.random.between(1, 4) as u16;
+    let drawn = (draw(), draw());
+    let (failures, expiries) = (Some(Budget::of(drawn.0)), Some(Budget::of(drawn.1)));
+    match drawn {
+        (4, 4) => Budgets::with_defaults(None, None, expiries),
+        (3, 4) => Budgets::with_defaults(failures, None, expiries),
         _ => Budgets::with_defaults(failures, expiries, None),
     }
 }

@@ -415,16 +415,10 @@ impl<'a> TokenView<'a> {
         }
     }
 
-    /// The moment that it waits for: of log time after a delay, of the wall clock for `until`.
+    /// The moment that it waits for and its clock: log time after a delay, the wall clock for `until`.
     #[must_use]
-    pub fn wakes_at(&self) -> Option<Timestamp> {
-        if let Work::Timer(at, _) = self.token.work { Some(at) } else { None }
-    }
-
-    /// The clock of that moment.
-    #[must_use]
-    pub fn wakes_by(&self) -> Clock {
-        if let Work::Timer(_, clock) = self.token.work { clock } else { Clock::Log }
+    pub fn wakes_at(&self) -> Option<(Timestamp, Clock)> {
+        if let Work::Timer(at, clock) = self.token.work { Some((at, clock)) } else { None }
     }
 
     /// When it must be done, by log time.
