@@ -49,6 +49,8 @@ pub enum Law {
     KeysAreUnique,
     /// Only a task that has ended is purged.
     OnlyTheEndedIsPurged,
+    /// Only a queue without tasks, or a workflow without runs, is deleted.
+    OnlyTheUnusedIsDeleted,
     /// A run, a token and a group begin once, one after the other, in a run that is live.
     RunsGrowInOrder,
     /// A token that has ended never changes, and a run that is over has none that is live.
@@ -63,7 +65,7 @@ pub enum Law {
 
 impl Law {
     /// All of them, in the order in which they are explained.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::NoGapInLsns,
         Self::TimeNeverGoesBack,
         Self::BytesAreTheRecord,
@@ -86,6 +88,7 @@ impl Law {
         Self::DeadlinesHold,
         Self::KeysAreUnique,
         Self::OnlyTheEndedIsPurged,
+        Self::OnlyTheUnusedIsDeleted,
         Self::RunsGrowInOrder,
         Self::TheEndedStaysEnded,
         Self::GroupsCloseOnce,

@@ -33,7 +33,7 @@ impl Audit {
         hold(Law::OnlyReadyTasksAreLeased, is_due, || {
             format!("task {id} is leased at {now:?} and not before {:?}", row.moment)
         })?;
-        hold(Law::OnlyReadyTasksAreLeased, !self.queues.is_paused(row.queue), || {
+        hold(Law::OnlyReadyTasksAreLeased, !self.queues.is_paused(row.queue, self.wall), || {
             format!("task {id} is leased out of queue {:?}, which is paused", item.about.queue)
         })?;
         hold(Law::ItemsKnowTheirTask, !worker.as_str().is_empty(), || {

@@ -14,6 +14,7 @@ mod seed;
 mod summary;
 mod table;
 mod task;
+mod workflow;
 
 pub use law::{Law, Violation};
 pub use seed::Seed;
@@ -136,6 +137,8 @@ impl Audit {
                 self.configured(item);
                 Ok(())
             }
+            Event::QueueDeleted(item) => self.queue_deleted(item),
+            Event::WorkflowDeleted(item) => self.workflow_deleted(item),
             Event::TasksPurged(event) => {
                 let says = !event.tasks.is_empty() || !event.runs.is_empty();
                 says_something(says)?;
@@ -144,9 +147,12 @@ impl Audit {
             }
             Event::IdsSkipped(item) => self.ids_skipped(item),
             Event::WorkflowRegistered(item) => self.registered(item),
-            Event::RunStarted(event) => {
-                self.run_begun(&event.run)?;
-                self.cascade(&event.cascade)
+            Event::RunStarted(event) => self.run_started(event),
+            Event::RunsStarted(event) => all(&event.runs, |run| self.run_started(run)),
+            Event::RunStartedBySignal(event) => {
+                self.run_begun(&event.start.run)?;
+                self.signaled_new(&event.signal)?;
+                self.cascade(&event.start.cascade)
             }
             Event::SignalReceived(item) => {
                 self.signaled(item)?;

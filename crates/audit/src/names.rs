@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tenure_record::event::QueueSettings;
+use tenure_record::time::Timestamp;
+
 /// A name's place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NameRef(u32);
@@ -16,12 +19,16 @@ pub(super) struct Names {
     free: Vec<NameRef>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Name {
     text: Arc<str>,
     uses: u64,
     /// For a queue: no leases are given from it.
     paused: bool,
+    /// For a queue: nor before this moment of the wall clock.
+    paused_until: Timestamp,
+    /// For a queue: it has settings, which need its name as long as they are there.
+    configured: bool,
 }
 
 impl Names {
@@ -49,17 +56,35 @@ impl Names {
         &self.names[at.0 as usize].text
     }
 
-    pub(super) fn is_paused(&self, at: NameRef) -> bool {
-        self.names[at.0 as usize].paused
+    pub(super) fn is_paused(&self, at: NameRef, wall: Timestamp) -> bool {
+        let name = &self.names[at.0 as usize];
+        name.paused || wall < name.paused_until
     }
 
-    pub(super) fn pause(&mut self, at: NameRef, paused: bool) {
-        self.names[at.0 as usize].paused = paused;
+    /// A queue has settings from here on.
+    pub(super) fn configure(&mut self, text: &str, settings: &QueueSettings) {
+        let at = self.hold(text);
+        let name = &mut self.names[at.0 as usize];
+        (name.paused, name.paused_until) = (settings.paused, settings.paused_until);
+        if std::mem::replace(&mut name.configured, true) {
+            self.let_go(at);
+        }
+    }
+
+    /// Forgets a queue, if nothing but its settings needs its name.
+    pub(super) fn delete(&mut self, text: &str) -> bool {
+        let Some(at) = self.places.get(text).copied() else { return false };
+        let name = &self.names[at.0 as usize];
+        let is_unused = name.configured && name.uses == 1;
+        if is_unused {
+            self.let_go(at);
+        }
+        is_unused
     }
 
     fn add(&mut self, text: &str) -> NameRef {
         let text: Arc<str> = Arc::from(text);
-        let name = Name { text: Arc::clone(&text), uses: 0, paused: false };
+        let name = Name { text: Arc::clone(&text), uses: 0, ..Name::default() };
         let at = match self.free.pop() {
             Some(at) => {
                 self.names[at.0 as usize] = name;

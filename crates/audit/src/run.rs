@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_record::codec::Malformed;
 use tenure_record::event::{
     BranchOutcome, Decision, EndScope, GroupState, OpenGroup, RunBegun, RunState, SettleBranch,
-    SignalReceived, Step, Stopped, StoppedTasks, WorkflowRegistered,
+    SignalReceived, Step, Stopped, StoppedTasks,
 };
 use tenure_record::id::{GroupId, ID_MAX, LeaseId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::snapshot::{HeadItem, RunPart, WorkflowItem};
@@ -16,13 +16,14 @@ use tenure_record::time::Timestamp;
 use super::Audit;
 use super::law::{Law, Violation, broken, hold};
 use super::lease::is_open;
+use super::workflow::Versions;
 
 /// Runs as the records so far have left them.
 #[derive(Clone, Debug)]
 pub(super) struct Runs {
     pub next: RunId,
     runs: BTreeMap<RunId, Row>,
-    versions: BTreeMap<Arc<str>, u32>,
+    pub(super) versions: BTreeMap<Arc<str>, Versions>,
     /// The run whose parts a snapshot gives at present.
     last: RunId,
 }
@@ -35,6 +36,8 @@ impl Default for Runs {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Row {
+    workflow: Arc<str>,
+    version: u32,
     tokens: u32,
     live: BTreeSet<TokenId>,
     groups: Vec<GroupRow>,
@@ -62,7 +65,17 @@ struct GroupRow {
 impl Runs {
     /// Takes over a version of a workflow from a snapshot.
     pub(super) fn know_workflow(&mut self, item: &WorkflowItem<'_>) {
-        *self.versions.entry(Arc::from(item.name.as_str())).or_default() += 1;
+        let versions = self.versions.entry(Arc::from(item.name.as_str())).or_default();
+        versions.last = item.version;
+        if !item.is_deleted {
+            versions.kept.insert(item.version);
+        }
+    }
+
+    /// Whether a run of a workflow exists, in a version that is meant.
+    pub(super) fn has_run_of(&self, name: &str, is_meant: impl Fn(u32) -> bool) -> bool {
+        let mut runs = self.runs.values();
+        runs.any(|run| &*run.workflow == name && is_meant(run.version))
     }
 
     /// Takes over a part of a run from a snapshot.
@@ -102,6 +115,8 @@ impl Row {
     fn of(item: &HeadItem<'_>) -> Self {
         let ending = item.ending_scopes.iter().map(|scope| (scope.group, scope.index));
         Self {
+            workflow: item.workflow.to_shared(),
+            version: item.version,
             is_over: item.state.is_terminal(),
             is_ending: item.ending.is_some(),
             ending: ending.collect(),
@@ -145,27 +160,13 @@ impl Row {
 }
 
 impl Audit {
-    pub(super) fn registered(&mut self, item: &WorkflowRegistered<'_>) -> Result<(), Violation> {
-        let version = self.runs.versions.entry(Arc::from(item.name.as_str())).or_default();
-        *version += 1;
-        let right = *version;
-        hold(Law::RunsGrowInOrder, item.version == right, || {
-            let name = item.name.as_str();
-            format!(
-                "workflow {name:?} is registered as version {} after {}",
-                item.version,
-                right - 1
-            )
-        })
-    }
-
     pub(super) fn run_begun(&mut self, item: &RunBegun<'_>) -> Result<(), Violation> {
         let id = item.run_id;
         hold(Law::RunsGrowInOrder, id == self.runs.next && id.0 <= ID_MAX, || {
             format!("run {id} begins where {} comes next", self.runs.next)
         })?;
-        let versions = self.runs.versions.get(item.workflow.as_str()).copied();
-        let is_known = item.version > 0 && versions.is_some_and(|known| item.version <= known);
+        let versions = self.runs.versions.get(item.workflow.as_str());
+        let is_known = versions.is_some_and(|known| known.kept.contains(&item.version));
         hold(Law::RunsGrowInOrder, is_known, || {
             let name = item.workflow.as_str();
             format!(
@@ -183,7 +184,14 @@ impl Audit {
             let said = item.root;
             format!("run {id} is said to be in the tree of run {said}, and is in that of {top}")
         })?;
-        let row = Row { last_lsn: self.lsn, parent: item.parent, top, ..Row::default() };
+        let row = Row {
+            workflow: item.workflow.to_shared(),
+            version: item.version,
+            last_lsn: self.lsn,
+            parent: item.parent,
+            top,
+            ..Row::default()
+        };
         self.runs.runs.insert(id, row);
         if let Some(top) = self.runs.runs.get_mut(&top).filter(|_| top != id) {
             top.descendants += 1;

@@ -61,8 +61,7 @@ impl Seed {
         let name = item.name.as_str();
         self.queues.push(name.into());
         if item.configured {
-            let at = self.audit.queues.hold(name);
-            self.audit.queues.pause(at, item.settings.paused);
+            self.audit.queues.configure(name, &item.settings);
         }
     }
 

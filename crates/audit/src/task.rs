@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_record::event::{
-    CancelRequested, Created, DeadlinePassed, QueueConfigured, TaskRetried,
+    CancelRequested, Created, DeadlinePassed, QueueConfigured, QueueDeleted, TaskRetried,
 };
 use tenure_record::id::{ID_MAX, LeaseId, TaskId};
 use tenure_record::name::Text;
@@ -187,11 +187,17 @@ impl Audit {
         Ok(())
     }
 
-    /// A queue that somebody set something for stays for ever, so its name is held and never let
-    /// go.
+    /// A queue with settings stays until it is deleted.
     pub(super) fn configured(&mut self, item: &QueueConfigured<'_>) {
-        let queue = self.queues.hold(item.queue.as_str());
-        self.queues.pause(queue, item.settings.paused);
+        self.queues.configure(item.queue.as_str(), &item.settings);
+    }
+
+    /// Only a queue that exists and has no tasks is deleted.
+    pub(super) fn queue_deleted(&mut self, item: &QueueDeleted<'_>) -> Result<(), Violation> {
+        let name = item.queue.as_str();
+        hold(Law::OnlyTheUnusedIsDeleted, self.queues.delete(name), || {
+            format!("queue {name:?} is deleted, and has tasks or does not exist")
+        })
     }
 
     /// Whether it waits, and no lease is named, or is leased, and its lease and holder are.

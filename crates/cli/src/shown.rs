@@ -52,13 +52,6 @@ pub(crate) struct List<T> {
     pub(crate) next_cursor: Option<String>,
 }
 
-impl<T> List<T> {
-    /// A list that has no more pages.
-    pub(crate) fn whole(items: impl Iterator<Item = T>) -> Self {
-        Self { items: items.collect(), next_cursor: None }
-    }
-}
-
 /// A task.
 #[derive(Debug, Serialize)]
 pub(crate) struct ShownTask<'a> {
@@ -207,6 +200,8 @@ impl<'a> ShownExplanation<'a> {
 #[derive(Debug, Serialize)]
 pub(crate) struct ShownHistory<'a> {
     items: Vec<ShownStep<'a>>,
+    /// The pages are put together, so there is none to go on with.
+    next_cursor: Option<&'static str>,
     truncated_before: Option<u64>,
 }
 
@@ -239,7 +234,7 @@ impl<'a> ShownHistory<'a> {
             reason: step.reason.as_deref(),
         };
         let items = history.steps.iter().map(step).collect();
-        Self { items, truncated_before: history.truncated_before }
+        Self { items, next_cursor: None, truncated_before: history.truncated_before }
     }
 }
 
@@ -346,6 +341,7 @@ pub(crate) struct ShownQueue<'a> {
     dead: u64,
     canceled: u64,
     paused: bool,
+    paused_until: Option<String>,
     retention_ms: Option<u64>,
     oldest_waiting_at: Option<String>,
 }
@@ -361,6 +357,7 @@ impl<'a> ShownQueue<'a> {
             dead: queue.dead,
             canceled: queue.canceled,
             paused: queue.paused,
+            paused_until: queue.paused_until.map(rfc_3339),
             retention_ms: queue.retention_ms,
             oldest_waiting_at: queue.oldest_waiting_at.map(rfc_3339),
         }

@@ -12,7 +12,7 @@ use tenure_core::command::{
 use tenure_core::state::{Facts, QueueView};
 use tenure_record::event::{IdsSkipped, QueueSettings, RunState};
 use tenure_record::id::{Lsn, RunId, TaskId, TokenId};
-use tenure_record::name::{QueueName, WorkerName};
+use tenure_record::name::{QueueName, TaskKey, WorkerName};
 use tenure_record::progress::Checkpoint;
 use tenure_record::state::TaskState;
 
@@ -20,6 +20,7 @@ use crate::artifact_info::ArtifactInfo;
 use crate::due::{DueItems, RunTasks};
 use crate::info::{Explained, Grant, Status, TaskInfo, TaskPage};
 use crate::memory::Memory;
+use crate::names::{NamePage, NameRange};
 use crate::run_info::{RunInfo, RunPage, TokenPage, WorkflowInfo, WorkflowPage};
 use crate::snapshot::SnapshotInfo;
 use crate::workers::{Registration, WorkerInfo};
@@ -100,6 +101,13 @@ pub enum Query {
         /// At most so many.
         limit: usize,
     },
+    /// The run of a workflow that holds a key.
+    RunWithKey {
+        /// The workflow.
+        workflow: Arc<str>,
+        /// The key.
+        key: TaskKey,
+    },
     /// A run's artifacts.
     Artifacts(RunId),
     /// A version of a workflow; the newest if none is given.
@@ -118,10 +126,10 @@ pub enum Query {
     },
     /// A queue.
     Queue(QueueName),
-    /// All queues.
-    Queues,
-    /// All workers that were seen lately.
-    Workers,
+    /// Queues, by name.
+    Queues(NameRange),
+    /// Workers that were seen lately, by name.
+    Workers(NameRange),
     /// How things stand.
     Status,
     /// Everything, as it is now. It stays so while others go on writing.
@@ -171,6 +179,8 @@ pub struct RunFilter {
     pub state: Option<&'static str>,
     /// With this tag.
     pub tag: Option<(String, String)>,
+    /// With this key.
+    pub key: Option<TaskKey>,
     /// Older than this one.
     pub before: Option<RunId>,
     /// At most so many.
@@ -204,10 +214,18 @@ pub enum Answer {
     Began(SubmitOutcome, Box<RunInfo>),
     /// A run, and whether it is new.
     Started(Started),
+    /// Runs that began together, in the order in which they were asked for.
+    StartedMany(Vec<Started>),
+    /// What was to be deleted is gone.
+    Deleted,
     /// A run's state after a cancel.
     RunState(RunId, RunState),
     /// What became of a signal.
     Signaled(Signaled),
+    /// What became of a signal by key: the run, whether the signal began it, and the rest.
+    SignaledByKey(RunId, SubmitOutcome, Signaled),
+    /// The run that holds a key.
+    RunWithKey(RunId),
     /// A task.
     Task(Box<TaskInfo>),
     /// Why a task is not done yet.
@@ -229,9 +247,9 @@ pub enum Answer {
     /// A queue, if it exists.
     Queue(Option<Box<QueueView>>),
     /// Queues, by name.
-    Queues(Vec<QueueView>),
+    Queues(NamePage<QueueView>),
     /// Workers, by name.
-    Workers(Vec<WorkerInfo>),
+    Workers(NamePage<WorkerInfo>),
     /// It is known.
     Registered,
     /// How many leases were given back.
@@ -436,6 +454,8 @@ fn weight_of(command: &Command) -> usize {
         | Command::PauseQueue(_)
         | Command::ResumeQueue(_)
         | Command::ConfigureQueue(_)
+        | Command::DeleteQueue(_)
+        | Command::DeleteWorkflow(_)
         | Command::PurgeTasks(_)
         | Command::CancelRun(_)
         | Command::ContinueDispatch
@@ -449,7 +469,12 @@ fn weight_of(command: &Command) -> usize {
         }
         Command::RegisterWorkflow(command) => ITEM_BYTES + command.definition.source.bytes(),
         Command::StartRun(command) => ITEM_BYTES + command.input.bytes(),
+        Command::StartRuns(all) => all.runs.iter().map(|it| ITEM_BYTES + it.input.bytes()).sum(),
         Command::SignalRun(command) => ITEM_BYTES + command.payload.bytes(),
+        Command::SignalByKey(command) => {
+            let input = command.start.as_ref().map_or(0, |start| start.input.bytes());
+            ITEM_BYTES + command.signal.payload.bytes() + input
+        }
     }
 }
 
@@ -463,7 +488,9 @@ fn kind_of(command: &Command) -> Kind {
         | Command::RetryTask(_)
         | Command::RegisterWorkflow(_)
         | Command::StartRun(_)
-        | Command::SignalRun(_) => Kind::Submit,
+        | Command::StartRuns(_)
+        | Command::SignalRun(_)
+        | Command::SignalByKey(_) => Kind::Submit,
         Command::Heartbeat(_)
         | Command::CompleteTask(_)
         | Command::FailTask(_)
@@ -477,6 +504,8 @@ fn kind_of(command: &Command) -> Kind {
         | Command::PauseQueue(_)
         | Command::ResumeQueue(_)
         | Command::ConfigureQueue(_)
+        | Command::DeleteQueue(_)
+        | Command::DeleteWorkflow(_)
         | Command::PurgeTasks(Retention { .. })
         | Command::PurgeArchived(_)
         | Command::CancelRun(_)

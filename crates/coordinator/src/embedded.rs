@@ -29,6 +29,7 @@ use crate::inbox::{Inbox, Load};
 use crate::info::{Grant, Status, TaskInfo, TaskPage};
 use crate::limits::HISTORIES_BYTES_MAX;
 use crate::memory::Memory;
+use crate::names::NameRange;
 use crate::opening::Opening;
 use crate::recover::Failure;
 use crate::shelf::{FileShelf, ShelfUse};
@@ -290,8 +291,17 @@ impl Tenure {
 
     /// All queues, by name.
     pub fn queues(&self) -> Result<Vec<QueueView>, Error> {
-        let Answer::Queues(queues) = self.query(Query::Queues)? else { return unexpected() };
-        Ok(queues)
+        let (mut range, mut queues) = (NameRange::default(), Vec::new());
+        loop {
+            let Answer::Queues(page) = self.query(Query::Queues(range.clone()))? else {
+                return unexpected();
+            };
+            queues.extend(page.items);
+            match page.next {
+                Some(next) => range.after = Some(next),
+                None => return Ok(queues),
+            }
+        }
     }
 
     /// How things stand.

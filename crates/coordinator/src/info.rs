@@ -191,6 +191,8 @@ pub struct Explained {
     pub halted: Option<Halted>,
     /// No leases are given from its queue.
     pub is_paused: bool,
+    /// When its queue opens by itself, by the wall clock, if it does.
+    pub opens_at: Option<Timestamp>,
     /// Workers that said they take from its queue, and were heard of lately. Those who only ask
     /// for leases are not among them.
     pub workers: usize,

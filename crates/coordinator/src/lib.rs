@@ -42,6 +42,7 @@ mod inbox;
 mod info;
 pub mod limits;
 mod memory;
+mod names;
 mod opening;
 mod parking;
 #[cfg(not(feature = "planted"))]
@@ -80,6 +81,7 @@ pub use history::{History, Step, histories, history};
 pub use inbox::{Inbox, Load, WakesFor};
 pub use info::{Explained, Grant, Status, TaskInfo, TaskOfRun, TaskPage, Work};
 pub use memory::{Budget, Memory, Permit, Pool};
+pub use names::{NamePage, NameRange};
 pub use opening::{Durability, Opening, Restoration, is_data_file, private, put_back, restore};
 pub use progress::ProgressInfo;
 pub use recover::{Failure, Progress, Proof, Recovery, recover, recover_beside};

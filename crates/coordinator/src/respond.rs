@@ -86,6 +86,7 @@ fn weight(outcome: &Outcome) -> usize {
     let Ok(answer) = outcome else { return 1 };
     1 + match answer {
         Answer::Submitted(items) => items.len() / 8,
+        Answer::StartedMany(items) => items.len() / 8,
         Answer::Leased(grants) => grants.len(),
         Answer::Reported(items) => items.len() / 4,
         Answer::Tasks(page) => page.tasks.len(),
@@ -95,8 +96,8 @@ fn weight(outcome: &Outcome) -> usize {
         Answer::Tokens(page) => page.tokens.len(),
         Answer::Artifacts(artifacts) => artifacts.len() / 4,
         Answer::Workflows(page) => page.workflows.len(),
-        Answer::Queues(queues) => queues.len(),
-        Answer::Workers(workers) => workers.len(),
+        Answer::Queues(page) => page.items.len(),
+        Answer::Workers(page) => page.items.len(),
         Answer::Extended(_)
         | Answer::State(..)
         | Answer::Swept(_)
@@ -109,6 +110,9 @@ fn weight(outcome: &Outcome) -> usize {
         | Answer::Workflow(_)
         | Answer::RunState(..)
         | Answer::Signaled(_)
+        | Answer::SignaledByKey(..)
+        | Answer::RunWithKey(_)
+        | Answer::Deleted
         | Answer::Task(_)
         | Answer::Explained(_)
         | Answer::Taken(..)

@@ -7,6 +7,7 @@ use tenure_core::limits::LIST_ITEMS_MAX;
 use tenure_core::{Rejection, state};
 use tenure_log::Log;
 use tenure_record::id::{RunId, TokenId};
+use tenure_record::name::TaskKey;
 use tenure_record::time::Now;
 
 use crate::ask::{Answer, Caller, Outcome, RunFilter};
@@ -31,11 +32,22 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         }
     }
 
+    pub(crate) fn run_with_key(&self, workflow: &Arc<str>, key: &TaskKey) -> Outcome {
+        match self.state.run_with_key(workflow, key.as_str()) {
+            Some(run_id) => Ok(Answer::RunWithKey(run_id)),
+            None => {
+                let (workflow, key) = (Arc::clone(workflow), key.clone());
+                Err(Rejection::RunKeyNotFound { workflow, key }.into())
+            }
+        }
+    }
+
     pub(crate) fn runs(&self, filter: &RunFilter) -> RunPage {
         let wanted = state::RunFilter {
             workflow: filter.workflow.as_deref(),
             state: filter.state,
             tag: filter.tag.as_ref().map(|(key, value)| (key.as_str(), value.as_str())),
+            key: filter.key.as_ref().map(|key| key.as_str()),
         };
         let offset = self.clock.offset();
         let page = self.state.list_runs(&wanted, filter.before, filter.limit);

@@ -186,11 +186,15 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             | Command::PauseQueue(_)
             | Command::ResumeQueue(_)
             | Command::ConfigureQueue(_)
+            | Command::DeleteQueue(_)
             | Command::PurgeTasks(_)
             | Command::RegisterWorkflow(_)
+            | Command::DeleteWorkflow(_)
             | Command::StartRun(_)
+            | Command::StartRuns(_)
             | Command::CancelRun(_)
             | Command::SignalRun(_)
+            | Command::SignalByKey(_)
             | Command::ContinueDispatch
             | Command::ContinueEnding { .. }
             | Command::ParkRun(_)
@@ -250,15 +254,9 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 Answer::Workflows(self.workflows(after.as_ref(), *limit))
             }
             Query::Queue(name) => Answer::Queue(self.state.queue(name.as_str()).map(Box::new)),
-            Query::Queues => Answer::Queues(self.state.queues()),
-            Query::Workers => {
-                let mut workers = self.workers.list(now.log);
-                for worker in &mut workers {
-                    worker.leases = self.state.leases_of(&worker.name);
-                    worker.seen_at = self.clock.offset().shown(worker.seen_at);
-                }
-                Answer::Workers(workers)
-            }
+            Query::Queues(range) => Answer::Queues(self.queues(range)),
+            Query::Workers(range) => Answer::Workers(self.worker_page(range, now)),
+            Query::RunWithKey { workflow, key } => return self.run_with_key(workflow, key),
             Query::Status => Answer::Status(Box::new(self.status(now))),
             Query::Facts => Answer::Facts(Box::new(self.state.facts().clone())),
             Query::Due => Answer::Due(Box::new(self.due(now))),
@@ -283,7 +281,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         Ok(Answer::Explained(Box::new(Explained {
             place: self.state.place(task_id),
             halted: self.state.halted(task_id),
-            is_paused: queue.is_some_and(|queue| queue.settings.paused),
+            is_paused: queue.as_ref().is_some_and(|queue| queue.is_paused),
+            opens_at: queue.and_then(|queue| queue.opens_at()),
             workers: self.workers.connected_to(task.queue(), now.log),
             task: self.info(&task),
         })))
@@ -383,6 +382,11 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             Reply::Started(started) => Answer::Started(started),
             Reply::Run(run_id, state) => Answer::RunState(run_id, state),
             Reply::Signaled(signaled) => Answer::Signaled(signaled),
+            Reply::StartedMany(started) => Answer::StartedMany(started),
+            Reply::Deleted => Answer::Deleted,
+            Reply::SignaledByKey { run_id, outcome, signaled } => {
+                Answer::SignaledByKey(run_id, outcome, signaled)
+            }
         })
     }
 
@@ -458,6 +462,10 @@ fn ended_alone(event: &Event<'_>) -> Vec<TaskId> {
         | Event::IdsSkipped(_)
         | Event::WorkflowRegistered(_)
         | Event::RunStarted(_)
+        | Event::RunsStarted(_)
+        | Event::RunStartedBySignal(_)
+        | Event::QueueDeleted(_)
+        | Event::WorkflowDeleted(_)
         | Event::SignalReceived(_)
         | Event::RunCancelRequested(_)
         | Event::DispatchContinued(_)

@@ -94,7 +94,6 @@ impl Workers {
         self.by_name.remove(worker);
     }
 
-    /// All of them, by name.
     /// How many workers that were heard of lately said that they take from a queue.
     pub(crate) fn connected_to(&self, queue: &str, now: Timestamp) -> usize {
         let takes = |known: &Known| {
@@ -105,7 +104,13 @@ impl Workers {
         self.by_name.values().filter(|known| is_alive(known) && takes(known)).count()
     }
 
-    pub(crate) fn list(&self, now: Timestamp) -> Vec<WorkerInfo> {
+    /// The first so many after a name, by name.
+    pub(crate) fn list(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        now: Timestamp,
+    ) -> Vec<WorkerInfo> {
         let info = |(name, known): (&Arc<str>, &Known)| WorkerInfo {
             name: Arc::clone(name),
             registration: known.registration.clone(),
@@ -113,9 +118,15 @@ impl Workers {
             is_dead: known.seen_at.plus_ms(WORKER_DEAD_AFTER_MS) <= now,
             leases: 0,
         };
-        let mut workers: Vec<_> = self.by_name.iter().map(info).collect();
-        workers.sort_by(|a, b| a.name.cmp(&b.name));
-        workers
+        let known =
+            self.by_name.iter().filter(|(name, _)| after.is_none_or(|after| &***name > after));
+        let mut known: Vec<_> = known.collect();
+        if known.len() > limit {
+            known.select_nth_unstable_by(limit, |a, b| a.0.cmp(b.0));
+            known.truncate(limit);
+        }
+        known.sort_by(|a, b| a.0.cmp(b.0));
+        known.into_iter().map(info).collect()
     }
 }
 
@@ -131,7 +142,7 @@ mod tests {
         }
         workers.saw("worker-0", Timestamp(1_000_000));
         workers.saw("newcomer", Timestamp(1_000_001));
-        let workers = workers.list(Timestamp(1_000_001));
+        let workers = workers.list(None, usize::MAX, Timestamp(1_000_001));
         let knows = |name: &str| workers.iter().any(|worker| &*worker.name == name);
         assert_eq!(workers.len(), WORKERS_MAX - FORGOTTEN_AT_ONCE + 1);
         assert!(knows("worker-0") && knows("newcomer") && !knows("worker-1"));
@@ -143,7 +154,21 @@ mod tests {
     fn a_worker_that_is_silent_for_a_minute_is_shown_as_dead() {
         let mut workers = Workers::default();
         workers.saw("anna", Timestamp(5));
-        assert!(!workers.list(Timestamp(60_004))[0].is_dead);
-        assert!(workers.list(Timestamp(60_005))[0].is_dead);
+        assert!(!workers.list(None, 1, Timestamp(60_004))[0].is_dead);
+        assert!(workers.list(None, 1, Timestamp(60_005))[0].is_dead);
+    }
+
+    #[test]
+    fn a_page_begins_after_a_name_and_ends_at_its_limit() {
+        let mut workers = Workers::default();
+        ["dora", "anna", "cleo", "ben"].iter().for_each(|name| workers.saw(name, Timestamp(1)));
+        let names = |after, limit| {
+            let workers = workers.list(after, limit, Timestamp(1));
+            workers.iter().map(|worker| worker.name.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(None, 2), ["anna", "ben"]);
+        assert_eq!(names(Some("ben"), 2), ["cleo", "dora"]);
+        assert_eq!(names(Some("b"), 9), ["ben", "cleo", "dora"]);
+        assert!(names(Some("dora"), 2).is_empty());
     }
 }

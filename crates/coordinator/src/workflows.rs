@@ -3,9 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::command::{Command, RegisterWorkflow, Registered, SignalRun, Signaled, StartRun};
+use tenure_core::command::{
+    Command, DeleteWorkflow, RegisterWorkflow, Registered, SignalByKey, SignalRun, Signaled,
+    StartRun, StartRuns, Started,
+};
 use tenure_flow::Definition;
 use tenure_record::id::RunId;
+use tenure_record::name::TaskKey;
 
 use crate::ask::{Answer, Ask, Query, RunFilter};
 use crate::embedded::{Error, Tenure, unexpected};
@@ -29,6 +33,39 @@ impl Tenure {
             return unexpected();
         };
         Ok(*run)
+    }
+
+    /// Begins runs of a workflow, all or none.
+    pub fn start_runs(&self, runs: Vec<StartRun>) -> Result<Vec<Started>, Error> {
+        let ask = Ask::Command(Command::StartRuns(StartRuns { runs }));
+        let Answer::StartedMany(started) = self.ask(ask).wait()? else { return unexpected() };
+        Ok(started)
+    }
+
+    /// Deletes a workflow that nothing needs: one version, or all of them.
+    pub fn delete_workflow(&self, name: &str, version: Option<u32>) -> Result<(), Error> {
+        let delete = DeleteWorkflow { name: Arc::from(name), version };
+        let ask = Ask::Command(Command::DeleteWorkflow(delete));
+        let Answer::Deleted = self.ask(ask).wait()? else { return unexpected() };
+        Ok(())
+    }
+
+    /// The run of a workflow that holds a key.
+    pub fn run_with_key(&self, workflow: &str, key: &str) -> Result<RunInfo, Error> {
+        let (workflow, key) = (Arc::from(workflow), TaskKey::parse(key)?);
+        let ask = Ask::Query(Query::RunWithKey { workflow, key });
+        let Answer::RunWithKey(run_id) = self.ask(ask).wait()? else { return unexpected() };
+        self.run(run_id)
+    }
+
+    /// Brings the run that holds a key news from outside, and begins it if there is none and the
+    /// signal says how.
+    pub fn signal_by_key(&self, signal: SignalByKey) -> Result<(RunId, Signaled), Error> {
+        let ask = Ask::Command(Command::SignalByKey(signal));
+        let Answer::SignaledByKey(run_id, _, signaled) = self.ask(ask).wait()? else {
+            return unexpected();
+        };
+        Ok((run_id, signaled))
     }
 
     /// Ends a run and all that is live in it.

@@ -244,7 +244,11 @@ fn story() -> ModelDisk {
 fn tasks(house: &mut House) {
     let retention_ms = Setting::Set(SpanMs::parse("retention_ms", 60_000).unwrap());
     let queue = support::asks::queue("kept");
-    house.tell(command(Command::ConfigureQueue(ConfigureQueue { queue, retention_ms })));
+    house.tell(command(Command::ConfigureQueue(ConfigureQueue {
+        queue,
+        retention_ms,
+        paused_until: Setting::Keep,
+    })));
     for n in 0..8 {
         house.tell(submit_keyed("mail", &format!("key-{n}")));
     }

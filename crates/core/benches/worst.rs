@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use tenure_core::command::{
     Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, Heartbeat, IdJump,
-    LeaseRef, LeaseTasks, NewTask, ParkRun, RegisterWorkflow, Reply, ReportTasks, Retention, Retry,
-    Setting, SignalRun, StartRun, SubmitTasks,
+    LeaseRef, LeaseTasks, NewTask, ParkRun, PauseQueue, RegisterWorkflow, Reply, ReportTasks,
+    Retention, Retry, Setting, SignalRun, StartRun, SubmitTasks,
 };
 
 use tenure_core::limits::{
@@ -470,10 +470,10 @@ fn queues() -> Vec<(&'static str, Cost)> {
         engine.submit(&plain(&queue("mail")), 1_000_000);
         engine
     };
-    let pause = || filled().measure(&Command::PauseQueue(queue("mail")));
+    let pause = || filled().measure(&Command::PauseQueue(PauseQueue::open_ended(queue("mail"))));
     let resume = || {
         let mut engine = filled();
-        engine.run(&Command::PauseQueue(queue("mail")));
+        engine.run(&Command::PauseQueue(PauseQueue::open_ended(queue("mail"))));
         engine.measure(&Command::ResumeQueue(queue("mail")))
     };
     let configure = || {
@@ -482,7 +482,8 @@ fn queues() -> Vec<(&'static str, Cost)> {
         let leases = engine.lease(&queue("mail"), leases);
         engine.complete(&leases);
         let retention_ms = Setting::Set(SpanMs::parse("retention_ms", 1_000).unwrap());
-        let command = ConfigureQueue { queue: queue("mail"), retention_ms };
+        let command =
+            ConfigureQueue { queue: queue("mail"), paused_until: Setting::Keep, retention_ms };
         engine.measure(&Command::ConfigureQueue(command))
     };
     vec![

@@ -57,23 +57,31 @@ pub enum Command {
     /// End the tasks, runs and waits whose deadline has passed.
     FireDeadlines,
     /// Give no more leases from a queue.
-    PauseQueue(QueueName),
+    PauseQueue(PauseQueue),
     /// Give leases from a queue again.
     ResumeQueue(QueueName),
     /// Change a queue's settings.
     ConfigureQueue(ConfigureQueue),
+    /// Delete a queue that has no tasks.
+    DeleteQueue(QueueName),
     /// Forget finished tasks and runs whose retention is over.
     PurgeTasks(Retention),
     /// Forget these finished tasks and runs, which are in the archive.
     PurgeArchived(Archived),
     /// Take a definition of a workflow.
     RegisterWorkflow(RegisterWorkflow),
+    /// Delete a workflow that nothing needs.
+    DeleteWorkflow(DeleteWorkflow),
     /// Begin a run of a workflow.
     StartRun(StartRun),
+    /// Begin these runs, all or none.
+    StartRuns(StartRuns),
     /// A client wants a run to stop.
     CancelRun(RunId),
     /// News from outside for a run.
     SignalRun(SignalRun),
+    /// News from outside for the run that holds a key.
+    SignalByKey(SignalByKey),
     /// Begin branches of wide groups that wait for their turn.
     ContinueDispatch,
     /// End more of what is ending.
@@ -304,6 +312,37 @@ pub struct ConfigureQueue {
     pub queue: QueueName,
     /// How long its finished tasks are kept.
     pub retention_ms: Setting<SpanMs>,
+    /// Until which moment of the wall clock no leases are given.
+    pub paused_until: Setting<Timestamp>,
+}
+
+/// A queue that should give no more leases.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PauseQueue {
+    /// Which queue; a new one is made.
+    pub queue: QueueName,
+    /// What ends the pause.
+    pub end: PauseEnd,
+}
+
+impl PauseQueue {
+    /// A pause that holds until the queue is resumed.
+    #[must_use]
+    pub fn open_ended(queue: QueueName) -> Self {
+        Self { queue, end: PauseEnd::Resumed }
+    }
+}
+
+/// What ends the pause of a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PauseEnd {
+    /// An operator resumes the queue.
+    #[default]
+    Resumed,
+    /// That moment of the wall clock.
+    At(Timestamp),
+    /// This span of the wall clock.
+    After(SpanMs),
 }
 
 /// One setting in a change of settings.
@@ -348,6 +387,22 @@ pub struct StartRun {
     pub tags: Tags,
 }
 
+/// Runs to begin together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StartRuns {
+    /// At most [`crate::limits::RUN_BATCH_ITEMS_MAX`].
+    pub runs: Vec<StartRun>,
+}
+
+/// A workflow to delete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeleteWorkflow {
+    /// Its name.
+    pub name: Arc<str>,
+    /// One version; all of them if not given.
+    pub version: Option<u32>,
+}
+
 /// A run that cannot go on by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParkRun {
@@ -370,6 +425,30 @@ pub struct SignalRun {
     pub correlation: SignalText,
     /// Makes the same signal count once.
     pub signal_id: Option<SignalText>,
+}
+
+/// News from outside for the run that holds a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignalByKey {
+    /// The workflow whose key it is.
+    pub workflow: Arc<str>,
+    /// The key.
+    pub key: TaskKey,
+    /// The news. The run that it names does not count: the key says which it is.
+    pub signal: SignalRun,
+    /// How to begin the run if there is none.
+    pub start: Option<SignalStart>,
+}
+
+/// A run that a signal begins if there is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignalStart {
+    /// In which version; the newest if not given.
+    pub version: Option<u32>,
+    /// What it is given.
+    pub input: Value,
+    /// Labels for people.
+    pub tags: Tags,
 }
 
 /// How long finished tasks are kept, by age and by number, whichever comes first.

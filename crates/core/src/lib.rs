@@ -28,6 +28,6 @@ mod workflow;
 pub use apply::precomputed::Precomputed;
 pub use apply::{apply, apply_decided};
 pub use decide::{Verdict, decide};
-pub use rejection::Rejection;
+pub use rejection::{Rejection, WorkflowNeed};
 pub use state::{Draft, State};
 pub use workflow::bytes as decision_bytes;

@@ -47,6 +47,11 @@ pub const SIGNAL_IDS_MAX: usize = 10_000;
 pub const ARTIFACTS_PER_RUN_MAX: usize = 10_000;
 /// Versions of one workflow.
 pub const WORKFLOW_VERSIONS_MAX: u32 = 10_000;
+/// Names of deleted workflows that are remembered, so that no version number is used twice.
+pub const DELETED_WORKFLOWS_MAX: usize = 100_000;
+/// Runs in one batch of starts. The starts together also stay below [`RECORD_WORK`] and
+/// [`SWEEP_BYTES_MAX`].
+pub const RUN_BATCH_ITEMS_MAX: usize = 1_000;
 /// Workflows that exist at a time.
 pub const WORKFLOWS_MAX: usize = 10_000;
 /// Tasks in one submit, and reports in one request.

@@ -1,6 +1,9 @@
 //! Refusals: values, not errors. Each has a code for programs and a sentence for people, and a
 //! page in the book.
 
+mod runs;
+mod workflow_need;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,13 +11,12 @@ use tenure_code::{Code, Echo};
 use tenure_record::event::RunState;
 use tenure_record::id::{ID_MAX, LeaseId, RunId, TaskId};
 use tenure_record::limits::RECORD_BYTES_MAX;
-use tenure_record::name::{SignalText, TaskKey};
+use tenure_record::name::{QueueName, SignalText, TaskKey};
 use tenure_record::state::TaskState;
 
-use crate::limits::{
-    QUEUES_MAX, SIGNAL_IDS_MAX, SIGNALS_KEPT_BYTES_MAX, SIGNALS_KEPT_MAX, WORKFLOW_VERSIONS_MAX,
-    WORKFLOWS_MAX,
-};
+use crate::limits::QUEUES_MAX;
+
+pub use self::workflow_need::WorkflowNeed;
 
 /// Why a command changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +79,20 @@ pub enum Rejection {
         /// The id.
         signal_id: SignalText,
     },
+    /// No such queue.
+    QueueNotFound {
+        /// The name that was asked for.
+        name: QueueName,
+    },
+    /// The queue has tasks and cannot be deleted.
+    QueueInUse {
+        /// The queue.
+        name: QueueName,
+        /// How many tasks it has.
+        tasks: u64,
+        /// How many of them have ended.
+        ended: u64,
+    },
     /// There are as many queues as there may be.
     TooManyQueues {
         /// Which task of the batch, if there are several.
@@ -118,6 +134,50 @@ pub enum Rejection {
         name: Arc<str>,
         /// The version that was asked for, if one was.
         version: Option<u32>,
+    },
+    /// Something needs the workflow, so it cannot be deleted.
+    WorkflowInUse {
+        /// The workflow.
+        name: Arc<str>,
+        /// The version that was to go; all of them if none is named.
+        version: Option<u32>,
+        /// What needs it.
+        need: WorkflowNeed,
+    },
+    /// As many deleted workflows are remembered as may be.
+    TooManyDeletedWorkflows,
+    /// No run of the workflow holds the key.
+    RunKeyNotFound {
+        /// The workflow.
+        workflow: Arc<str>,
+        /// The key.
+        key: TaskKey,
+    },
+    /// One item of a batch is refused, and the batch with it.
+    InBatch {
+        /// Which item.
+        index: usize,
+        /// Why.
+        rejection: Box<Rejection>,
+    },
+    /// An earlier run of the batch has the key, and another start.
+    RunKeyTwice {
+        /// The key.
+        key: TaskKey,
+        /// Which run had it first.
+        first: usize,
+    },
+    /// The workflow that a signal would begin has no node that waits for it.
+    WorkflowSignalUnknown {
+        /// The workflow.
+        workflow: Arc<str>,
+        /// The signal's name.
+        name: Arc<str>,
+    },
+    /// The runs of a batch together are more than one record may cost.
+    BatchTooHeavy {
+        /// How many of them one record has room for.
+        fits: usize,
     },
     /// The run's definition has no node that waits for this signal.
     SignalUnknown {
@@ -204,30 +264,38 @@ impl Rejection {
         match self {
             Rejection::TaskNotFound { .. }
             | Rejection::RunNotFound { .. }
+            | Rejection::QueueNotFound { .. }
+            | Rejection::RunKeyNotFound { .. }
+            | Rejection::WorkflowSignalUnknown { .. }
             | Rejection::WorkflowNotFound { .. }
             | Rejection::SignalUnknown { .. } => Code::NotFound,
+            Rejection::InBatch { rejection, .. } => rejection.code(),
             Rejection::LeaseLost { .. } => Code::LeaseLost,
             Rejection::TaskTerminal { .. } => Code::TaskTerminal,
             Rejection::NotRetryable { .. }
             | Rejection::KeyConflict { .. }
             | Rejection::KeyTwice { .. }
             | Rejection::RunKeyConflict { .. }
+            | Rejection::RunKeyTwice { .. }
             | Rejection::SignalConflict { .. }
             | Rejection::RunOver { .. }
             | Rejection::RunEnding { .. }
             | Rejection::WorkflowBroken { .. }
+            | Rejection::QueueInUse { .. }
+            | Rejection::WorkflowInUse { .. }
             | Rejection::TaskOfRun { .. } => Code::Conflict,
             Rejection::RunParked { .. } => Code::RunParked,
             Rejection::SignalsFull { .. } | Rejection::SignalBytesFull { .. } => Code::Overloaded,
             Rejection::InputInvalid { .. } | Rejection::NoRunForArtifacts { .. } => {
                 Code::InvalidRequest
             }
-            Rejection::TooManyVersions { .. } | Rejection::TooManyWorkflows => {
-                Code::TooManyWorkflows
-            }
+            Rejection::TooManyVersions { .. }
+            | Rejection::TooManyWorkflows
+            | Rejection::TooManyDeletedWorkflows => Code::TooManyWorkflows,
             Rejection::TooManyQueues { .. } => Code::TooManyQueues,
             Rejection::IdsExhausted { .. } => Code::IdsExhausted,
             Rejection::BatchTooLarge { .. }
+            | Rejection::BatchTooHeavy { .. }
             | Rejection::ValueTooLarge { .. }
             | Rejection::RecordTooLarge { .. } => Code::PayloadTooLarge,
         }
@@ -271,6 +339,23 @@ impl fmt::Display for Rejection {
                 "{}there are {QUEUES_MAX} queues already; use one that exists",
                 place(*index)
             ),
+            Rejection::QueueNotFound { name } => write!(
+                f,
+                "there is no queue {}; it comes with its first task or setting",
+                Echo(name.as_str())
+            ),
+            Rejection::QueueInUse { name, tasks, ended } => {
+                let tasks = match tasks {
+                    1 => "one task".to_owned(),
+                    tasks => format!("{tasks} tasks"),
+                };
+                write!(
+                    f,
+                    "the queue {} has {tasks}, {ended} ended; cancel those that have not, and delete \
+                     the queue when retention has let all of them go",
+                    Echo(name.as_str())
+                )
+            }
             Rejection::IdsExhausted { what, next, wanted } => write!(
                 f,
                 "the next {what} id is {next}, and {wanted} more would pass {ID_MAX}; begin a new \
@@ -286,6 +371,13 @@ impl fmt::Display for Rejection {
                  allowed, so split it"
             ),
             Rejection::RunKeyConflict { .. }
+            | Rejection::RunKeyNotFound { .. }
+            | Rejection::InBatch { .. }
+            | Rejection::RunKeyTwice { .. }
+            | Rejection::WorkflowSignalUnknown { .. }
+            | Rejection::BatchTooHeavy { .. }
+            | Rejection::WorkflowInUse { .. }
+            | Rejection::TooManyDeletedWorkflows
             | Rejection::SignalConflict { .. }
             | Rejection::RunNotFound { .. }
             | Rejection::WorkflowNotFound { .. }
@@ -302,106 +394,6 @@ impl fmt::Display for Rejection {
             | Rejection::InputInvalid { .. }
             | Rejection::TooManyVersions { .. }
             | Rejection::TooManyWorkflows => self.about_runs(f),
-        }
-    }
-}
-
-impl Rejection {
-    /// What is said about workflows, runs and signals.
-    fn about_runs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Rejection::RunKeyConflict { key, run_id } => write!(
-                f,
-                "the key {} belongs to run {run_id}, which was started with another input, version or \
-                 tags; use another key, or repeat that start unchanged",
-                Echo(key.as_str())
-            ),
-            Rejection::SignalConflict { run_id, signal_id } => write!(
-                f,
-                "run {run_id} took a signal with the id {} and another name, correlation or payload; \
-                 use another id, or repeat that signal unchanged",
-                Echo(signal_id.as_str())
-            ),
-            Rejection::RunNotFound { run_id } => write!(
-                f,
-                "there is no run {run_id}; it never existed, or was purged after its retention"
-            ),
-            Rejection::WorkflowNotFound { name, version: None } => {
-                write!(f, "there is no workflow {}; put its definition first", Echo(name))
-            }
-            Rejection::WorkflowNotFound { name, version: Some(version) } => {
-                write!(f, "there is no version {version} of workflow {}", Echo(name))
-            }
-            Rejection::SignalUnknown { run_id, name } => write!(
-                f,
-                "run {run_id} has no node that waits for a signal {}; look at its definition",
-                Echo(name)
-            ),
-            Rejection::RunOver { run_id, state } => {
-                write!(f, "run {run_id} is {state}; nothing reaches it any more")
-            }
-            Rejection::RunEnding { run_id, state } => {
-                write!(f, "run {run_id} is ending as {state}; nothing reaches it any more")
-            }
-            Rejection::WorkflowBroken { name, version, message } => write!(
-                f,
-                "version {version} of workflow {} no longer compiles: {message}; register a \
-                 definition that does, or go back to the release that took this one",
-                Echo(name)
-            ),
-            Rejection::RunParked { run_id } => write!(
-                f,
-                "run {run_id} is parked: it cannot go on by itself; look at why with `tenure run get \
-                 {run_id}`, then cancel it, or let it go on with `tenure run unpark {run_id}` and \
-                 report again"
-            ),
-            Rejection::TaskOfRun { task_id, run_id } => write!(
-                f,
-                "task {task_id} belongs to run {run_id}, which has gone on without it; start a new \
-                 run"
-            ),
-            Rejection::NoRunForArtifacts { task_id } => write!(
-                f,
-                "task {task_id} belongs to no run, and only runs keep artifacts; complete it without \
-                 `artifacts`, and put what must be kept into `output` or elsewhere"
-            ),
-            Rejection::SignalsFull { run_id } => write!(
-                f,
-                "run {run_id} keeps {SIGNALS_KEPT_MAX} signals that nobody waits for, or took \
-                 {SIGNAL_IDS_MAX} with an id; come back when some were used"
-            ),
-            Rejection::SignalBytesFull { run_id, bytes } => write!(
-                f,
-                "run {run_id} would keep {bytes} bytes of signals that no token waits for; at most \
-                 {SIGNALS_KEPT_BYTES_MAX} are allowed, so send it again when some were used"
-            ),
-            Rejection::ValueTooLarge { what, bytes, bytes_max } => write!(
-                f,
-                "{what} takes {bytes} bytes as a value, where each number takes 8; at most \
-                 {bytes_max} are allowed, so put large data into an object store and pass its \
-                 address"
-            ),
-            Rejection::InputInvalid { message } => f.write_str(message),
-            Rejection::TooManyVersions { name } => write!(
-                f,
-                "workflow {} has {WORKFLOW_VERSIONS_MAX} versions already; use another name",
-                Echo(name)
-            ),
-            Rejection::TooManyWorkflows => {
-                write!(f, "there are {WORKFLOWS_MAX} workflows already; use a name that exists")
-            }
-            Rejection::BatchTooLarge { .. }
-            | Rejection::IdsExhausted { .. }
-            | Rejection::KeyConflict { .. }
-            | Rejection::KeyTwice { .. }
-            | Rejection::LeaseLost { .. }
-            | Rejection::NotRetryable { .. }
-            | Rejection::RecordTooLarge { .. }
-            | Rejection::TaskNotFound { .. }
-            | Rejection::TaskTerminal { .. }
-            | Rejection::TooManyQueues { .. } => {
-                unreachable!("it is said where tasks are")
-            }
         }
     }
 }

@@ -6,13 +6,13 @@ use std::num::NonZeroU32;
 
 use tenure_audit::{Audit, Law, Seed, Violation};
 use tenure_core::command::{
-    CancelTask, Command, CompleteTask, FailTask, IdJump, LeaseRef, LeaseTasks, NewTask, Retention,
-    Retry, Start, SubmitTasks,
+    CancelTask, Command, CompleteTask, FailTask, IdJump, LeaseRef, LeaseTasks, NewTask, PauseQueue,
+    Retention, Retry, Start, SubmitTasks,
 };
 use tenure_core::state::snapshot::each_item;
 use tenure_core::{Draft, State, Verdict, apply, decide};
 use tenure_record::codec;
-use tenure_record::event::{Event, ExpiryCause, Record, Report};
+use tenure_record::event::{Event, ExpiryCause, QueueDeleted, Record, Report};
 use tenure_record::id::{ID_MAX, LeaseId, Lsn, TaskId};
 use tenure_record::name::{QueueName, Reason, TaskKey, Text, WorkerName};
 use tenure_record::snapshot::{Item, TaskItem};
@@ -126,7 +126,7 @@ fn story() -> Story {
     story.play(0, &cancel(1, Some(3 * SECOND))); // 6
     story.play(0, &Command::ReleaseTask(of(1, 1).into())); // 7: CANCELED
     story.play(0, &Command::RetryTask(TaskId(1))); // 8
-    story.play(0, &Command::PauseQueue(queue())); // 9
+    story.play(0, &Command::PauseQueue(PauseQueue::open_ended(queue()))); // 9
     story.play(0, &Command::ResumeQueue(queue())); // 10
     story.play(0, &lease(1)); // 11: lease 3, of task 1
     story.play(30 * SECOND, &Command::ExpireLeases); // 12
@@ -252,6 +252,10 @@ fn of_leases() -> Vec<(Law, u64, Change)> {
         (Law::OnlyReadyTasksAreLeased, 11, |log| {
             item!(log, 10, QueueConfigured).settings.paused = true;
         }),
+        (Law::OnlyReadyTasksAreLeased, 11, |log| {
+            let next = Timestamp(log[10].wall.0 + 1);
+            item!(log, 10, QueueConfigured).settings.paused_until = next;
+        }),
         (Law::LeasesLastAsGiven, 2, |log| item!(log, 2, LeaseGranted).grants[0].expires_at.0 += 1),
         (Law::LeasesLastAsGiven, 2, |log| item!(log, 2, LeaseGranted).grants[0].lease_ms += 1),
         (Law::LeasesLastAsGiven, 3, |log| report!(log, 3, LeaseExtended).expires_at.0 += 1),
@@ -356,6 +360,14 @@ fn of_tasks() -> Vec<(Law, u64, Change)> {
             (tasks[1].key, tasks[1].submit_hash) = (tasks[0].key.clone(), tasks[0].submit_hash);
         }),
         (Law::KeysAreUnique, 1, |log| item!(log, 1, TaskCreated).tasks[0].submit_hash = None),
+        (Law::OnlyTheUnusedIsDeleted, 9, |log| {
+            let queue = Text::Borrowed("another");
+            log[8].event = Event::QueueDeleted(QueueDeleted { queue });
+        }),
+        (Law::OnlyTheUnusedIsDeleted, 10, |log| {
+            let queue = item!(log, 10, QueueConfigured).queue.clone();
+            log[9].event = Event::QueueDeleted(QueueDeleted { queue });
+        }),
         (Law::OnlyTheEndedIsPurged, 21, |log| {
             log[20].event = log[21].event.clone();
             item!(log, 21, TasksPurged).tasks = vec![TaskId(2)];

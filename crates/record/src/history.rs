@@ -78,6 +78,15 @@ pub fn cascades<'r, 'a>(event: &'r Event<'a>) -> Vec<(Value, &'r [Decision<'a>])
         Event::ReportsApplied(event) => event.reports.iter().filter_map(of_report).collect(),
         Event::TimerFired(event) => of_timers(event),
         Event::RunStarted(event) => vec![(plain(), &event.cascade)],
+        Event::RunsStarted(event) => {
+            let started = || object(vec![named("event", "RunStarted")]);
+            event.runs.iter().map(|run| (started(), run.cascade.as_slice())).collect()
+        }
+        Event::RunStartedBySignal(event) => {
+            let signal_name = named("signal", event.signal.name.as_str());
+            let started = object(vec![named("event", "RunStarted"), signal_name]);
+            vec![(started, &event.start.cascade), (signal(&event.signal), &event.signal.cascade)]
+        }
         Event::SignalReceived(item) => vec![(signal(item), &item.cascade)],
         Event::RunCancelRequested(event) => vec![(plain(), &event.cascade)],
         Event::DispatchContinued(event) => vec![(plain(), &event.cascade)],
@@ -90,7 +99,9 @@ pub fn cascades<'r, 'a>(event: &'r Event<'a>) -> Vec<(Value, &'r [Decision<'a>])
         | Event::IdsSkipped(_)
         | Event::WorkflowRegistered(_)
         | Event::RunParked(_)
-        | Event::RunUnparked(_) => Vec::new(),
+        | Event::RunUnparked(_)
+        | Event::QueueDeleted(_)
+        | Event::WorkflowDeleted(_) => Vec::new(),
     }
 }
 

@@ -4,8 +4,9 @@ use tenure_code::Code;
 
 use crate::event::{
     About, CancelRequested, Created, DeadlinePassed, Decision, Event, Expired, ExpiryCause,
-    Granted, LeaseReleased, Record, Report, RunBegun, RunState, StaleReportRejected, Step, Stopped,
-    StoppedTasks, TaskCompleted, TaskFailed, TaskRetried, TimerFired,
+    Granted, LeaseReleased, Record, Report, RunBegun, RunStarted, RunState, SignalReceived,
+    StaleReportRejected, Step, Stopped, StoppedTasks, TaskCompleted, TaskFailed, TaskRetried,
+    TimerFired,
 };
 use crate::id::{GroupId, LeaseId, Lsn, RunId, TaskId};
 use crate::name::Text;
@@ -141,15 +142,12 @@ impl<'a> Teller<'a> {
             }
             Event::TaskRetried(item) => self.task(retried(item)),
             Event::TimerFired(event) => self.timer_fired(event),
-            Event::RunStarted(event) => {
-                self.run_started(&event.run);
-                self.cascade(&event.cascade);
-            }
-            Event::SignalReceived(item) => {
-                let step = run_step("SignalReceived", item.run_id);
-                let signal = Some(item.name.as_str());
-                self.told.push(Told::Run(RunTransition { signal, ..step }));
-                self.cascade(&item.cascade);
+            Event::RunStarted(event) => self.started(event),
+            Event::RunsStarted(event) => event.runs.iter().for_each(|run| self.started(run)),
+            Event::SignalReceived(item) => self.signaled(item),
+            Event::RunStartedBySignal(event) => {
+                self.started(&event.start);
+                self.signaled(&event.signal);
             }
             Event::RunCancelRequested(event) => self.cascade(&event.cascade),
             Event::DispatchContinued(event) => self.cascade(&event.cascade),
@@ -166,8 +164,22 @@ impl<'a> Teller<'a> {
             Event::QueueConfigured(_)
             | Event::TasksPurged(_)
             | Event::WorkflowRegistered(_)
-            | Event::IdsSkipped(_) => {}
+            | Event::IdsSkipped(_)
+            | Event::QueueDeleted(_)
+            | Event::WorkflowDeleted(_) => {}
         }
+    }
+
+    fn started(&mut self, event: &'a RunStarted<'_>) {
+        self.run_started(&event.run);
+        self.cascade(&event.cascade);
+    }
+
+    fn signaled(&mut self, item: &'a SignalReceived<'_>) {
+        let step = run_step("SignalReceived", item.run_id);
+        let signal = Some(item.name.as_str());
+        self.told.push(Told::Run(RunTransition { signal, ..step }));
+        self.cascade(&item.cascade);
     }
 
     fn report(&mut self, report: &'a Report<'_>) {

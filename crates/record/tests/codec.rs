@@ -324,11 +324,13 @@ fn record() -> impl Strategy<Value = oracle::Record> {
             Wire::TaskRetried(oracle::TaskRetried { about, from, not_before, deadline_at })
         },
     );
-    let configured =
-        (text(), any::<bool>(), option::of(number())).prop_map(|(queue, paused, retention_ms)| {
-            let settings = Some(oracle::QueueSettings { paused, retention_ms });
+    let configured = (text(), any::<bool>(), option::of(number()), number()).prop_map(
+        |(queue, paused, retention_ms, paused_until)| {
+            let settings = Some(oracle::QueueSettings { paused, retention_ms, paused_until });
             Wire::QueueConfigured(oracle::QueueConfigured { queue, settings })
-        });
+        },
+    );
+    let deleted = text().prop_map(|queue| Wire::QueueDeleted(oracle::QueueDeleted { queue }));
     let skipped = (number(), number(), number());
     let skipped = skipped.prop_map(|(next_task_id, next_lease_id, next_run_id)| {
         Wire::IdsSkipped(oracle::IdsSkipped { next_task_id, next_lease_id, next_run_id })
@@ -347,6 +349,7 @@ fn record() -> impl Strategy<Value = oracle::Record> {
             Wire::TimerFired(oracle::TimerFired { deadlines, ..Default::default() })
         }),
         configured,
+        deleted,
         (vec(number(), 0..50), vec(number(), 0..5))
             .prop_map(|(tasks, runs)| Wire::TasksPurged(oracle::TasksPurged { tasks, runs })),
         skipped,
@@ -395,9 +398,11 @@ fn from_wire(record: &oracle::Record) -> Record<'_> {
         Wire::QueueConfigured(e) => {
             let settings = e.settings.as_ref().unwrap();
             let (paused, retention_ms) = (settings.paused, settings.retention_ms);
-            let settings = QueueSettings { paused, retention_ms };
+            let paused_until = Timestamp(settings.paused_until);
+            let settings = QueueSettings { paused, retention_ms, paused_until };
             Event::QueueConfigured(QueueConfigured { queue: our_text(&e.queue), settings })
         }
+        Wire::QueueDeleted(e) => Event::QueueDeleted(QueueDeleted { queue: our_text(&e.queue) }),
         Wire::TasksPurged(e) => Event::TasksPurged(TasksPurged {
             tasks: e.tasks.iter().copied().map(TaskId).collect(),
             runs: e.runs.iter().copied().map(RunId).collect(),
@@ -414,7 +419,10 @@ fn from_wire(record: &oracle::Record) -> Record<'_> {
         | Wire::DispatchContinued(_)
         | Wire::EndContinued(_)
         | Wire::RunParked(_)
-        | Wire::RunUnparked(_) => unreachable!("runs have a strategy of their own"),
+        | Wire::RunUnparked(_)
+        | Wire::WorkflowDeleted(_)
+        | Wire::RunsStarted(_)
+        | Wire::RunStartedBySignal(_) => unreachable!("runs have a strategy of their own"),
     };
     let at = Timestamp(record.at);
     let wall = Timestamp(record.at.wrapping_add_signed(record.wall_offset_ms));

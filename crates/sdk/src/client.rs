@@ -28,6 +28,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
+/// What a server puts on one page at most.
+pub(crate) const PAGE_ITEMS_MAX: u32 = 1_000;
 /// The longest that a server lets somebody wait.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
 
@@ -253,22 +255,52 @@ impl Client {
         Ok(again(Twice::IsTheSame, explain).await?.into_inner())
     }
 
-    /// What happened to a task, oldest first.
+    /// What happened to a task, oldest first: all of it that the server still tells.
     pub async fn history(&self, task_id: u64) -> Result<v1::TaskHistoryResponse, Error> {
+        let limit = Some(PAGE_ITEMS_MAX);
+        let mut page = v1::TaskHistoryRequest { task_id, limit, cursor: String::new() };
+        let mut whole = self.history_page(page.clone()).await?;
+        while !whole.next_cursor.is_empty() {
+            page.cursor = std::mem::take(&mut whole.next_cursor);
+            let next = self.history_page(page.clone()).await?;
+            whole.steps.extend(next.steps);
+            whole.next_cursor = next.next_cursor;
+        }
+        Ok(whole)
+    }
+
+    /// What happened to a task, page by page.
+    pub async fn history_page(
+        &self,
+        page: v1::TaskHistoryRequest,
+    ) -> Result<v1::TaskHistoryResponse, Error> {
         let history = || {
-            let mut tasks = self.tasks();
-            async move { tasks.history(v1::TaskHistoryRequest { task_id }).await }
+            let (page, mut tasks) = (page.clone(), self.tasks());
+            async move { tasks.history(page).await }
         };
         Ok(again(Twice::IsTheSame, history).await?.into_inner())
     }
 
-    /// All queues, by name.
-    pub async fn list_queues(&self) -> Result<Vec<v1::Queue>, Error> {
+    /// A page of queues, by name.
+    pub async fn list_queues(
+        &self,
+        page: v1::ListQueuesRequest,
+    ) -> Result<v1::ListQueuesResponse, Error> {
         let list = || {
-            let mut queues = self.queues();
-            async move { queues.list(v1::ListQueuesRequest {}).await }
+            let (page, mut queues) = (page.clone(), self.queues());
+            async move { queues.list(page).await }
         };
-        Ok(again(Twice::IsTheSame, list).await?.into_inner().queues)
+        Ok(again(Twice::IsTheSame, list).await?.into_inner())
+    }
+
+    /// Deletes a queue that has no tasks, finished ones included. Its settings go with it.
+    pub async fn delete_queue(&self, queue: &str) -> Result<(), Error> {
+        let delete = || {
+            let (queue, mut queues) = (queue.to_owned(), self.queues());
+            async move { queues.delete(v1::QueueRequest { queue }).await }
+        };
+        again(Twice::IsDifferent, delete).await?;
+        Ok(())
     }
 
     /// Changes settings of a queue, which is made if it is not there yet. What is neither given
@@ -284,11 +316,17 @@ impl Client {
         Ok(again(Twice::IsTheSame, configure).await?.into_inner())
     }
 
-    /// Gives no more leases from a queue.
+    /// Gives no more leases from a queue, until it is resumed.
     pub async fn pause(&self, queue: &str) -> Result<v1::Queue, Error> {
+        self.pause_until(v1::PauseQueueRequest { queue: queue.to_owned(), ..Default::default() })
+            .await
+    }
+
+    /// Gives no more leases from a queue, until a moment of the server's wall clock or for a span.
+    pub async fn pause_until(&self, pause: v1::PauseQueueRequest) -> Result<v1::Queue, Error> {
         let pause = || {
-            let (queue, mut queues) = (queue.to_owned(), self.queues());
-            async move { queues.pause(v1::QueueRequest { queue }).await }
+            let (pause, mut queues) = (pause.clone(), self.queues());
+            async move { queues.pause(pause).await }
         };
         Ok(again(Twice::IsTheSame, pause).await?.into_inner())
     }
@@ -302,13 +340,16 @@ impl Client {
         Ok(again(Twice::IsTheSame, resume).await?.into_inner())
     }
 
-    /// Who was heard of lately.
-    pub async fn list_workers(&self) -> Result<Vec<v1::Worker>, Error> {
+    /// A page of workers that were heard of lately, by name.
+    pub async fn list_workers(
+        &self,
+        page: v1::ListWorkersRequest,
+    ) -> Result<v1::ListWorkersResponse, Error> {
         let list = || {
-            let mut workers = self.workers();
-            async move { workers.list_workers(v1::ListWorkersRequest {}).await }
+            let (page, mut workers) = (page.clone(), self.workers());
+            async move { workers.list_workers(page).await }
         };
-        Ok(again(Twice::IsTheSame, list).await?.into_inner().workers)
+        Ok(again(Twice::IsTheSame, list).await?.into_inner())
     }
 
     /// How the server stands.

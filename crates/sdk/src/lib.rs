@@ -72,7 +72,7 @@ mod worker;
 
 pub use client::{ApiKey, Client, ConnectOptions, Connection};
 pub use error::{Error, ErrorCode};
-pub use new_run::{Definition, NewRun, Signal};
+pub use new_run::{Definition, NewRun, RunRef, Signal};
 pub use new_task::{Backoff, NewTask};
 pub use watch::{Watch, WatchFrom};
 pub use worker::{Drain, Failure, Output, Stop, Task, Worker};
@@ -87,12 +87,14 @@ pub use tonic::Streaming as Incoming;
 pub use tenure_proto::v1 as wire;
 pub use wire::{
     ConfigureQueueRequest as QueueSettings, EndingOfRun, Event, Fault, HeldLease,
-    ListRunsRequest as RunFilter, ListRunsResponse as RunPage, ListTasksRequest as TaskFilter,
-    ListTasksResponse as TaskPage, ListTokensRequest as TokenFilter,
-    ListTokensResponse as TokenPage, ListWorkflowsRequest as WorkflowFilter,
+    ListQueuesRequest as QueueFilter, ListRunsRequest as RunFilter, ListRunsResponse as RunPage,
+    ListTasksRequest as TaskFilter, ListTasksResponse as TaskPage,
+    ListTokensRequest as TokenFilter, ListTokensResponse as TokenPage,
+    ListWorkersRequest as WorkerFilter, ListWorkflowsRequest as WorkflowFilter,
     ListWorkflowsResponse as WorkflowPage, MemoryStatus, ParkingOfRun,
-    PutWorkflowResponse as Registered, Queue, RedecideResponse as Redecided, Run,
-    RunHistoryResponse as RunHistory, RunState, RunStep, ServerStatus, SignalOutcome,
-    SignalResponse as Signaled, Step, Task as TaskInfo, TaskExplanation as Explanation,
-    TaskHistoryResponse as History, TaskState, Token, Worker as WorkerInfo, Workflow,
+    PauseQueueRequest as PauseQueue, PutWorkflowResponse as Registered, Queue,
+    RedecideResponse as Redecided, Run, RunHistoryResponse as RunHistory, RunState, RunStep,
+    ServerStatus, SignalOutcome, SignalResponse as Signaled, Step, Task as TaskInfo,
+    TaskExplanation as Explanation, TaskHistoryResponse as History, TaskState, Token,
+    Worker as WorkerInfo, Workflow,
 };

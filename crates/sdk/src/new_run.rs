@@ -86,6 +86,48 @@ impl NewRun {
     }
 }
 
+/// Which run: by its number, or the run of a workflow that holds a key.
+///
+/// ```
+/// use tenure_sdk::RunRef;
+///
+/// let (by_number, by_key) = (RunRef::from(17), RunRef::key("order", "A-1"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunRef {
+    /// By its number.
+    Id(u64),
+    /// By its key.
+    Key {
+        /// The workflow's name.
+        workflow: String,
+        /// The key.
+        key: String,
+    },
+}
+
+impl RunRef {
+    /// The run of a workflow that holds a key.
+    pub fn key(workflow: impl Into<String>, key: impl Into<String>) -> Self {
+        Self::Key { workflow: workflow.into(), key: key.into() }
+    }
+
+    /// The number, zero for none, and the key.
+    #[must_use]
+    pub fn into_wire(self) -> (u64, Option<v1::RunKey>) {
+        match self {
+            RunRef::Id(run_id) => (run_id, None),
+            RunRef::Key { workflow, key } => (0, Some(v1::RunKey { workflow, key })),
+        }
+    }
+}
+
+impl From<u64> for RunRef {
+    fn from(run_id: u64) -> Self {
+        Self::Id(run_id)
+    }
+}
+
 /// News from outside for a run.
 ///
 /// ```
@@ -115,6 +157,14 @@ impl Signal {
     /// What tells it from others of the name.
     pub fn correlation(mut self, correlation: impl Into<String>) -> Self {
         self.wire.correlation = Some(correlation.into());
+        self
+    }
+
+    /// How to begin the run if the signal is for a run by key and there is none: the run's input,
+    /// version and tags count, its workflow and key are those of the signal.
+    pub fn or_start(mut self, run: NewRun) -> Self {
+        let v1::StartRunRequest { version, input, tags, .. } = run.wire;
+        self.wire.start = Some(v1::SignalStart { version, input, tags });
         self
     }
 

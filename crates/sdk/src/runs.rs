@@ -5,9 +5,9 @@ use std::time::Duration;
 use tenure_code::Code;
 use tenure_proto::v1;
 
-use crate::client::{Client, WAIT_MAX};
+use crate::client::{Client, PAGE_ITEMS_MAX, WAIT_MAX};
 use crate::error::Error;
-use crate::new_run::{Definition, NewRun, Signal};
+use crate::new_run::{Definition, NewRun, RunRef, Signal};
 use crate::retry::{Twice, again};
 
 impl Client {
@@ -45,6 +45,43 @@ impl Client {
         Ok(again(Twice::IsTheSame, list).await?.into_inner())
     }
 
+    /// Deletes a workflow that no run and no other definition needs: one version, or all of them.
+    pub async fn delete_workflow(&self, name: &str, version: Option<u32>) -> Result<(), Error> {
+        let delete = || {
+            let (name, mut workflows) = (name.to_owned(), self.workflows());
+            async move { workflows.delete(v1::DeleteWorkflowRequest { name, version }).await }
+        };
+        again(Twice::IsDifferent, delete).await?;
+        Ok(())
+    }
+
+    /// Begins runs of one workflow, all or none; their ids come in the same order. The workflow that
+    /// each of them names has to be this one.
+    pub async fn start_runs(
+        &self,
+        workflow: &str,
+        runs: impl IntoIterator<Item = NewRun>,
+    ) -> Result<Vec<u64>, Error> {
+        let mut batch =
+            v1::StartRunBatchRequest { workflow: workflow.to_owned(), runs: Vec::new() };
+        for NewRun { wire } in runs {
+            let v1::StartRunRequest { workflow: named, version, input, key, tags } = wire;
+            if named != workflow {
+                let detail =
+                    format!("a batch is of workflow {workflow:?}, and has a run of {named:?}");
+                return Err(Error::local(Code::InvalidRequest, detail));
+            }
+            batch.runs.push(v1::BatchRun { version, input, key, tags });
+        }
+        let has_keys = batch.runs.iter().all(|run| run.key.is_some());
+        let twice = if has_keys { Twice::IsTheSame } else { Twice::IsDifferent };
+        let start = || {
+            let (batch, mut runs) = (batch.clone(), self.runs());
+            async move { runs.start_batch(batch).await }
+        };
+        Ok(again(twice, start).await?.into_inner().ids)
+    }
+
     /// Begins a run. With a key, the same start again gives the run that is there.
     pub async fn start_run(&self, run: NewRun) -> Result<v1::Run, Error> {
         let twice = if run.wire.key.is_some() { Twice::IsTheSame } else { Twice::IsDifferent };
@@ -57,27 +94,32 @@ impl Client {
     }
 
     /// A run as it is.
-    pub async fn run(&self, run_id: u64) -> Result<v1::Run, Error> {
-        self.run_within(run_id, Duration::ZERO).await
+    pub async fn run(&self, run: impl Into<RunRef>) -> Result<v1::Run, Error> {
+        self.run_within(run.into(), Duration::ZERO).await
     }
 
     /// A run once it is over, or as it is when the time is up.
-    pub async fn wait_for_run(&self, run_id: u64, timeout: Duration) -> Result<v1::Run, Error> {
+    pub async fn wait_for_run(
+        &self,
+        run: impl Into<RunRef>,
+        timeout: Duration,
+    ) -> Result<v1::Run, Error> {
+        let named = run.into();
         let until = tokio::time::Instant::now() + timeout;
         loop {
             let left = until.saturating_duration_since(tokio::time::Instant::now());
-            let run = self.run_within(run_id, left.min(WAIT_MAX)).await?;
+            let run = self.run_within(named.clone(), left.min(WAIT_MAX)).await?;
             if run.finished_at.is_some() || left <= WAIT_MAX {
                 return Ok(run);
             }
         }
     }
 
-    async fn run_within(&self, run_id: u64, wait: Duration) -> Result<v1::Run, Error> {
+    async fn run_within(&self, run: RunRef, wait: Duration) -> Result<v1::Run, Error> {
         let wait_ms = wait.as_millis() as u64;
         let get = || {
-            let mut runs = self.runs();
-            async move { runs.get(v1::GetRunRequest { run_id, wait_ms }).await }
+            let ((run_id, by_key), mut runs) = (run.clone().into_wire(), self.runs());
+            async move { runs.get(v1::GetRunRequest { run_id, wait_ms, by_key }).await }
         };
         Ok(again(Twice::IsTheSame, get).await?.into_inner())
     }
@@ -107,39 +149,64 @@ impl Client {
     }
 
     /// What was decided about a run and why, oldest first.
-    pub async fn run_history(&self, run_id: u64) -> Result<v1::RunHistoryResponse, Error> {
+    /// All of it that the server still tells.
+    pub async fn run_history(
+        &self,
+        run: impl Into<RunRef>,
+    ) -> Result<v1::RunHistoryResponse, Error> {
+        let ((run_id, by_key), limit) = (run.into().into_wire(), Some(PAGE_ITEMS_MAX));
+        let mut page = v1::RunHistoryRequest { run_id, limit, cursor: String::new(), by_key };
+        let mut whole = self.run_history_page(page.clone()).await?;
+        while !whole.next_cursor.is_empty() {
+            page.cursor = std::mem::take(&mut whole.next_cursor);
+            let next = self.run_history_page(page.clone()).await?;
+            whole.steps.extend(next.steps);
+            whole.next_cursor = next.next_cursor;
+        }
+        Ok(whole)
+    }
+
+    /// What was decided about a run, page by page.
+    pub async fn run_history_page(
+        &self,
+        page: v1::RunHistoryRequest,
+    ) -> Result<v1::RunHistoryResponse, Error> {
         let history = || {
-            let mut runs = self.runs();
-            async move { runs.history(v1::RunHistoryRequest { run_id }).await }
+            let (page, mut runs) = (page.clone(), self.runs());
+            async move { runs.history(page).await }
         };
         Ok(again(Twice::IsTheSame, history).await?.into_inner())
     }
 
     /// Ends a run and all that is live in it.
-    pub async fn cancel_run(&self, run_id: u64) -> Result<v1::Run, Error> {
+    pub async fn cancel_run(&self, run: impl Into<RunRef>) -> Result<v1::Run, Error> {
+        let run = run.into();
         let cancel = || {
-            let mut runs = self.runs();
-            async move { runs.cancel(v1::CancelRunRequest { run_id }).await }
+            let ((run_id, by_key), mut runs) = (run.clone().into_wire(), self.runs());
+            async move { runs.cancel(v1::CancelRunRequest { run_id, by_key }).await }
         };
         Ok(again(Twice::IsTheSame, cancel).await?.into_inner())
     }
 
     /// Lets a parked run go on where it stood. A run that is not parked is left as it is.
-    pub async fn unpark_run(&self, run_id: u64) -> Result<v1::Run, Error> {
+    pub async fn unpark_run(&self, run: impl Into<RunRef>) -> Result<v1::Run, Error> {
+        let run = run.into();
         let unpark = || {
-            let mut runs = self.runs();
-            async move { runs.unpark(v1::UnparkRunRequest { run_id }).await }
+            let ((run_id, by_key), mut runs) = (run.clone().into_wire(), self.runs());
+            async move { runs.unpark(v1::UnparkRunRequest { run_id, by_key }).await }
         };
         Ok(again(Twice::IsTheSame, unpark).await?.into_inner())
     }
 
-    /// Brings a run news from outside. With an id it counts once, however often it is sent.
+    /// Brings a run news from outside. With an id it counts once, however often it is sent. A signal
+    /// for a run by key that says how to start it begins the run if there is none.
     pub async fn signal_run(
         &self,
-        run_id: u64,
+        run: impl Into<RunRef>,
         signal: Signal,
     ) -> Result<v1::SignalResponse, Error> {
-        let request = v1::SignalRequest { run_id, ..signal.wire };
+        let (run_id, by_key) = run.into().into_wire();
+        let request = v1::SignalRequest { run_id, by_key, ..signal.wire };
         let twice = match request.signal_id {
             Some(_) => Twice::IsTheSame,
             None => Twice::IsDifferent,
@@ -153,10 +220,15 @@ impl Client {
 
     /// What today's rules would decide in a record of a run, beside what was decided. Nothing is
     /// written.
-    pub async fn redecide_run(&self, run_id: u64, lsn: u64) -> Result<v1::RedecideResponse, Error> {
+    pub async fn redecide_run(
+        &self,
+        run: impl Into<RunRef>,
+        lsn: u64,
+    ) -> Result<v1::RedecideResponse, Error> {
+        let run = run.into();
         let redecide = || {
-            let mut runs = self.runs();
-            async move { runs.redecide(v1::RedecideRequest { run_id, lsn }).await }
+            let ((run_id, by_key), mut runs) = (run.clone().into_wire(), self.runs());
+            async move { runs.redecide(v1::RedecideRequest { run_id, lsn, by_key }).await }
         };
         Ok(again(Twice::IsTheSame, redecide).await?.into_inner())
     }

@@ -267,8 +267,8 @@ pub(crate) fn bytes_of(answer: &Answer) -> usize {
             let definitions = page.workflows.iter().map(|info| info.definition.source.bytes());
             definitions.sum::<usize>().min(2 * PAGE_BYTES)
         }
-        Answer::Queues(queues) => queues.len() * ITEM_BYTES,
-        Answer::Workers(workers) => workers.len() * ITEM_BYTES,
+        Answer::Queues(page) => page.items.len() * ITEM_BYTES,
+        Answer::Workers(page) => page.items.len() * ITEM_BYTES,
         Answer::Tokens(page) => page.tokens.len() * ITEM_BYTES,
         Answer::Artifacts(artifacts) => artifacts.len() * ITEM_BYTES,
         Answer::Submitted(_)
@@ -282,6 +282,10 @@ pub(crate) fn bytes_of(answer: &Answer) -> usize {
         | Answer::Skipped(_)
         | Answer::WorkflowVersion(_)
         | Answer::Started(_)
+        | Answer::StartedMany(_)
+        | Answer::Deleted
+        | Answer::SignaledByKey(..)
+        | Answer::RunWithKey(_)
         | Answer::RunState(..)
         | Answer::Signaled(_)
         | Answer::Task(_)

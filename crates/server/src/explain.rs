@@ -52,6 +52,8 @@ impl Explanation {
                     earliest_start_at = until.filter(|_| !explained.is_paused);
                     reasons.push(too_early(task, until));
                 }
+                // A pause with an end is over by itself.
+                earliest_start_at = earliest_start_at.max(explained.opens_at);
                 reasons.extend(in_its_way(explained));
             }
             TaskState::Leased => reasons.push(leased(task)),
@@ -111,8 +113,12 @@ fn in_its_way(explained: &Explained) -> Vec<Reason> {
     let queue = &explained.task.queue;
     let mut reasons = Vec::new();
     if explained.is_paused {
-        let message = format!("the queue {queue} is paused: resume it, and leases are given again");
-        reasons.push(Reason::new("queue_paused", message));
+        let message = match explained.opens_at {
+            None => format!("the queue {queue} is paused: resume it, and leases are given again"),
+            Some(at) => format!("the queue {queue} is paused until {}", moment(at)),
+        };
+        let until = explained.opens_at;
+        reasons.push(Reason { until, ..Reason::new("queue_paused", message) });
     }
     let ahead = match explained.place {
         Place::Nowhere => None,
@@ -228,6 +234,7 @@ nodes:
             place: state.place(task_id),
             halted: state.halted(task_id),
             is_paused: false,
+            opens_at: None,
             workers: 0,
         })
     }

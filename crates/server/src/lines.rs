@@ -183,6 +183,15 @@ fn illegal_step(rejection: &Rejection) -> Option<Illegal> {
             Some(Illegal { task: None, run: Some(run_id.0), lease: None, from: None })
         }
         Rejection::TaskNotFound { .. }
+        | Rejection::QueueNotFound { .. }
+        | Rejection::QueueInUse { .. }
+        | Rejection::WorkflowInUse { .. }
+        | Rejection::TooManyDeletedWorkflows
+        | Rejection::RunKeyNotFound { .. }
+        | Rejection::InBatch { .. }
+        | Rejection::RunKeyTwice { .. }
+        | Rejection::WorkflowSignalUnknown { .. }
+        | Rejection::BatchTooHeavy { .. }
         | Rejection::RunNotFound { .. }
         | Rejection::WorkflowNotFound { .. }
         | Rejection::WorkflowBroken { .. }

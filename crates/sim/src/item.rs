@@ -2,7 +2,7 @@
 
 use tenure_record::event::{
     About, Created, Decision, Event, ExpiryCause, Granted, LeaseExtended, Record, Report, RunBegun,
-    RunState, Step, Stopped, TimerFired,
+    RunStarted, RunState, Step, Stopped, TimerFired,
 };
 use tenure_record::id::{LeaseId, RunId, TaskId};
 use tenure_record::state::TaskState;
@@ -135,14 +135,13 @@ fn take<'r>(event: &'r Event<'r>, all: &mut Vec<Item<'r>>) {
         Event::TaskRetried(x) => all.push(Item::Retried { about: &x.about }),
         Event::TimerFired(event) => timer_fired(event, all),
         Event::QueueConfigured(_) => all.push(Item::Configured),
-        Event::IdsSkipped(_) => {}
+        Event::IdsSkipped(_) | Event::QueueDeleted(_) | Event::WorkflowDeleted(_) => {}
         Event::WorkflowRegistered(x) => {
             all.push(Item::Registered { workflow: x.name.as_str(), version: x.version });
         }
-        Event::RunStarted(x) => {
-            all.push(Item::Began(&x.run));
-            cascade(&x.cascade, all);
-        }
+        Event::RunStarted(x) => started(x, all),
+        Event::RunsStarted(x) => x.runs.iter().for_each(|run| started(run, all)),
+        Event::RunStartedBySignal(x) => started(&x.start, all),
         Event::SignalReceived(x) => {
             all.push(Item::Decided(x.run_id, None));
             cascade(&x.cascade, all);
@@ -206,6 +205,11 @@ fn checkpoint<'r>(task_id: TaskId, bytes: &'r [u8], all: &mut Vec<Item<'r>>) {
     if !bytes.is_empty() {
         all.push(Item::Checkpoint(task_id, bytes));
     }
+}
+
+fn started<'r>(event: &'r RunStarted<'r>, all: &mut Vec<Item<'r>>) {
+    all.push(Item::Began(&event.run));
+    cascade(&event.cascade, all);
 }
 
 /// What decisions say about tasks and runs; tokens and groups are core's own.

@@ -48,11 +48,13 @@ pub(super) fn run(configure: &Configure, server: &Server, format: Format) -> Res
     let settings = match configure.retention {
         Setting::Span(span) => {
             let retention_ms = u64::try_from(span.as_millis()).ok();
-            QueueSettings { queue, retention_ms, clear: Vec::new() }
+            QueueSettings { queue, retention_ms, ..QueueSettings::default() }
         }
-        Setting::Default => {
-            QueueSettings { queue, retention_ms: None, clear: vec!["retention_ms".to_owned()] }
-        }
+        Setting::Default => QueueSettings {
+            queue,
+            clear: vec!["retention_ms".to_owned()],
+            ..QueueSettings::default()
+        },
     };
     server.with(|client| async move {
         print_one(&client.configure_queue(settings).await?, format);

@@ -2,6 +2,7 @@
 
 mod change;
 mod configure;
+mod delete;
 mod list;
 
 use clap::{Args, Subcommand};
@@ -21,7 +22,8 @@ Examples:
   tenure queue list
   tenure queue pause mail
   tenure queue resume mail
-  tenure queue configure mail --retention 7d";
+  tenure queue configure mail --retention 7d
+  tenure queue delete mail";
 
 /// The verbs of queues.
 #[derive(Debug, Args)]
@@ -33,26 +35,30 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Subcommand)]
 enum QueueVerb {
-    /// List all queues, by name.
+    /// List queues, by name.
     #[command(after_help = list::EXAMPLES)]
-    List,
+    List(list::List),
     /// Give no more leases from a queue. What is leased goes on.
     #[command(after_help = change::PAUSE_EXAMPLES)]
-    Pause(change::Named),
+    Pause(change::Pause),
     /// Give leases from a queue again.
     #[command(after_help = change::RESUME_EXAMPLES)]
     Resume(change::Named),
     /// Change settings of a queue. One that is not there yet is made.
     #[command(after_help = configure::EXAMPLES)]
     Configure(configure::Configure),
+    /// Delete a queue that has no tasks, finished ones included, with its settings.
+    #[command(after_help = delete::EXAMPLES)]
+    Delete(delete::Delete),
 }
 
 pub(crate) fn run(queue: &Queue, server: &Server, format: Format) -> Result<(), Failure> {
     match &queue.verb {
-        QueueVerb::List => list::run(server, format),
-        QueueVerb::Pause(named) => change::pause(named, server, format),
+        QueueVerb::List(list) => list::run(list, server, format),
+        QueueVerb::Pause(pause) => change::pause(pause, server, format),
         QueueVerb::Resume(named) => change::resume(named, server, format),
         QueueVerb::Configure(configure) => configure::run(configure, server, format),
+        QueueVerb::Delete(delete) => delete::run(delete, server),
     }
 }
 
@@ -74,7 +80,11 @@ fn table<'a>(queues: impl IntoIterator<Item = &'a QueueInfo>) -> Table {
     let now = now();
     let mut table = Table::new(COLUMNS);
     for queue in queues {
-        let state = if queue.paused { "paused" } else { "open" };
+        let state = match (queue.paused, queue.paused_until) {
+            (false, _) => "open".to_owned(),
+            (true, None) => "paused".to_owned(),
+            (true, Some(until)) => format!("paused, opens {}", relative(until, now)),
+        };
         table.row([
             queue.name.as_str().into(),
             state.into(),

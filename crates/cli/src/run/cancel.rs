@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::shown::{ShownRun, standing_words};
+use super::which::Which;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
@@ -18,17 +19,19 @@ until the last of them it is RUNNING, and `tenure run get` shows how it is endin
 changes nothing.
 
 Examples:
-  tenure run cancel 17";
+  tenure run cancel 17
+  tenure run cancel order --key A-1";
 
 #[derive(Debug, Args)]
 pub(super) struct Cancel {
-    /// The run's number.
-    id: u64,
+    #[command(flatten)]
+    which: Which,
 }
 
 pub(super) fn run(cancel: &Cancel, server: &Server, format: Format) -> Result<(), Failure> {
+    let which = cancel.which.parse()?;
     server.with(|client| async move {
-        let run = client.cancel_run(cancel.id).await?;
+        let run = client.cancel_run(which).await?;
         let mut out = Lines::new();
         match format {
             Format::Table => {

@@ -4,6 +4,7 @@ use clap::Args;
 use tenure_sdk::Run;
 
 use super::shown::{ShownRun, error_words, standing_words, state_cell};
+use super::which::Which;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
@@ -15,17 +16,19 @@ use crate::table::Facts;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   tenure run get 17
+  tenure run get order --key A-1
   tenure run get 17 -o json | jq .output";
 
 #[derive(Debug, Args)]
 pub(super) struct Get {
-    /// The run's number.
-    id: u64,
+    #[command(flatten)]
+    which: Which,
 }
 
 pub(super) fn run(get: &Get, server: &Server, format: Format) -> Result<(), Failure> {
+    let which = get.which.parse()?;
     server.with(|client| async move {
-        print(&client.run(get.id).await?, format);
+        print(&client.run(which).await?, format);
         Ok(())
     })
 }

@@ -6,6 +6,7 @@ use tenure_sdk::{Client, Error, Run, RunStep};
 
 use super::shown::ShownRunHistory;
 use super::story::Story;
+use super::which::Which;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
@@ -20,23 +21,25 @@ that order. Where a condition decided, what it read is told. Times are UTC.
 
 Examples:
   tenure run history 17
+  tenure run history order --key A-1
   tenure run history 17 -o json | jq '.items[] | [.lsn, .cause.event]'
   tenure run redecide 17 42       would LSN 42 be decided the same way today?";
 
 #[derive(Debug, Args)]
 pub(super) struct History {
-    /// The run's number.
-    id: u64,
+    #[command(flatten)]
+    which: Which,
 }
 
 pub(super) fn run(history: &History, server: &Server, format: Format) -> Result<(), Failure> {
+    let which = history.which.parse()?;
     server.with(|client| async move {
-        let told = client.run_history(history.id).await?;
+        let told = client.run_history(which.clone()).await?;
         let mut out = Lines::new();
         match format {
             Format::Json => shown::print(&mut out, &ShownRunHistory::of(&told)),
             Format::Table => {
-                let definition = definition(&client, &client.run(history.id).await?).await?;
+                let definition = definition(&client, &client.run(which).await?).await?;
                 let mut story = Story::new(definition.as_ref());
                 let paint = Paint::of_stdout();
                 for step in &told.steps {

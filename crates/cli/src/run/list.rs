@@ -35,6 +35,10 @@ pub(super) struct List {
     #[arg(long, value_name = "KEY:VALUE", value_parser = parse_tag)]
     tag: Option<String>,
 
+    /// Only with this key; keys belong to a workflow.
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+
     #[command(flatten)]
     range: Range,
 }
@@ -82,6 +86,7 @@ pub(super) fn run(list: &List, server: &Server, format: Format) -> Result<(), Fa
                 tag: list.tag.clone(),
                 limit: Some(limit),
                 cursor,
+                key: list.key.clone(),
             };
             let page = client.list_runs(filter).await?;
             Ok((page.runs, page.next_cursor))

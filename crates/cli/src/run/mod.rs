@@ -1,5 +1,6 @@
 //! `tenure run`: runs of workflows.
 
+mod batch;
 mod cancel;
 mod get;
 pub(crate) mod graph;
@@ -12,6 +13,7 @@ mod start;
 pub(crate) mod story;
 mod tokens;
 mod unpark;
+mod which;
 
 use clap::{Args, Subcommand};
 
@@ -23,6 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   tenure run start order --input '{\"order\": \"A-1\", \"amount\": 20, \"to\": \"Lisbon\"}' --wait
   tenure run list --state waiting
+  tenure run get order --key A-1
   tenure run graph 17
   tenure run signal 17 approval --payload '{\"approved\": true, \"by\": \"ada\"}'
   tenure run history 17

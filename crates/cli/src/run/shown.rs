@@ -221,6 +221,8 @@ impl<'a> ShownToken<'a> {
 #[derive(Debug, Serialize)]
 pub(super) struct ShownRunHistory<'a> {
     items: Vec<ShownRunStep<'a>>,
+    /// The pages are put together, so there is none to go on with.
+    next_cursor: Option<&'static str>,
     truncated_before: Option<u64>,
 }
 
@@ -243,6 +245,7 @@ impl<'a> ShownRunHistory<'a> {
         };
         Self {
             items: history.steps.iter().map(step).collect(),
+            next_cursor: None,
             truncated_before: history.truncated_before,
         }
     }

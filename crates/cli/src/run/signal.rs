@@ -4,6 +4,7 @@ use clap::Args;
 use tenure_sdk::SignalOutcome;
 
 use super::shown::ShownSignal;
+use super::which::Which;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
@@ -13,15 +14,17 @@ use crate::{given, plain, shown};
 pub(super) const EXAMPLES: &str = "\
 Exactly one token gets it, the oldest that waits for this name and correlation. If none waits, it is
 kept for the next that does. With a --signal-id the same signal counts once, however often it is sent.
+With --key and --start the signal begins the run if no run of the workflow holds the key.
 
 Examples:
   tenure run signal 17 approval --payload '{\"approved\": true, \"by\": \"ada\"}'
-  tenure run signal 17 paid --correlation A-1 --payload @receipt.json --signal-id receipt/4711";
+  tenure run signal 17 paid --correlation A-1 --payload @receipt.json --signal-id receipt/4711
+  tenure run signal order paid --key A-1 --start '{\"order\": \"A-1\"}'";
 
 #[derive(Debug, Args)]
 pub(super) struct Signal {
-    /// The run's number.
-    id: u64,
+    #[command(flatten)]
+    which: Which,
 
     /// The signal's name.
     name: String,
@@ -37,6 +40,10 @@ pub(super) struct Signal {
     /// The same signal under the same id counts once.
     #[arg(long, value_name = "ID")]
     signal_id: Option<String>,
+
+    /// With --key: the input of the run that begins if no run holds the key. JSON, @FILE, or -.
+    #[arg(long, value_name = "JSON", requires = "key")]
+    start: Option<String>,
 }
 
 pub(super) fn run(signal: &Signal, server: &Server, format: Format) -> Result<(), Failure> {
@@ -48,8 +55,12 @@ pub(super) fn run(signal: &Signal, server: &Server, format: Format) -> Result<()
     if let Some(id) = &signal.signal_id {
         sent = sent.id(id);
     }
+    if let Some(input) = &signal.start {
+        sent = sent.or_start(tenure_sdk::NewRun::of("").input(given::read("start", input)?));
+    }
+    let which = signal.which.parse()?;
     server.with(|client| async move {
-        let signaled = client.signal_run(signal.id, sent).await.map_err(|error| {
+        let signaled = client.signal_run(which, sent).await.map_err(|error| {
             if error.is_refusal() || signal.signal_id.is_some() {
                 return Failure::Refused(error);
             }
@@ -61,10 +72,13 @@ pub(super) fn run(signal: &Signal, server: &Server, format: Format) -> Result<()
         let mut out = Lines::new();
         match format {
             Format::Json => {
-                shown::print(&mut out, &ShownSignal::of(signal.id, &signal.name, &signaled));
+                shown::print(&mut out, &ShownSignal::of(signaled.run_id, &signal.name, &signaled));
             }
             Format::Table => {
-                let (id, name) = (signal.id, plain::line(&signal.name));
+                let (id, name) = (signaled.run_id, plain::line(&signal.name));
+                if signaled.started {
+                    out.print(format_args!("run {id} has begun"));
+                }
                 out.print(match signaled.outcome() {
                     SignalOutcome::Given => {
                         let token = signaled.token.unwrap_or_default();

@@ -7,6 +7,7 @@ use clap::Args;
 use tenure_sdk::{Client, Error, NewRun, RunState};
 use tokio::time::Instant;
 
+use super::batch;
 use super::shown::{ShownRun, error_words};
 use crate::Format;
 use crate::client::Server;
@@ -24,6 +25,7 @@ server, and prints its output; a run that does not come to a good end is exit co
 Examples:
   tenure run start order --input '{\"order\": \"A-1\", \"amount\": 20, \"to\": \"Lisbon\"}'
   tenure run start order --input @order.json --key A-1 --tag customer=ada
+  tenure run start order --batch orders.ndjson       one {\"input\": …, \"key\": …} per line
   tenure run start invoices --input '{\"folder\": \"invoices\"}' --wait | jq .total";
 
 #[derive(Debug, Args)]
@@ -48,6 +50,12 @@ pub(super) struct Start {
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = parse_tag)]
     tags: Vec<(String, String)>,
 
+    /// Begin many runs: a file with one JSON object per line, or - for standard input. Each line may
+    /// have input, key, version and tags.
+    #[arg(long, value_name = "FILE.ndjson")]
+    #[arg(conflicts_with_all = ["input", "key", "version", "tags", "wait"])]
+    batch: Option<String>,
+
     /// Wait for its end, and print its output.
     #[arg(long)]
     wait: bool,
@@ -60,6 +68,9 @@ const AWAY_MAX: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) fn run(start: &Start, server: &Server, format: Format) -> Result<(), Failure> {
+    if let Some(path) = &start.batch {
+        return batch::run(&start.workflow, path, server, format);
+    }
     let new_run = start.parse()?;
     server.with(|client| async move {
         let run = client.start_run(new_run).await.map_err(|error| start.unsure(error))?;

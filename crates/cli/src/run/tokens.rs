@@ -5,6 +5,7 @@ use tenure_sdk::{Token, TokenFilter};
 
 use super::graph::standing::Standing;
 use super::shown::{ShownToken, error_words};
+use super::which::Which;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
@@ -24,8 +25,8 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Tokens {
-    /// The run's number.
-    id: u64,
+    #[command(flatten)]
+    which: Which,
 
     #[command(flatten)]
     range: Range,
@@ -42,9 +43,11 @@ const COLUMNS: [Column; 7] = [
 ];
 
 pub(super) fn run(tokens: &Tokens, server: &Server, format: Format) -> Result<(), Failure> {
+    let which = tokens.which.parse()?;
     server.with(|client| async move {
         let page = async |limit, cursor| {
-            let filter = TokenFilter { run_id: tokens.id, limit: Some(limit), cursor };
+            let (run_id, by_key) = which.clone().into_wire();
+            let filter = TokenFilter { run_id, by_key, limit: Some(limit), cursor };
             let page = client.list_tokens(filter).await?;
             Ok((page.tokens, page.next_cursor))
         };

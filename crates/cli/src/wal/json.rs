@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tenure_record::event::{
     About, CancelRequested, Created, DeadlinePassed, Event, Expired, Granted, LeaseExtended,
-    LeaseReleased, QueueConfigured, Record, Report, StaleReportRejected, TaskCompleted, TaskFailed,
-    TaskRetried,
+    LeaseReleased, QueueConfigured, Record, Report, RunStarted, SignalReceived,
+    StaleReportRejected, TaskCompleted, TaskFailed, TaskRetried,
 };
 use tenure_record::history;
 use tenure_record::id::LeaseId;
@@ -73,21 +73,16 @@ fn event(event: &Event<'_>) -> Object {
             .with("name", item.name.as_str())
             .with("version", item.version)
             .with_text("definition", &item.definition.0.to_json()),
-        Event::RunStarted(event) => {
-            let (key, hash) = (event.run.key.as_ref().map(Text::as_str), event.run.start_hash);
-            Object::default()
-                .with_text("run", &history::begun(&event.run).to_json())
-                .with("key", key)
-                .with("start_hash", hash.map(|hash| hex(&hash.0)))
-        }
-        Event::SignalReceived(item) => Object::default()
-            .with("run_id", item.run_id.0)
+        Event::WorkflowDeleted(item) => Object::default()
             .with("name", item.name.as_str())
-            .with("correlation", item.correlation.as_str())
-            .with("signal_id", item.signal_id.as_ref().map(Text::as_str))
-            .with("signal_hash", item.signal_hash.map(|hash| hex(&hash.0)))
-            .with_text("payload", &item.payload.0.to_json())
-            .with("token", item.token.0),
+            .with("version", Some(item.version).filter(|version| *version > 0)),
+        Event::QueueDeleted(item) => Object::default().with("queue", item.queue.as_str()),
+        Event::RunStarted(event) => started(event),
+        Event::RunsStarted(event) => many("runs", event.runs.iter().map(started).collect()),
+        Event::RunStartedBySignal(event) => Object::default()
+            .with_object("start", &started(&event.start))
+            .with_object("signal", &signal(&event.signal)),
+        Event::SignalReceived(item) => signal(item),
         Event::RunCancelRequested(event) => Object::default().with("run_id", event.run_id.0),
         Event::DispatchContinued(_) | Event::EndContinued(_) => Object::default(),
         Event::RunParked(item) => {
@@ -95,6 +90,25 @@ fn event(event: &Event<'_>) -> Object {
         }
         Event::RunUnparked(item) => Object::default().with("run_id", item.run_id.0),
     }
+}
+
+fn started(event: &RunStarted<'_>) -> Object {
+    let (key, hash) = (event.run.key.as_ref().map(Text::as_str), event.run.start_hash);
+    Object::default()
+        .with_text("run", &history::begun(&event.run).to_json())
+        .with("key", key)
+        .with("start_hash", hash.map(|hash| hex(&hash.0)))
+}
+
+fn signal(item: &SignalReceived<'_>) -> Object {
+    Object::default()
+        .with("run_id", item.run_id.0)
+        .with("name", item.name.as_str())
+        .with("correlation", item.correlation.as_str())
+        .with("signal_id", item.signal_id.as_ref().map(Text::as_str))
+        .with("signal_hash", item.signal_hash.map(|hash| hex(&hash.0)))
+        .with_text("payload", &item.payload.0.to_json())
+        .with("token", item.token.0)
 }
 
 /// What was decided about runs, in order; absent if nothing was.
@@ -236,7 +250,8 @@ fn deadline_passed(item: &DeadlinePassed<'_>) -> Object {
 fn configured(item: &QueueConfigured<'_>) -> Object {
     let settings = Object::default()
         .with("paused", item.settings.paused)
-        .with("retention_ms", item.settings.retention_ms);
+        .with("retention_ms", item.settings.retention_ms)
+        .with("paused_until", moment_or_null(item.settings.paused_until));
     Object::default().with("queue", item.queue.as_str()).with_object("settings", &settings)
 }
 

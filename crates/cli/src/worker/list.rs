@@ -1,13 +1,15 @@
 //! `tenure worker list`: who was heard of lately.
 
-use tenure_sdk::WorkerInfo;
+use clap::Args;
+use tenure_sdk::{WorkerFilter, WorkerInfo};
 
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
 use crate::moment::{now, relative};
 use crate::output::Lines;
-use crate::shown::{self, List, ShownWorker};
+use crate::pages::Range;
+use crate::shown::{self, ShownWorker};
 use crate::table::{Cell, Column, Table};
 
 pub(super) const EXAMPLES: &str = "\
@@ -25,24 +27,39 @@ const COLUMNS: [Column; 7] = [
     Column::text("LABELS"),
 ];
 
-pub(super) fn run(server: &Server, format: Format) -> Result<(), Failure> {
+#[derive(Debug, Args)]
+pub(super) struct List {
+    #[command(flatten)]
+    range: Range,
+}
+
+pub(super) fn run(list: &List, server: &Server, format: Format) -> Result<(), Failure> {
     server.with(|client| async move {
-        let workers = client.list_workers().await?;
+        let page = async |limit, cursor| {
+            let page = client.list_workers(WorkerFilter { limit: Some(limit), cursor }).await?;
+            Ok((page.workers, page.next_cursor))
+        };
+        let found = list.range.fetch(page).await?;
         let mut out = Lines::new();
         match format {
             Format::Json => {
-                shown::print(&mut out, &List::whole(workers.iter().map(ShownWorker::of)));
+                let items = found.items.iter().map(ShownWorker::of).collect();
+                let next_cursor = found.next_cursor.clone();
+                shown::print(&mut out, &shown::List { items, next_cursor });
             }
             Format::Table => {
                 let now = now();
                 let mut table = Table::new(COLUMNS);
-                for worker in &workers {
+                for worker in &found.items {
                     table.row(row(worker, now));
                 }
                 table.print(&mut out, "no worker was heard of lately");
             }
         }
         out.finish();
+        if format == Format::Table {
+            found.tell_rest();
+        }
         Ok(())
     })
 }

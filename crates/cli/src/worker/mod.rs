@@ -35,7 +35,7 @@ enum Verb {
     Http(http::Http),
     /// List the workers that were heard of lately.
     #[command(after_help = list::EXAMPLES)]
-    List,
+    List(list::List),
     /// Outlives a worker that is killed, to end what it has started.
     #[command(hide = true)]
     Guard(exec::guard::Watch),
@@ -45,7 +45,7 @@ pub(crate) fn run(worker: &Worker, server: &Server, format: Format) -> Result<()
     match &worker.verb {
         Verb::Exec(exec) => exec::run(exec, server),
         Verb::Http(http) => http::run(http, server),
-        Verb::List => list::run(server, format),
+        Verb::List(list) => list::run(list, server, format),
         Verb::Guard(guard) => exec::guard::run(guard).map_err(Failure::NoRuntime),
     }
 }

@@ -1,6 +1,7 @@
 //! `tenure workflow`: definitions of workflows.
 
 mod check;
+mod delete;
 mod get;
 mod list;
 mod put;
@@ -17,7 +18,8 @@ Examples:
   tenure workflow check order.yaml
   tenure workflow put order.yaml
   tenure workflow list
-  tenure workflow get order";
+  tenure workflow get order
+  tenure workflow delete order --version 3";
 
 /// The verbs of workflows.
 #[derive(Debug, Args)]
@@ -41,6 +43,9 @@ enum WorkflowVerb {
     /// Show a workflow as a graph, or its definition with -o json.
     #[command(after_help = get::EXAMPLES)]
     Get(get::Get),
+    /// Delete a workflow that nothing needs: one version, or all of them.
+    #[command(after_help = delete::EXAMPLES)]
+    Delete(delete::Delete),
 }
 
 pub(crate) fn run(workflow: &Workflow, server: &Server, format: Format) -> Result<(), Failure> {
@@ -49,5 +54,6 @@ pub(crate) fn run(workflow: &Workflow, server: &Server, format: Format) -> Resul
         WorkflowVerb::Put(put) => put::run(put, server, format),
         WorkflowVerb::List(list) => list::run(list, server, format),
         WorkflowVerb::Get(get) => get::run(get, server, format),
+        WorkflowVerb::Delete(delete) => delete::run(delete, server),
     }
 }

@@ -24,6 +24,7 @@ mod front_door;
 mod grpc;
 mod large;
 mod memory;
+mod queues;
 mod refusals;
 mod reports;
 mod samples;

@@ -4,10 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use tenure_coordinator::limits::{PARKED_LEASES_MAX, PARKED_READERS_MAX, WAIT_MS_MAX};
-use tenure_coordinator::{Answer, Ask, Next, Query, Registration};
-use tenure_core::command::Command;
+use tenure_coordinator::{Answer, Ask, NameRange, Next, Query, Registration};
+use tenure_core::command::{Command, PauseEnd, PauseQueue};
 use tenure_record::name::WorkerName;
 use tenure_record::state::TaskState;
+use tenure_record::terms::SpanMs;
 use tenure_wal::disk::model::ModelDisk;
 
 use crate::support::asks::{
@@ -245,11 +246,25 @@ fn what_ended_while_nobody_was_here_is_on_record_before_anybody_is_served() {
 fn a_resumed_queue_wakes_who_waits() {
     let mut house = House::new();
     let mail = support::asks::queue("mail");
-    house.tell(Ask::Command(Command::PauseQueue(mail.clone())));
+    house.tell(Ask::Command(Command::PauseQueue(PauseQueue::open_ended(mail.clone()))));
     house.tell(submit("mail"));
     let anna = house.tell(lease("anna", &["mail"], 60_000));
     assert!(anna.waits());
     house.tell(Ask::Command(Command::ResumeQueue(mail)));
+    assert_eq!(anna.grants().len(), 1);
+}
+
+#[test]
+fn a_queue_opens_by_itself_and_wakes_who_waits_without_a_record() {
+    let mut house = House::new();
+    let queue = support::asks::queue("mail");
+    let end = PauseEnd::After(SpanMs::parse("for_ms", 5_000).unwrap());
+    house.tell(Ask::Command(Command::PauseQueue(PauseQueue { queue, end })));
+    house.tell(submit("mail"));
+    let anna = house.tell(lease("anna", &["mail"], 60_000));
+    house.pass_ms(4_999);
+    assert!(anna.waits());
+    house.pass_ms(1);
     assert_eq!(anna.grants().len(), 1);
 }
 
@@ -272,11 +287,11 @@ fn a_worker_that_signs_off_gives_everything_back() {
     }
     house.tell(lease("ben", &["mail"], 0));
     let Answer::Workers(workers) =
-        house.tell(Ask::Query(tenure_coordinator::Query::Workers)).answer()
+        house.tell(Ask::Query(Query::Workers(NameRange::default()))).answer()
     else {
         panic!("it asked for the workers")
     };
-    let seen: Vec<_> = workers.iter().map(|worker| (&*worker.name, worker.leases)).collect();
+    let seen: Vec<_> = workers.items.iter().map(|worker| (&*worker.name, worker.leases)).collect();
     assert_eq!(seen, [("anna", 3), ("ben", 0)]);
     let Answer::SignedOff(count) = house.tell(Ask::SignOff(anna)).answer() else {
         panic!("it signed off")

@@ -9,7 +9,7 @@ pub(crate) mod queue;
 pub(crate) mod run;
 pub(crate) mod task;
 
-use tenure_record::event::{Event, Record, Report, TimerFired};
+use tenure_record::event::{Event, Record, Report, RunStarted, TimerFired};
 use tenure_record::id::Lsn;
 use tenure_record::time::{Now, Timestamp, WallOffset};
 
@@ -83,15 +83,22 @@ fn event(to: &mut State, stamp: Stamp, event: &Event<'_>, recall: &mut Recall<'_
         Event::TaskRetried(item) => task::retried(to, stamp, item),
         Event::TimerFired(event) => timer_fired(to, stamp, event, recall),
         Event::QueueConfigured(event) => queue::configured(to, event),
+        Event::QueueDeleted(event) => queue::deleted(to, event),
         Event::TasksPurged(event) => {
             event.tasks.iter().for_each(|id| to.purge(*id));
             event.runs.iter().for_each(|id| to.purge_run(*id));
         }
         Event::IdsSkipped(item) => to.skip_ids(item),
         Event::WorkflowRegistered(item) => run::registered(to, stamp, item, recall.definition),
-        Event::RunStarted(event) => {
-            run::begun(to, stamp, &event.run);
-            run::cascade(to, stamp, &event.cascade, Cause::Nothing, recall);
+        Event::WorkflowDeleted(item) => run::deleted(to, item),
+        Event::RunStarted(event) => started(to, stamp, event, recall),
+        Event::RunsStarted(event) => {
+            event.runs.iter().for_each(|run| started(to, stamp, run, recall));
+        }
+        Event::RunStartedBySignal(event) => {
+            run::begun(to, stamp, &event.start.run);
+            run::signal_received(to, stamp, &event.signal, recall);
+            run::cascade(to, stamp, &event.start.cascade, Cause::Nothing, recall);
         }
         Event::SignalReceived(item) => run::signal_received(to, stamp, item, recall),
         Event::RunCancelRequested(item) => {
@@ -106,6 +113,11 @@ fn event(to: &mut State, stamp: Stamp, event: &Event<'_>, recall: &mut Recall<'_
         Event::RunParked(item) => run::parked(to, stamp, item),
         Event::RunUnparked(item) => run::unparked(to, stamp, item),
     }
+}
+
+fn started(to: &mut State, stamp: Stamp, event: &RunStarted<'_>, recall: &mut Recall<'_>) {
+    run::begun(to, stamp, &event.run);
+    run::cascade(to, stamp, &event.cascade, Cause::Nothing, recall);
 }
 
 fn report(to: &mut State, stamp: Stamp, report: &Report<'_>, recall: &mut Recall<'_>) {

@@ -1,10 +1,15 @@
 //! What happens to queues.
 
-use tenure_record::event::QueueConfigured;
+use tenure_record::event::{QueueConfigured, QueueDeleted};
 
 use crate::state::Ledger;
 
 pub(crate) fn configured(to: &mut impl Ledger, item: &QueueConfigured<'_>) {
     let queue = to.queue_named(item.queue.as_str());
     to.configure(queue, &item.settings);
+}
+
+pub(crate) fn deleted(to: &mut impl Ledger, item: &QueueDeleted<'_>) {
+    let queue = to.queue_named(item.queue.as_str());
+    to.delete_queue(queue);
 }

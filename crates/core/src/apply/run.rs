@@ -8,7 +8,8 @@ use tenure_flow::Definition;
 use tenure_record::event::{
     ApplyNodeOutput, ArtifactItem, CancelTokens, Decision, Dispatched, FinishRun, NewToken,
     RunBegun, RunParked, RunState, RunUnparked, SetContext, SetTimer, SignalReceived,
-    StageArtifact, StartChild, Step, TakeSignal, TimerKind, TokenState, WorkflowRegistered,
+    StageArtifact, StartChild, Step, TakeSignal, TimerKind, TokenState, WorkflowDeleted,
+    WorkflowRegistered,
 };
 use tenure_record::id::{GroupId, RunId, TokenId};
 use tenure_record::time::{Timestamp, WallOffset};
@@ -49,6 +50,10 @@ pub(crate) fn registered(
         groups: item.groups,
     };
     to.register(Arc::new(Workflow::new(outline, known)));
+}
+
+pub(crate) fn deleted(to: &mut impl Runs, item: &WorkflowDeleted<'_>) {
+    to.delete_workflow(item.name.as_str(), (item.version > 0).then_some(item.version));
 }
 
 pub(crate) fn signal_received(

@@ -39,10 +39,23 @@ pub enum Reply {
     Registered(Registered),
     /// The run, and whether it is new.
     Started(Started),
+    /// The runs, in the order in which they were given.
+    StartedMany(Vec<Started>),
+    /// What was to be deleted is gone.
+    Deleted,
     /// The run's state after a cancel.
     Run(RunId, RunState),
     /// What became of a signal.
     Signaled(Signaled),
+    /// What became of a signal by key.
+    SignaledByKey {
+        /// The run that holds the key.
+        run_id: RunId,
+        /// Whether the signal began it.
+        outcome: SubmitOutcome,
+        /// What became of the signal.
+        signaled: Signaled,
+    },
 }
 
 /// A definition that was taken, or was there already.

@@ -2,6 +2,7 @@
 
 use tenure_record::event::{Event, QueueConfigured, QueueSettings};
 use tenure_record::name::{QueueName, Text};
+use tenure_record::time::Timestamp;
 
 use super::Verdict;
 use crate::apply;
@@ -14,10 +15,17 @@ pub(super) fn decide<'c>(
     draft: &mut Draft<'_>,
     command: &'c ConfigureQueue,
 ) -> Result<Verdict<'c>, Rejection> {
-    set(draft, &command.queue, |settings| match command.retention_ms {
-        Setting::Keep => {}
-        Setting::Set(span) => settings.retention_ms = Some(span.get()),
-        Setting::Clear => settings.retention_ms = None,
+    set(draft, &command.queue, |settings| {
+        match command.retention_ms {
+            Setting::Keep => {}
+            Setting::Set(span) => settings.retention_ms = Some(span.get()),
+            Setting::Clear => settings.retention_ms = None,
+        }
+        match command.paused_until {
+            Setting::Keep => {}
+            Setting::Set(at) => settings.paused_until = at,
+            Setting::Clear => settings.paused_until = Timestamp::ZERO,
+        }
     })
 }
 

@@ -24,7 +24,7 @@ pub(super) fn decide<'c>(
         let (items, items_max) = (command.queues.len(), LEASE_QUEUES_MAX);
         return Err(Rejection::BatchTooLarge { items, items_max });
     }
-    let queues = open_queues(draft, command);
+    let queues = open_queues(draft, command, now);
     let mut next = draft.base().live().ready(queues.into_iter()).take(LEASE_SCAN_MAX);
     let tasks_max = command.tasks_max.get().min(LEASE_TASKS_MAX) as usize;
     check_leases(draft, tasks_max as u64)?;
@@ -77,10 +77,10 @@ fn bytes_of(draft: &Draft<'_>, task_id: TaskId) -> usize {
 }
 
 /// The queues that exist and are not paused, each once.
-fn open_queues(draft: &Draft<'_>, command: &LeaseTasks) -> SmallVec<[QueueRef; 4]> {
+fn open_queues(draft: &Draft<'_>, command: &LeaseTasks, now: Now) -> SmallVec<[QueueRef; 4]> {
     let named = command.queues.iter().filter_map(|name| draft.find_queue(name.as_str()));
     let mut queues: SmallVec<[QueueRef; 4]> =
-        named.filter(|queue| !draft.queue_settings(*queue).paused).collect();
+        named.filter(|queue| !draft.is_paused(*queue, now.wall)).collect();
     queues.sort_unstable();
     queues.dedup();
     queues

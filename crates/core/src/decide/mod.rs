@@ -7,6 +7,8 @@ mod complete_task;
 mod configure_queue;
 mod continue_dispatch;
 mod continue_ending;
+mod delete_queue;
+mod delete_workflow;
 mod drop_leases;
 mod expire_leases;
 mod fail_task;
@@ -23,10 +25,12 @@ mod report_tasks;
 pub(crate) mod request_hash;
 mod resume_queue;
 mod retry_task;
+mod signal_by_key;
 mod signal_run;
 mod skip_ids;
 mod standing;
 mod start_run;
+mod start_runs;
 mod submit_tasks;
 #[cfg(test)]
 mod tests;
@@ -79,16 +83,20 @@ pub fn decide<'c>(
         Command::ExpireLeases => Ok(expire_leases::decide(draft, now, seed)),
         Command::DropLeases(leases) => drop_leases::decide(draft, leases, now, seed),
         Command::FireDeadlines => Ok(fire_deadlines::decide(draft, now)),
-        Command::PauseQueue(queue) => pause_queue::decide(draft, queue),
+        Command::PauseQueue(command) => pause_queue::decide(draft, command, now),
         Command::ResumeQueue(queue) => resume_queue::decide(draft, queue),
         Command::ConfigureQueue(command) => configure_queue::decide(draft, command),
+        Command::DeleteQueue(queue) => delete_queue::decide(draft, queue),
         Command::PurgeTasks(retention) => Ok(purge_tasks::decide(draft, *retention, now)),
         Command::PurgeArchived(archived) => Ok(purge_archived::decide(draft, archived)),
         Command::SkipIds(jump) => skip_ids::decide(draft, *jump),
         Command::RegisterWorkflow(command) => register_workflow::decide(draft, command, now),
+        Command::DeleteWorkflow(command) => delete_workflow::decide(draft, command),
         Command::StartRun(command) => start_run::decide(draft, command, now),
+        Command::StartRuns(command) => start_runs::decide(draft, command, now),
         Command::CancelRun(run_id) => cancel_run::decide(draft, *run_id, now),
         Command::SignalRun(command) => signal_run::decide(draft, command, now),
+        Command::SignalByKey(command) => signal_by_key::decide(draft, command, now),
         Command::ContinueDispatch => Ok(continue_dispatch::decide(draft, now)),
         Command::ContinueEnding { items_max } => {
             Ok(continue_ending::decide(draft, *items_max, now))

@@ -9,9 +9,9 @@ use tenure_record::time::Now;
 use super::{Verdict, stamp};
 use crate::apply;
 use crate::command::{RegisterWorkflow, Registered, Reply, SubmitOutcome};
-use crate::limits::{WORKFLOW_VERSIONS_MAX, WORKFLOWS_MAX};
+use crate::limits::WORKFLOWS_MAX;
 use crate::rejection::Rejection;
-use crate::state::Draft;
+use crate::state::{Draft, Versions};
 
 pub(super) fn decide(
     draft: &mut Draft<'_>,
@@ -21,6 +21,7 @@ pub(super) fn decide(
     let definition = &command.definition;
     let name = Arc::clone(&definition.name);
     let newest = draft.newest_workflow(&name);
+    let facts = draft.base().facts();
     let registered = |version, outcome| Registered { name: Arc::clone(&name), version, outcome };
     let version = match newest {
         // What is so already needs no record.
@@ -28,14 +29,18 @@ pub(super) fn decide(
             let known = registered(newest.version, SubmitOutcome::Existed);
             return Ok(Verdict::Answer(Reply::Registered(known)));
         }
-        Some(newest) if newest.version >= WORKFLOW_VERSIONS_MAX => {
+        Some(_) if facts.workflows.get(&name).is_some_and(Versions::is_full) => {
             return Err(Rejection::TooManyVersions { name });
         }
-        Some(newest) => newest.version + 1,
-        None if draft.base().facts().workflow_count() >= WORKFLOWS_MAX => {
+        Some(_) => facts.last_version(&name) + 1,
+        None if facts.workflow_count() >= WORKFLOWS_MAX => {
             return Err(Rejection::TooManyWorkflows);
         }
-        None => 1,
+        // A name that was deleted goes on counting: a number means one definition for ever.
+        None => match facts.last_version(&name) {
+            u32::MAX => return Err(Rejection::TooManyVersions { name }),
+            last => last + 1,
+        },
     };
     let item = WorkflowRegistered {
         name: Text::Shared(Arc::clone(&name)),

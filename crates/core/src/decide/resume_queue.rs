@@ -1,6 +1,7 @@
 //! An operator lets a queue go on.
 
 use tenure_record::name::QueueName;
+use tenure_record::time::Timestamp;
 
 use super::Verdict;
 use super::configure_queue::set;
@@ -15,8 +16,10 @@ pub(super) fn decide<'c>(
     // What is not paused needs no record; and a typing error must not make a queue.
     let known = draft.find_queue(queue.as_str());
     let settings = known.map(|queue| draft.queue_settings(queue)).unwrap_or_default();
-    if !settings.paused {
+    if !settings.paused && settings.paused_until == Timestamp::ZERO {
         return Ok(Verdict::Answer(Reply::Queue(settings)));
     }
-    set(draft, queue, |settings| settings.paused = false)
+    set(draft, queue, |settings| {
+        (settings.paused, settings.paused_until) = (false, Timestamp::ZERO);
+    })
 }

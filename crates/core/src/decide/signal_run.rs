@@ -15,7 +15,7 @@ use crate::apply::precomputed::Recall;
 use crate::command::{Reply, SignalRun, Signaled};
 use crate::limits::{CASCADE_WORK_MAX, SIGNAL_IDS_MAX, SIGNALS_KEPT_BYTES_MAX, SIGNALS_KEPT_MAX};
 use crate::rejection::Rejection;
-use crate::state::{Draft, Run, Runs, StoredRun};
+use crate::state::{Draft, Run, Runs};
 use crate::workflow::{self, At, Cascade};
 
 pub(super) fn decide(
@@ -43,7 +43,10 @@ pub(super) fn decide(
     if stored.head.stands_still() {
         return Err(Rejection::RunParked { run_id });
     }
-    check_size(stored, command)?;
+    check_size(command)?;
+    if command.signal_id.is_some() && stored.signal_ids.len() >= SIGNAL_IDS_MAX {
+        return Err(Rejection::SignalsFull { run_id });
+    }
     let correlation = command.correlation.as_str();
     let mut waiting = draft.base().live().runs.waiting(run_id, &command.name, correlation);
     let token = waiting
@@ -94,20 +97,16 @@ fn check_room(run: &Run, command: &SignalRun) -> Result<(), Rejection> {
     }
 }
 
-fn check_size(stored: &StoredRun, command: &SignalRun) -> Result<(), Rejection> {
-    let bytes = command.payload.bytes();
-    if bytes > PAYLOAD_BYTES_MAX {
-        let (what, bytes_max) = ("the payload", PAYLOAD_BYTES_MAX);
-        return Err(Rejection::ValueTooLarge { what, bytes, bytes_max });
-    }
-    match command.signal_id.is_some() && stored.signal_ids.len() >= SIGNAL_IDS_MAX {
-        true => Err(Rejection::SignalsFull { run_id: command.run_id }),
+pub(super) fn check_size(command: &SignalRun) -> Result<(), Rejection> {
+    let (what, bytes, bytes_max) = ("the payload", command.payload.bytes(), PAYLOAD_BYTES_MAX);
+    match bytes > bytes_max {
+        true => Err(Rejection::ValueTooLarge { what, bytes, bytes_max }),
         false => Ok(()),
     }
 }
 
 /// The payload must suit the node that waits for it, or one that may.
-fn check_payload(
+pub(super) fn check_payload(
     draft: &Draft<'_>,
     run: &Run,
     command: &SignalRun,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tenure_record::event::{Event, RunBegun, RunStarted, Tag};
+use tenure_record::id::RunId;
 use tenure_record::time::Now;
 
 use super::skip_ids::check_room;
@@ -19,6 +20,35 @@ pub(super) fn decide(
     command: &StartRun,
     now: Now,
 ) -> Result<Verdict<'static>, Rejection> {
+    let run = match begin(draft, command, now)? {
+        Begun::Existed(run_id) => {
+            let known = Started { run_id, outcome: SubmitOutcome::Existed };
+            return Ok(Verdict::Answer(Reply::Started(known)));
+        }
+        Begun::New(run) => run,
+    };
+    let run_id = run.run_id;
+    let mut cascade = Cascade::new(draft, now);
+    cascade.begin_run(run_id);
+    let event = RunStarted { run, cascade: cascade.finish() };
+    let reply = Reply::Started(Started { run_id, outcome: SubmitOutcome::Created });
+    Ok(Verdict::Append(Event::RunStarted(Box::new(event)), reply))
+}
+
+/// What a start leads to.
+pub(super) enum Begun {
+    /// A run with this key was started in this way before.
+    Existed(RunId),
+    /// A new run, which is in the draft; its first token is not.
+    New(RunBegun<'static>),
+}
+
+/// Begins a run in the draft, unless one that was started in the same way holds its key.
+pub(super) fn begin(
+    draft: &mut Draft<'_>,
+    command: &StartRun,
+    now: Now,
+) -> Result<Begun, Rejection> {
     let workflow = find(draft, command)?;
     check_whole(&workflow)?;
     let start_hash = command.key.as_ref().map(|_| request_hash::of_start(command));
@@ -30,8 +60,7 @@ pub(super) fn decide(
         if !request_hash::repeats(held, hash) {
             return Err(Rejection::RunKeyConflict { key: key.clone(), run_id });
         }
-        let known = Started { run_id, outcome: SubmitOutcome::Existed };
-        return Ok(Verdict::Answer(Reply::Started(known)));
+        return Ok(Begun::Existed(run_id));
     }
     check_input(draft, &workflow, command)?;
     check_room(draft)?;
@@ -42,13 +71,8 @@ pub(super) fn decide(
         tags: tags.map(|(key, value)| Tag { key: key.share(), value: value.share() }).collect(),
         ..workflow::begin(draft.next_run_id(), &workflow, command.input.clone(), now.log)
     };
-    let run_id = run.run_id;
     apply::run::begun(draft, stamp(draft, now), &run);
-    let mut cascade = Cascade::new(draft, now);
-    cascade.begin_run(run_id);
-    let event = RunStarted { run, cascade: cascade.finish() };
-    let reply = Reply::Started(Started { run_id, outcome: SubmitOutcome::Created });
-    Ok(Verdict::Append(Event::RunStarted(Box::new(event)), reply))
+    Ok(Begun::New(run))
 }
 
 /// Refuses a version that no longer compiles.

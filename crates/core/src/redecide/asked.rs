@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tenure_record::artifact::{Artifact, ArtifactName, MediaType};
 use tenure_record::event::{
     ArtifactItem, CancelRequested, Event, Expired, ExpiryCause, LeaseExtended, LeaseReleased,
-    Record, Report, RunBegun, SignalReceived, Step, Tag, TaskCompleted, TaskFailed,
+    Record, Report, RunBegun, RunStartedBySignal, SignalReceived, Step, Tag, TaskCompleted,
+    TaskFailed,
 };
 use tenure_record::id::{LeaseId, TaskId};
 use tenure_record::name::{FailureCode, Invalid, Reason, SignalText, TagKey, TagValue, TaskKey};
@@ -17,7 +18,7 @@ use tenure_record::time::Timestamp;
 
 use crate::command::{
     CancelTask, Command, CompleteTask, FailTask, Heartbeat, LeaseRef, ReleaseTask, ReportTasks,
-    Retry, SignalRun, StartRun,
+    Retry, SignalByKey, SignalRun, SignalStart, StartRun, StartRuns,
 };
 
 /// The command behind a record that decides something about runs.
@@ -29,6 +30,11 @@ pub(super) fn command(record: &Record<'_>) -> Result<Command, Invalid> {
         Event::LeaseExpired(event) => expiry(&event.leases),
         Event::TimerFired(_) => Command::FireDeadlines,
         Event::RunStarted(event) => Command::StartRun(start(&event.run)?),
+        Event::RunsStarted(event) => {
+            let runs = event.runs.iter().map(|event| start(&event.run));
+            Command::StartRuns(StartRuns { runs: runs.collect::<Result<_, _>>()? })
+        }
+        Event::RunStartedBySignal(event) => Command::SignalByKey(signal_by_key(event)?),
         Event::SignalReceived(item) => Command::SignalRun(signal(item)?),
         Event::RunCancelRequested(event) => Command::CancelRun(event.run_id),
         Event::DispatchContinued(_) => Command::ContinueDispatch,
@@ -42,6 +48,8 @@ pub(super) fn command(record: &Record<'_>) -> Result<Command, Invalid> {
         | Event::TasksPurged(_)
         | Event::IdsSkipped(_)
         | Event::WorkflowRegistered(_)
+        | Event::QueueDeleted(_)
+        | Event::WorkflowDeleted(_)
         | Event::RunParked(_)
         | Event::RunUnparked(_) => {
             let event = record.event.name();
@@ -166,6 +174,13 @@ fn start(run: &RunBegun<'_>) -> Result<StartRun, Invalid> {
         key: run.key.as_ref().map(|key| TaskKey::parse(key.as_str())).transpose()?,
         tags: Tags::parse(run.tags.iter().map(tag).collect::<Result<_, Invalid>>()?)?,
     })
+}
+
+fn signal_by_key(event: &RunStartedBySignal<'_>) -> Result<SignalByKey, Invalid> {
+    let StartRun { workflow, version, input, key, tags } = start(&event.start.run)?;
+    let key = key.ok_or_else(|| Invalid::new("a signal by key has no key".to_owned()))?;
+    let start = Some(SignalStart { version, input, tags });
+    Ok(SignalByKey { workflow, key, signal: signal(&event.signal)?, start })
 }
 
 fn signal(item: &SignalReceived<'_>) -> Result<SignalRun, Invalid> {

@@ -11,7 +11,7 @@ use tenure_record::time::Timestamp;
 use super::blobs::Blobs;
 use super::dense::{ColdRef, Dense, QueueRef, WorkerRef};
 use super::paged::Paged;
-use super::run::{StoredRun, Workflow};
+use super::run::{StoredRun, Versions};
 use super::task::{Cold, Task};
 
 /// About a thousand, and a page with its header just fits a size class of the allocator (96 KiB).
@@ -31,8 +31,10 @@ pub struct Facts {
     pub(crate) next_task_id: TaskId,
     pub(crate) next_lease_id: LeaseId,
     pub(crate) runs: Paged<Arc<StoredRun>, RUNS_PER_PAGE>,
-    /// By name; each version at its place.
-    pub(crate) workflows: Arc<BTreeMap<Arc<str>, Vec<Arc<Workflow>>>>,
+    /// By name; each has at least one version.
+    pub(crate) workflows: Arc<BTreeMap<Arc<str>, Versions>>,
+    /// The last version of each workflow that has none left.
+    pub(crate) deleted_workflows: Arc<BTreeMap<Arc<str>, u32>>,
     pub(crate) next_run_id: RunId,
     pub(crate) last_lsn: Lsn,
     pub(crate) last_at: Timestamp,
@@ -67,6 +69,7 @@ impl Facts {
             next_lease_id: LeaseId(1),
             runs: Paged::default(),
             workflows: Arc::default(),
+            deleted_workflows: Arc::default(),
             next_run_id: RunId(1),
             last_lsn: Lsn::NONE,
             last_at: Timestamp::ZERO,
@@ -95,6 +98,12 @@ impl Facts {
     #[must_use]
     pub fn workflow_count(&self) -> usize {
         self.workflows.len()
+    }
+
+    /// The last version that a workflow ever had; zero if it was never registered.
+    pub(crate) fn last_version(&self, name: &str) -> u32 {
+        let known = self.workflows.get(name).map(|versions| versions.last);
+        known.or_else(|| self.deleted_workflows.get(name).copied()).unwrap_or_default()
     }
 
     /// How many runs there are, finished ones included.

@@ -16,6 +16,7 @@ use tenure_record::time::Timestamp;
 use tenure_value::Value;
 
 use super::facts::Facts;
+use super::run::Versions;
 use super::task::{Cold, Task, TaskPhase};
 
 /// A hash of all facts.
@@ -122,6 +123,7 @@ impl Facts {
             sink.number(u64::from(queue.configured));
             sink.number(u64::from(queue.settings.paused));
             sink.optional(queue.settings.retention_ms);
+            sink.number(queue.settings.paused_until.0);
         }
     }
 
@@ -131,6 +133,13 @@ impl Facts {
             sink.number(workflow.version.into());
             sink.number(workflow.registered_at.0);
             sink.bytes(&workflow.hash);
+        }
+        let last = |(name, versions): (_, &Versions)| Some((name, versions.deleted_last()?));
+        let left = self.workflows.iter().filter_map(last);
+        let gone = self.deleted_workflows.iter().map(|(name, last)| (name, *last));
+        for (name, last) in left.chain(gone) {
+            sink.bytes(name.as_bytes());
+            sink.number(last.into());
         }
     }
 

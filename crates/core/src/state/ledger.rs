@@ -37,6 +37,9 @@ pub(crate) trait Ledger {
     /// Replaces a queue's settings.
     fn configure(&mut self, queue: QueueRef, settings: &QueueSettings);
 
+    /// Forgets a queue that has no tasks, with its settings.
+    fn delete_queue(&mut self, queue: QueueRef);
+
     /// Moves both counters ahead.
     fn skip_ids(&mut self, to: &IdsSkipped);
 

@@ -43,7 +43,7 @@ pub(crate) use self::ledger::Ledger;
 pub(crate) use self::run::{
     Branch, BranchResult, CommittedArtifact, EndingRoot, EndingScope, Group, KeptKey, KeptSignal,
     KeptSignals, Outline, Parked, RareRun, Run, Scope, ScopeRef, Spawn, Staged, StoredRun, Token,
-    Work, Workflow,
+    Versions, Work, Workflow,
 };
 pub(crate) use self::runs::Runs;
 pub(crate) use self::task::{Cold, Key, Task, TaskPhase};
@@ -208,10 +208,14 @@ impl State {
     /// if all that is ready is past its deadline and not yet canceled for it.
     #[must_use]
     pub fn has_ready(&self, queue: &str) -> bool {
-        self.queue_ref(queue).is_some_and(|queue| {
-            let paused = self.facts.queues.get(queue).is_some_and(|queue| queue.settings.paused);
-            !paused && self.live().has_ready(queue)
-        })
+        self.queue_ref(queue)
+            .is_some_and(|queue| !self.is_paused(queue) && self.live().has_ready(queue))
+    }
+
+    /// Whether no leases are given from a queue, by the wall clock as far as it was followed.
+    pub(crate) fn is_paused(&self, queue: QueueRef) -> bool {
+        let wall = self.live().opened_to();
+        self.facts.queues.get(queue).is_some_and(|queue| queue.settings.is_paused_at(wall))
     }
 
     /// A queue from which more can be leased than when it was named here last: something became
@@ -293,8 +297,15 @@ impl State {
     fn drop_queue_if_unused(&mut self, at: QueueRef) {
         let queue = self.facts.queues.get(at).expect("a task's queue exists");
         if queue.tasks == 0 && !queue.configured {
-            let gone = self.facts.queues.remove(at).expect("it was there a line ago");
-            self.queue_names.remove(&*gone.name, at);
+            self.forget_queue(at);
+        }
+    }
+
+    fn forget_queue(&mut self, at: QueueRef) {
+        let gone = self.facts.queues.remove(at).expect("a queue that is forgotten exists");
+        self.queue_names.remove(&*gone.name, at);
+        if let Some(indexes) = &mut self.indexes {
+            indexes.queue_gone(at, &gone.settings);
         }
     }
 
@@ -447,12 +458,18 @@ impl Ledger for State {
 
     fn configure(&mut self, queue: QueueRef, settings: &QueueSettings) {
         let found = self.facts.queues.get_mut(queue).expect("a queue is named before it is set");
-        found.settings = settings.clone();
+        let before = std::mem::replace(&mut found.settings, settings.clone());
         found.configured = true;
         if let Some(indexes) = &mut self.indexes {
-            indexes.retention_changed(queue, settings.retention_ms);
+            indexes.configured(queue, &before, settings);
             indexes.wake(queue);
         }
+    }
+
+    fn delete_queue(&mut self, queue: QueueRef) {
+        let tasks = self.facts.queues.get(queue).map_or(0, |queue| queue.tasks);
+        assert_eq!(tasks, 0, "only a queue without tasks is deleted");
+        self.forget_queue(queue);
     }
 
     fn skip_ids(&mut self, to: &IdsSkipped) {

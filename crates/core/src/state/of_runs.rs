@@ -37,17 +37,34 @@ impl State {
 
 impl Runs for State {
     fn workflow(&self, name: &str, version: u32) -> Option<&Arc<Workflow>> {
-        self.facts.workflows.get(name)?.get((version as usize).checked_sub(1)?)
+        self.facts.workflows.get(name)?.get(version)
     }
 
     fn register(&mut self, workflow: Arc<Workflow>) {
         if let Some(indexes) = &mut self.indexes {
-            indexes.definition_bytes += workflow.bytes();
+            indexes.registered(&workflow);
+        }
+        let last = self.facts.last_version(&workflow.name);
+        assert_eq!(workflow.version, last + 1, "a version is the one after the last");
+        if self.facts.deleted_workflows.contains_key(&workflow.name) {
+            Arc::make_mut(&mut self.facts.deleted_workflows).remove(&workflow.name);
         }
         let workflows = Arc::make_mut(&mut self.facts.workflows);
-        let versions = workflows.entry(Arc::clone(&workflow.name)).or_default();
-        assert_eq!(workflow.version as usize, versions.len() + 1, "versions have no gaps");
-        versions.push(workflow);
+        workflows.entry(Arc::clone(&workflow.name)).or_default().push(workflow);
+    }
+
+    fn delete_workflow(&mut self, name: &str, version: Option<u32>) {
+        let workflows = Arc::make_mut(&mut self.facts.workflows);
+        let versions = workflows.get_mut(name).expect("a delete names workflows that exist");
+        let gone = versions.remove(version);
+        if let Some(indexes) = &mut self.indexes {
+            gone.iter().for_each(|workflow| indexes.unregistered(workflow));
+        }
+        if versions.len() == 0 {
+            let last = versions.last;
+            let (name, _) = workflows.remove_entry(name).expect("it was there a line ago");
+            Arc::make_mut(&mut self.facts.deleted_workflows).insert(name, last);
+        }
     }
 
     fn run(&self, id: RunId) -> Option<&Run> {

@@ -38,9 +38,8 @@ impl State {
     pub fn phase(&self, id: TaskId) -> Option<Phase> {
         let task = self.task_slot(id)?;
         let TaskPhase::Waiting { .. } = task.state else { return None };
-        let queue = self.facts.queues.get(task.queue);
         Some(match self.is_ahead(id, task) {
-            _ if queue.is_some_and(|queue| queue.settings.paused) => Phase::Paused,
+            _ if self.is_paused(task.queue) => Phase::Paused,
             true if task.failures > 0 || task.expiries > 0 => Phase::Retrying,
             true => Phase::Delayed,
             false if self.live().is_ready(task.queue, task.priority, id) => Phase::Ready,

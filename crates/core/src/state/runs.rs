@@ -17,6 +17,9 @@ pub(crate) trait Runs: Ledger {
     /// Adds a version of a workflow: the one after the last.
     fn register(&mut self, workflow: Arc<Workflow>);
 
+    /// Forgets a version of a workflow, or all of them.
+    fn delete_workflow(&mut self, name: &str, version: Option<u32>);
+
     /// A run's head, as the changes so far have left it.
     fn run(&self, id: RunId) -> Option<&Run>;
 

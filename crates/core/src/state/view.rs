@@ -43,10 +43,20 @@ pub struct QueueView {
     pub name: Arc<str>,
     /// Its settings.
     pub settings: QueueSettings,
+    /// No leases are given now, by the wall clock as far as it was followed.
+    pub is_paused: bool,
     /// Its tasks by state.
     pub counts: StateCounts,
     /// When its oldest waiting task was submitted.
     pub oldest_waiting_at: Option<Timestamp>,
+}
+
+impl QueueView {
+    /// When it opens by itself, by the wall clock, if it is paused and does.
+    #[must_use]
+    pub fn opens_at(&self) -> Option<Timestamp> {
+        (self.is_paused && !self.settings.paused).then_some(self.settings.paused_until)
+    }
 }
 
 impl State {
@@ -65,10 +75,21 @@ impl State {
     /// All queues, by name.
     #[must_use]
     pub fn queues(&self) -> Vec<QueueView> {
-        let mut queues: Vec<_> =
-            self.facts.queues.iter().map(|(at, _)| self.view_queue(at)).collect();
-        queues.sort_by(|a, b| a.name.cmp(&b.name));
-        queues
+        self.queues_after(None, usize::MAX)
+    }
+
+    /// The first so many queues after a name, by name.
+    #[must_use]
+    pub fn queues_after(&self, after: Option<&str>, limit: usize) -> Vec<QueueView> {
+        let named = self.facts.queues.iter().map(|(at, queue)| (&queue.name, at));
+        let named = named.filter(|(name, _)| after.is_none_or(|after| &***name > after));
+        let mut named: Vec<_> = named.collect();
+        if named.len() > limit {
+            named.select_nth_unstable(limit);
+            named.truncate(limit);
+        }
+        named.sort_unstable();
+        named.into_iter().map(|(_, at)| self.view_queue(at)).collect()
     }
 
     /// How many leases a worker holds.
@@ -85,6 +106,7 @@ impl State {
         QueueView {
             name: Arc::clone(&queue.name),
             settings: queue.settings.clone(),
+            is_paused: self.is_paused(at),
             counts: self.live().counts_in(at),
             oldest_waiting_at: oldest.map(|task| task.created_at),
         }

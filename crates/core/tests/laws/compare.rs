@@ -30,7 +30,7 @@ pub(crate) fn everything(state: &State, model: &Model) -> Result<(), String> {
         same!("the next task", view.id.0, *id);
         same_task(task, &view).map_err(|difference| format!("task {id}: {difference}"))?;
         let mut phase = model.phase(task);
-        if phase.is_some() && model.settings(task.terms.queue.as_str()).paused {
+        if phase.is_some() && model.is_paused(task.terms.queue.as_str(), model.clocks.wall) {
             phase = Some("paused");
         }
         same!("the phase", state.phase(view.id).map(Phase::as_str), phase);
@@ -155,7 +155,11 @@ pub(crate) fn moments(state: &State, model: &Model) -> Result<(), String> {
     same!("the next deadline", state.next_deadline(), deadlines.min().map(Timestamp));
     for clock in [Clock::Log, Clock::Wall] {
         let starts = tasks().filter_map(|task| model.start(task, clock));
-        same!("the next start", state.next_start(clock), starts.min().map(Timestamp));
+        // A queue that opens by itself is looked at again when it does.
+        let openings = model.configured.values().map(|settings| settings.paused_until);
+        let ahead = openings.filter(|at| clock == Clock::Wall && *at > model.clocks.wall);
+        let next = starts.map(Timestamp).chain(ahead).min();
+        same!("the next start", state.next_start(clock), next);
     }
     Ok(())
 }

@@ -7,13 +7,13 @@ use std::mem::take;
 
 use tenure_core::Rejection;
 use tenure_core::command::{
-    Command, ConfigureQueue, IdJump, LeaseTasks, Leased, NewTask, Reply, Setting, Start,
-    SubmitOutcome, Submitted,
+    Command, ConfigureQueue, IdJump, LeaseTasks, Leased, NewTask, PauseEnd, PauseQueue, Reply,
+    Setting, Start, SubmitOutcome, Submitted,
 };
 use tenure_core::limits::{BATCH_ITEMS_MAX, LEASE_TASKS_MAX};
 use tenure_record::event::{IdsSkipped, QueueSettings};
 use tenure_record::id::{LeaseId, RunId, TaskId};
-use tenure_record::name::TaskKey;
+use tenure_record::name::{QueueName, TaskKey};
 use tenure_record::progress::Checkpoint;
 use tenure_record::state::TaskState;
 use tenure_record::terms::{Backoff, BackoffKind, Budgets, Priority};
@@ -182,15 +182,17 @@ impl Model {
             Command::ExpireLeases => Ok(self.expire(now)),
             Command::DropLeases(leases) => self.drop_leases(leases, now),
             Command::FireDeadlines => Ok(self.fire_deadlines(now)),
-            Command::PauseQueue(name) => {
-                Ok(self.set_queue(name.as_str(), |queue| queue.paused = true))
-            }
+            Command::PauseQueue(command) => Ok(self.pause(command, now)),
+            Command::DeleteQueue(name) => self.delete_queue(name),
             Command::ResumeQueue(name) => Ok(self.resume(name.as_str())),
             Command::ConfigureQueue(command) => Ok(self.configure(command)),
             Command::PurgeTasks(retention) => Ok(self.purge(*retention, now)),
             Command::PurgeArchived(archived) => Ok(self.purge_archived(archived)),
             Command::SkipIds(jump) => Ok(self.skip_ids(*jump)),
             Command::RegisterWorkflow(_)
+            | Command::DeleteWorkflow(_)
+            | Command::StartRuns(_)
+            | Command::SignalByKey(_)
             | Command::StartRun(_)
             | Command::CancelRun(_)
             | Command::SignalRun(_)
@@ -288,6 +290,7 @@ impl Model {
             .filter(|(_, task)| {
                 command.queues.contains(&task.terms.queue)
                     && self.is_ready(task)
+                    && !self.is_paused(task.terms.queue.as_str(), now.wall)
                     && task.deadline_at.is_none_or(|at| now.log.0 < at)
             })
             .map(|(id, _)| *id)
@@ -341,15 +344,55 @@ impl Model {
     pub(crate) fn is_ready(&self, task: &Task) -> bool {
         task.state == TaskState::Waiting
             && task.not_before <= self.clocks.on(task.clock).0
-            && !self.settings(task.terms.queue.as_str()).paused
+            && !self.is_paused(task.terms.queue.as_str(), self.clocks.wall)
     }
 
     fn configure(&mut self, command: &ConfigureQueue) -> Reply {
-        self.set_queue(command.queue.as_str(), |queue| match command.retention_ms {
-            Setting::Keep => {}
-            Setting::Set(ms) => queue.retention_ms = Some(ms.get()),
-            Setting::Clear => queue.retention_ms = None,
+        self.set_queue(command.queue.as_str(), |queue| {
+            match command.retention_ms {
+                Setting::Keep => {}
+                Setting::Set(ms) => queue.retention_ms = Some(ms.get()),
+                Setting::Clear => queue.retention_ms = None,
+            }
+            match command.paused_until {
+                Setting::Keep => {}
+                Setting::Set(at) => queue.paused_until = at,
+                Setting::Clear => queue.paused_until = Timestamp::ZERO,
+            }
         })
+    }
+
+    /// A pause with an end is that end alone; one without holds until the queue is resumed.
+    fn pause(&mut self, command: &PauseQueue, now: Now) -> Reply {
+        let until = match command.end {
+            PauseEnd::Resumed => None,
+            PauseEnd::At(at) => Some(at),
+            PauseEnd::After(ms) => Some(Timestamp(now.wall.0 + ms.get())),
+        };
+        self.set_queue(command.queue.as_str(), |queue| {
+            queue.paused = until.is_none();
+            queue.paused_until = until.unwrap_or(Timestamp::ZERO);
+        })
+    }
+
+    pub(crate) fn is_paused(&self, queue: &str, wall: Timestamp) -> bool {
+        let settings = self.settings(queue);
+        settings.paused || settings.paused_until > wall
+    }
+
+    /// A queue goes with its settings, if it is there and has no task at all.
+    fn delete_queue(&mut self, name: &QueueName) -> Result<Reply, Rejection> {
+        let tasks: Vec<_> = self.tasks.values().filter(|task| task.terms.queue == *name).collect();
+        if !tasks.is_empty() {
+            let ended = tasks.iter().filter(|task| task.state.is_terminal()).count() as u64;
+            let (name, tasks) = (name.clone(), tasks.len() as u64);
+            return Err(Rejection::QueueInUse { name, tasks, ended });
+        }
+        if self.configured.remove(name.as_str()).is_none() {
+            return Err(Rejection::QueueNotFound { name: name.clone() });
+        }
+        self.writes = true;
+        Ok(Reply::Deleted)
     }
 
     /// Far ahead, both counters alike; no task notices.
@@ -368,8 +411,12 @@ impl Model {
     /// A queue that is not paused is left alone; a typing error makes none.
     fn resume(&mut self, name: &str) -> Reply {
         match self.settings(name) {
-            settings if !settings.paused => Reply::Queue(settings),
-            _ => self.set_queue(name, |queue| queue.paused = false),
+            settings if !settings.paused && settings.paused_until == Timestamp::ZERO => {
+                Reply::Queue(settings)
+            }
+            _ => self.set_queue(name, |queue| {
+                (queue.paused, queue.paused_until) = (false, Timestamp::ZERO);
+            }),
         }
     }
 

@@ -13,8 +13,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tenure_core::command::{
     Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, Heartbeat, IdJump,
-    LeaseRef, LeaseTasks, NewTask, ReleaseTask, ReportTasks, Retention, Retry, Setting, Start,
-    SubmitTasks,
+    LeaseRef, LeaseTasks, NewTask, PauseEnd, PauseQueue, ReleaseTask, ReportTasks, Retention,
+    Retry, Setting, Start, SubmitTasks,
 };
 use tenure_record::id::{LeaseId, Lsn, TaskId};
 use tenure_record::name::{FailureCode, QueueName, Reason, TagKey, TagValue, TaskKey, WorkerName};
@@ -243,7 +243,7 @@ fn free_task() -> impl Strategy<Value = NewTask> {
     let start = prop_oneof![
         5 => Just(Start::AtOnce),
         2 => span(&[0, 1, 20, 100]).prop_map(Start::After),
-        2 => (START_MS..START_MS + 1_000).prop_map(|at| Start::At(Timestamp(at))),
+        2 => near_moment().prop_map(Start::At),
     ];
     (
         (queue(), payload(), select(&[-100, -1, 0, 0, 0, 7, 100][..]), start),
@@ -347,12 +347,32 @@ fn queue_command() -> impl Strategy<Value = Command> {
         Just(Setting::Clear),
         span(&[0, 30, 400]).prop_map(Setting::Set),
     ];
+    let paused_until = prop_oneof![
+        2 => Just(Setting::Keep),
+        1 => Just(Setting::Clear),
+        1 => near_moment().prop_map(Setting::Set),
+    ];
     prop_oneof![
-        1 => queue().prop_map(Command::PauseQueue),
-        3 => queue().prop_map(Command::ResumeQueue),
-        1 => (queue(), retention_ms).prop_map(|(queue, retention_ms)| {
-            Command::ConfigureQueue(ConfigureQueue { queue, retention_ms })
+        1 => (queue(), pause_end()).prop_map(|(queue, end)| {
+            Command::PauseQueue(PauseQueue { queue, end })
         }),
+        1 => queue().prop_map(Command::DeleteQueue),
+        3 => queue().prop_map(Command::ResumeQueue),
+        1 => (queue(), retention_ms, paused_until).prop_map(|(queue, retention_ms, paused_until)| {
+            Command::ConfigureQueue(ConfigureQueue { queue, retention_ms, paused_until })
+        }),
+    ]
+}
+
+fn near_moment() -> impl Strategy<Value = Timestamp> {
+    (START_MS..START_MS + 1_000).prop_map(Timestamp)
+}
+
+fn pause_end() -> impl Strategy<Value = PauseEnd> {
+    prop_oneof![
+        1 => Just(PauseEnd::Resumed),
+        1 => near_moment().prop_map(PauseEnd::At),
+        2 => span(&[0, 20, 200]).prop_map(PauseEnd::After),
     ]
 }
 

@@ -5,8 +5,10 @@ use tenure_core::command::Command;
 use tenure_record::codec;
 use tenure_record::event::{
     CloseScope, Decision, DropBranches, Event, GroupState, Record, Report, RunState, Step,
+    WorkflowDeleted,
 };
 use tenure_record::id::{GroupId, Lsn, RunId, TokenId};
+use tenure_record::name::Text;
 
 use super::world::World;
 
@@ -179,4 +181,20 @@ fn what_is_ending_and_does_more_than_end_is_found() {
         event.cascade.push(Decision { run_id: RunId(1), previous: Lsn::NONE, step });
     };
     assert_eq!(law_of(closes_what_was_open), Some(Law::WhatEndsOnlyEnds));
+}
+
+#[test]
+fn a_workflow_that_has_runs_or_does_not_exist_is_not_deleted() {
+    let deleted = |name: &'static str, version| {
+        Event::WorkflowDeleted(WorkflowDeleted { name: Text::Borrowed(name), version })
+    };
+    for (name, version) in [("w", 0), ("w", 1), ("w", 2), ("another", 0)] {
+        let found = broken(|log| log[2].event = deleted(name, version));
+        assert_eq!(found, Some((Law::OnlyTheUnusedIsDeleted, 3)), "{name} {version}");
+    }
+    let found = broken(|log| {
+        let begun = std::mem::replace(&mut log[1].event, deleted("w", 1));
+        log[2].event = begun;
+    });
+    assert_eq!(found, Some((Law::RunsGrowInOrder, 3)), "a run of what is gone");
 }

@@ -12,20 +12,25 @@
 //! cancel TASK [grace=]            retry TASK
 //! expire        deadlines         drop TASK/LEASE …                  purge [age= max=]
 //! purge_archived TASK … [as_of=LSN]
-//! pause QUEUE   resume QUEUE      configure QUEUE [retention=SPAN|clear]
+//! pause QUEUE [until=SPAN for=SPAN]      resume QUEUE           delete_queue QUEUE
+//! configure QUEUE [retention=SPAN|clear paused_until=SPAN|clear]
+//! delete_workflow WORKFLOW [version=]
 //! skip_ids restore|unclean
 //! workflow                        the definition in YAML on the lines after it, each after a `|`
 //! start WORKFLOW [input= key= version=]                     cancel_run RUN
+//! starts WORKFLOW [as above]; WORKFLOW …
 //! signal RUN NAME [payload= correlation= id=]               dispatch
+//! signal_key WORKFLOW KEY NAME [as above, start=INPUT]
 //! ```
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use tenure_core::command::{
-    Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, Heartbeat, IdJump,
-    LeaseRef, LeaseTasks, NewTask, RegisterWorkflow, ReleaseTask, ReportTasks, Retention, Retry,
-    Setting, SignalRun, Start, StartRun, SubmitTasks,
+    Archived, CancelTask, Command, CompleteTask, ConfigureQueue, DeleteWorkflow, FailTask,
+    Heartbeat, IdJump, LeaseRef, LeaseTasks, NewTask, PauseEnd, PauseQueue, RegisterWorkflow,
+    ReleaseTask, ReportTasks, Retention, Retry, Setting, SignalByKey, SignalRun, SignalStart,
+    Start, StartRun, StartRuns, SubmitTasks,
 };
 use tenure_core::limits::{END_ITEMS_MAX, RETENTION_MS_DEFAULT, RETENTION_TASKS_DEFAULT};
 use tenure_flow::Definition;
@@ -52,6 +57,14 @@ pub(crate) fn parse(verb: &str, mut parts: Vec<Words>) -> Result<Option<Command>
                 tasks.extend(new_tasks(part)?);
             }
             return Ok(Some(Command::SubmitTasks(SubmitTasks { tasks })));
+        }
+        "starts" => {
+            let runs = parts.iter_mut().map(|words| {
+                let start = start_run(words)?;
+                std::mem::take(words).finish().map(|()| start)
+            });
+            let runs = runs.collect::<Result<_, String>>()?;
+            return Ok(Some(Command::StartRuns(StartRuns { runs })));
         }
         "report" => return report(parts).map(|all| Some(Command::ReportTasks(all))),
         _ => {}
@@ -95,7 +108,14 @@ pub(crate) fn parse(verb: &str, mut parts: Vec<Words>) -> Result<Option<Command>
             let leases = std::iter::from_fn(|| words.next_if_any());
             Command::DropLeases(leases.map(|text| lease_ref(&text)).collect::<Result<_, _>>()?)
         }
-        "pause" => Command::PauseQueue(queue(&words.next("the queue")?)?),
+        "pause" => Command::PauseQueue(pause(&mut words)?),
+        "delete_queue" => Command::DeleteQueue(queue(&words.next("the queue")?)?),
+        "delete_workflow" => {
+            let name = words.next("the workflow")?.into();
+            let version = words.number("version")?.map(u32::try_from).transpose();
+            Command::DeleteWorkflow(DeleteWorkflow { name, version: at_the_door(version)? })
+        }
+        "signal_key" => Command::SignalByKey(signal_by_key(&mut words)?),
         "resume" => Command::ResumeQueue(queue(&words.next("the queue")?)?),
         "configure" => Command::ConfigureQueue(configure(&mut words)?),
         "purge" => {
@@ -131,7 +151,7 @@ fn new_tasks(mut words: Words) -> Result<Vec<NewTask>, String> {
     task.start = match (words.span("delay")?, words.span("run_at")?) {
         (None, None) => Start::AtOnce,
         (Some(ms), None) => Start::After(at_the_door(SpanMs::parse("delay_ms", ms))?),
-        (None, Some(ms)) => Start::At(Timestamp(EPOCH_MS.saturating_add_signed(ms))),
+        (None, Some(ms)) => Start::At(moment(ms)),
         (Some(_), Some(_)) => return Err("give delay= or run_at=, not both".to_owned()),
     };
     let (failures, expiries) = (words.number("max_failures")?, words.number("max_expiries")?);
@@ -255,6 +275,10 @@ fn report(parts: Vec<Words>) -> Result<ReportTasks, String> {
     Ok(all)
 }
 
+fn moment(ms: i64) -> Timestamp {
+    Timestamp(EPOCH_MS.saturating_add_signed(ms))
+}
+
 fn configure(words: &mut Words) -> Result<ConfigureQueue, String> {
     let queue = queue(&words.next("the queue")?)?;
     let retention_ms = match words.named("retention").as_deref() {
@@ -262,7 +286,23 @@ fn configure(words: &mut Words) -> Result<ConfigureQueue, String> {
         Some("clear") => Setting::Clear,
         Some(text) => Setting::Set(at_the_door(SpanMs::parse("retention_ms", span(text)?))?),
     };
-    Ok(ConfigureQueue { queue, retention_ms })
+    let paused_until = match words.named("paused_until").as_deref() {
+        None => Setting::Keep,
+        Some("clear") => Setting::Clear,
+        Some(text) => Setting::Set(moment(span(text)?)),
+    };
+    Ok(ConfigureQueue { queue, retention_ms, paused_until })
+}
+
+fn pause(words: &mut Words) -> Result<PauseQueue, String> {
+    let queue = queue(&words.next("the queue")?)?;
+    let end = match (words.span("until")?, words.span("for")?) {
+        (None, None) => PauseEnd::Resumed,
+        (Some(at), None) => PauseEnd::At(moment(at)),
+        (None, Some(ms)) => PauseEnd::After(at_the_door(SpanMs::parse("for_ms", ms))?),
+        (Some(_), Some(_)) => return Err("give until= or for=, not both".to_owned()),
+    };
+    Ok(PauseQueue { queue, end })
 }
 
 fn queue(text: &str) -> Result<QueueName, String> {
@@ -290,8 +330,20 @@ fn start_run(words: &mut Words) -> Result<StartRun, String> {
     })
 }
 
+fn signal_by_key(words: &mut Words) -> Result<SignalByKey, String> {
+    let workflow = words.next("the workflow")?;
+    let key = at_the_door(TaskKey::parse(&words.next("the key")?))?;
+    let start = words.named("start").map(|input| json(&input)).transpose()?;
+    let start = start.map(|input| SignalStart { version: None, input, tags: Tags::default() });
+    Ok(SignalByKey { workflow: workflow.into(), key, signal: signal(RunId::NONE, words)?, start })
+}
+
 fn signal_run(words: &mut Words) -> Result<SignalRun, String> {
     let run_id = run_id(&words.next("the run")?)?;
+    signal(run_id, words)
+}
+
+fn signal(run_id: RunId, words: &mut Words) -> Result<SignalRun, String> {
     let name = words.next("the signal")?;
     let correlation = words.named("correlation").unwrap_or_default();
     let signal_id = words.named("id").map(|id| SignalText::parse(&id)).transpose();

@@ -2,7 +2,9 @@
 
 use std::fmt::{Display, Write as _};
 
-use tenure_core::command::{Extended, Leased, Reply, Reported, Rest, SubmitOutcome, Submitted};
+use tenure_core::command::{
+    Extended, Leased, Reply, Reported, Rest, Started, SubmitOutcome, Submitted,
+};
 use tenure_core::state::{QueueView, TaskView};
 use tenure_core::{Rejection, State};
 use tenure_record::event::{Event, LeaseExtended, QueueSettings, Record, Report};
@@ -48,6 +50,16 @@ pub(crate) fn record(record: &Record<'_>, out: &mut String) {
         Event::TasksPurged(event) => {
             let _ = writeln!(out, "  tasks {}", numbers(event.tasks.iter().map(|id| id.0)));
         }
+        Event::QueueDeleted(event) => {
+            let _ = writeln!(out, "  queue {}", event.queue.as_str());
+        }
+        Event::WorkflowDeleted(event) => {
+            let version = match event.version {
+                0 => "all versions".to_owned(),
+                version => format!("version {version}"),
+            };
+            let _ = writeln!(out, "  workflow {}, {version}", event.name.as_str());
+        }
         Event::IdsSkipped(event) => {
             let (task, lease) = (event.next_task_id, event.next_lease_id);
             let _ = writeln!(out, "  next task {task}, next lease {lease}");
@@ -59,6 +71,8 @@ pub(crate) fn record(record: &Record<'_>, out: &mut String) {
         | Event::TaskRetried(_)
         | Event::TimerFired(_)
         | Event::RunStarted(_)
+        | Event::RunsStarted(_)
+        | Event::RunStartedBySignal(_)
         | Event::SignalReceived(_)
         | Event::RunCancelRequested(_)
         | Event::DispatchContinued(_)
@@ -199,6 +213,12 @@ pub(crate) fn reply(reply: &Reply, out: &mut String) {
             let _ = writeln!(out, "ok: run {id} is {state}");
         }
         Reply::Signaled(signaled) => run::signaled(*signaled, out),
+        Reply::StartedMany(all) => all.iter().for_each(|started| run::started(started, out)),
+        Reply::Deleted => out.push_str("ok: deleted\n"),
+        Reply::SignaledByKey { run_id, outcome, signaled } => {
+            run::started(&Started { run_id: *run_id, outcome: *outcome }, out);
+            run::signaled(*signaled, out);
+        }
         Reply::Queue(now) => {
             let _ = writeln!(out, "ok: {}", settings(now));
         }
@@ -252,7 +272,11 @@ fn until(extended: &Extended) -> String {
 }
 
 fn settings(settings: &QueueSettings) -> String {
-    let paused = if settings.paused { "paused" } else { "open" };
+    let paused = match (settings.paused, settings.paused_until) {
+        (true, _) => "paused".to_owned(),
+        (false, Timestamp::ZERO) => "open".to_owned(),
+        (false, until) => format!("paused until {}", time(until)),
+    };
     let retention = settings.retention_ms.map(|ms| format!(", retention {}", span_text(ms as i64)));
     format!("{paused}{}", retention.unwrap_or_default())
 }

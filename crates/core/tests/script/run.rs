@@ -40,6 +40,8 @@ pub(crate) fn cascades<'r, 'a>(event: &'r Event<'a>) -> Vec<&'r [Decision<'a>]> 
             tasks.chain(runs).chain(joins).chain(tokens).collect()
         }
         Event::RunStarted(event) => vec![&event.cascade],
+        Event::RunsStarted(event) => event.runs.iter().map(|run| &*run.cascade).collect(),
+        Event::RunStartedBySignal(event) => vec![&event.start.cascade],
         Event::SignalReceived(event) => vec![&event.cascade],
         Event::RunCancelRequested(event) => vec![&event.cascade],
         Event::DispatchContinued(event) => vec![&event.cascade],
@@ -51,6 +53,8 @@ pub(crate) fn cascades<'r, 'a>(event: &'r Event<'a>) -> Vec<&'r [Decision<'a>]> 
         | Event::TasksPurged(_)
         | Event::IdsSkipped(_)
         | Event::WorkflowRegistered(_)
+        | Event::QueueDeleted(_)
+        | Event::WorkflowDeleted(_)
         | Event::RunParked(_)
         | Event::RunUnparked(_) => Vec::new(),
     }

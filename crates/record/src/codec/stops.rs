@@ -8,12 +8,14 @@ use super::{AT, LSN, VERSION, WALL_OFFSET};
 use crate::event::{CancelTokens, Event, Report, ReportsApplied, Step};
 
 /// Events that may stop a task whatever is in them.
-const ALWAYS: [u32; 5] = [
+const ALWAYS: [u32; 7] = [
     variant(Event::VARIANTS, "LeaseExpired").number,
     variant(Event::VARIANTS, "CancelRequested").number,
     variant(Event::VARIANTS, "TimerFired").number,
     variant(Event::VARIANTS, "SignalReceived").number,
     variant(Event::VARIANTS, "RunCancelRequested").number,
+    variant(Event::VARIANTS, "RunsStarted").number,
+    variant(Event::VARIANTS, "RunStartedBySignal").number,
 ];
 /// By the number of an event: the field that holds its decisions, or zero.
 const CASCADES: [u32; VARIANTS_MAX] = cascades(Event::VARIANTS);

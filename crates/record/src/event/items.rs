@@ -307,12 +307,20 @@ message! {
         2 => settings: QueueSettings,
     }
 
+    /// A queue without tasks was deleted, with its settings.
+    pub struct QueueDeleted<'a> {
+        /// Which queue.
+        1 => queue: Text<'a>,
+    }
+
     /// What can be set for a queue.
     pub struct QueueSettings {
         /// No leases are given while this is set.
         1 => paused: bool,
         /// How long its finished tasks are kept, if not as usual.
         2 => retention_ms: Option<u64>,
+        /// No leases are given before this moment of the wall clock; zero for none.
+        3 => paused_until: Timestamp,
     }
 
     /// Finished tasks that were forgotten.
@@ -381,6 +389,14 @@ impl<'a> Message<'a> for Report<'a> {
             true => Ok(report),
             false => Err(Malformed::new("a report says more than one thing")),
         }
+    }
+}
+
+impl QueueSettings {
+    /// Whether no leases are given at that moment of the wall clock.
+    #[must_use]
+    pub fn is_paused_at(&self, wall: Timestamp) -> bool {
+        self.paused || wall < self.paused_until
     }
 }
 

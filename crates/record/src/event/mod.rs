@@ -23,14 +23,15 @@ pub use names::{
 pub use rows::{Stopped, StoppedRows, TokenRows};
 pub use run::{
     DispatchContinued, EndContinued, JoinTimedOut, RunCancelRequested, RunDeadlinePassed, RunLink,
-    RunParked, RunStarted, RunUnparked, SignalReceived, TokenDue, WorkflowRegistered,
+    RunParked, RunStarted, RunStartedBySignal, RunUnparked, RunsStarted, SignalReceived, TokenDue,
+    WorkflowDeleted, WorkflowRegistered,
 };
 
 pub use items::{
     About, CancelRequested, Created, DeadlinePassed, Expired, ExpiryCause, Granted, IdsSkipped,
-    LeaseExpired, LeaseExtended, LeaseGranted, LeaseReleased, QueueConfigured, QueueSettings,
-    Report, ReportsApplied, StaleReportRejected, SubmitHash, Tag, TaskCompleted, TaskCreated,
-    TaskFailed, TaskRetried, TasksPurged, TimerFired,
+    LeaseExpired, LeaseExtended, LeaseGranted, LeaseReleased, QueueConfigured, QueueDeleted,
+    QueueSettings, Report, ReportsApplied, StaleReportRejected, SubmitHash, Tag, TaskCompleted,
+    TaskCreated, TaskFailed, TaskRetried, TasksPurged, TimerFired,
 };
 
 use crate::codec::one_of;
@@ -76,6 +77,14 @@ one_of! {
         21 => RunParked(RunParked<'a>),
         /// An operator lets a parked run go on.
         22 => RunUnparked(RunUnparked),
+        /// A queue without tasks was deleted.
+        23 => QueueDeleted(QueueDeleted<'a>),
+        /// A definition was deleted.
+        24 => WorkflowDeleted(WorkflowDeleted<'a>),
+        /// Runs began together.
+        25 => RunsStarted(RunsStarted<'a>),
+        /// A signal began the run that it was for.
+        26 => RunStartedBySignal(Box<RunStartedBySignal<'a>>),
     }
 }
 
@@ -125,6 +134,11 @@ impl<'a> Event<'a> {
                 event.nodes.iter().chain(&event.timers).for_each(|item| take(&item.cascade));
             }
             Event::RunStarted(event) => take(&event.cascade),
+            Event::RunsStarted(event) => event.runs.iter().for_each(|run| take(&run.cascade)),
+            Event::RunStartedBySignal(event) => {
+                take(&event.start.cascade);
+                take(&event.signal.cascade);
+            }
             Event::SignalReceived(item) => take(&item.cascade),
             Event::RunCancelRequested(event) => take(&event.cascade),
             Event::DispatchContinued(event) => take(&event.cascade),
@@ -137,7 +151,9 @@ impl<'a> Event<'a> {
             | Event::IdsSkipped(_)
             | Event::WorkflowRegistered(_)
             | Event::RunParked(_)
-            | Event::RunUnparked(_) => {}
+            | Event::RunUnparked(_)
+            | Event::QueueDeleted(_)
+            | Event::WorkflowDeleted(_) => {}
         }
     }
 }

@@ -25,12 +25,34 @@ message! {
         6 => groups: u32,
     }
 
+    /// A definition was deleted: one version, or all of them.
+    pub struct WorkflowDeleted<'a> {
+        /// The workflow's name.
+        1 => name: Text<'a>,
+        /// The version; zero for all.
+        2 => version: u32,
+    }
+
     /// A run begins.
     pub struct RunStarted<'a> {
         /// The run.
         1 => run: RunBegun<'a>,
         /// What was decided at once.
         2 => cascade: Vec<Decision<'a>>,
+    }
+
+    /// Runs begin together, all or none.
+    pub struct RunsStarted<'a> {
+        /// The runs, in the order in which they were asked for.
+        1 => runs: Vec<RunStarted<'a>>,
+    }
+
+    /// A signal by key begins the run that holds the key from here on, and is its first news.
+    pub struct RunStartedBySignal<'a> {
+        /// The start.
+        1 => start: RunStarted<'a>,
+        /// The signal.
+        2 => signal: SignalReceived<'a>,
     }
 
     /// News from outside for a run.

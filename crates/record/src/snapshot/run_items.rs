@@ -50,6 +50,8 @@ message! {
         6 => transitions: u32,
         /// How many groups of siblings it has.
         7 => groups: u32,
+        /// The definition was deleted, and its number is not used again.
+        8 => is_deleted: bool,
     }
 
     /// What a run has once.

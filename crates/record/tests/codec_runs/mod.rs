@@ -30,7 +30,11 @@ proptest! {
         let event = codec::decode(&bytes).unwrap().event;
         let mut stops = matches!(
             event,
-            Event::TimerFired(_) | Event::SignalReceived(_) | Event::RunCancelRequested(_)
+            Event::TimerFired(_)
+                | Event::SignalReceived(_)
+                | Event::RunCancelRequested(_)
+                | Event::RunsStarted(_)
+                | Event::RunStartedBySignal(_)
         );
         event.each_cascade(|cascade| {
             stops |= cascade.iter().any(|decision| {
@@ -368,7 +372,7 @@ fn record() -> impl Strategy<Value = oracle::Record> {
     );
     let signal = signal.prop_map(
         |(run_id, name, correlation, signal_id, payload, token, previous, cascade, signal_hash)| {
-            Event::SignalReceived(SignalReceived {
+            SignalReceived {
                 run_id,
                 name,
                 correlation,
@@ -378,9 +382,17 @@ fn record() -> impl Strategy<Value = oracle::Record> {
                 previous,
                 cascade,
                 signal_hash,
-            })
+            }
         },
     );
+    let signal = signal.boxed();
+    let started = (begun(), cascade())
+        .prop_map(|(run, cascade)| RunStarted { run: Some(run), cascade })
+        .boxed();
+    let by_signal = (started.clone(), signal.clone()).prop_map(|(start, signal)| {
+        let (start, signal) = (Some(start), Some(signal));
+        Event::RunStartedBySignal(RunStartedBySignal { start, signal })
+    });
     let report = cascade().prop_flat_map(|cascade| prop::sample::select(reports(&cascade)));
     let event = prop_oneof![
         (text(), small(), json(), vec(text(), 0..3), small(), small()).prop_map(
@@ -395,9 +407,13 @@ fn record() -> impl Strategy<Value = oracle::Record> {
                 })
             }
         ),
-        (begun(), cascade())
-            .prop_map(|(run, cascade)| Event::RunStarted(RunStarted { run: Some(run), cascade })),
-        signal,
+        (text(), small()).prop_map(|(name, version)| {
+            Event::WorkflowDeleted(WorkflowDeleted { name, version })
+        }),
+        started.clone().prop_map(Event::RunStarted),
+        vec(started, 0..3).prop_map(|runs| Event::RunsStarted(RunsStarted { runs })),
+        signal.prop_map(Event::SignalReceived),
+        by_signal,
         (number(), cascade()).prop_map(|(run_id, cascade)| {
             Event::RunCancelRequested(RunCancelRequested { run_id, cascade })
         }),

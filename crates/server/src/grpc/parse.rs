@@ -1,10 +1,10 @@
 //! Messages as they come over gRPC, parsed once into what the rules know.
 
 use tenure_code::Echo;
-use tenure_coordinator::{Registration, TaskFilter};
+use tenure_coordinator::{NameRange, Registration, TaskFilter};
 use tenure_core::command::{
     CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, Heartbeat, LeaseRef, LeaseTasks,
-    NewTask, ReleaseTask, ReportTasks, Setting, SubmitTasks,
+    NewTask, PauseQueue, ReleaseTask, ReportTasks, Setting, SubmitTasks,
 };
 use tenure_core::limits::LEASE_QUEUES_MAX;
 use tenure_proto::v1;
@@ -255,20 +255,46 @@ pub(crate) fn registration(register: v1::RegisterRequest) -> Parsed<Registration
 
 /// New settings of a queue.
 pub(crate) fn configure(configure: &v1::ConfigureQueueRequest) -> Parsed<ConfigureQueue> {
-    if let Some(name) = configure.clear.iter().find(|name| *name != "retention_ms") {
+    const SETTINGS: [&str; 2] = ["retention_ms", "paused_until"];
+    if let Some(name) = configure.clear.iter().find(|name| !SETTINGS.contains(&name.as_str())) {
         let detail = format!("clear has {}; there is no such setting", Echo(name));
         return Err(Problem::invalid(detail));
     }
-    let retention_ms = match (configure.retention_ms, configure.clear.is_empty()) {
-        (Some(_), false) => {
-            let detail = "retention_ms is given and is in clear too; keep one";
-            return Err(Problem::invalid(detail));
+    let retention_ms = configure.retention_ms.map(|ms| span("retention_ms", ms)).transpose()?;
+    Ok(ConfigureQueue {
+        queue: QueueName::parse(&configure.queue)?,
+        retention_ms: setting("retention_ms", retention_ms, &configure.clear)?,
+        paused_until: setting(
+            "paused_until",
+            configure.paused_until.map(|ms| moment::checked("paused_until", ms)).transpose()?,
+            &configure.clear,
+        )?,
+    })
+}
+
+/// One setting: given, in the list of those to clear, or neither.
+fn setting<T>(name: &str, given: Option<T>, clear: &[String]) -> Parsed<Setting<T>> {
+    match (given, clear.iter().any(|there| there == name)) {
+        (Some(_), true) => {
+            Err(Problem::invalid(format!("{name} is given and is in clear too; keep one")))
         }
-        (Some(ms), true) => Setting::Set(span("retention_ms", ms)?),
-        (None, false) => Setting::Clear,
-        (None, true) => Setting::Keep,
-    };
-    Ok(ConfigureQueue { queue: QueueName::parse(&configure.queue)?, retention_ms })
+        (Some(given), false) => Ok(Setting::Set(given)),
+        (None, true) => Ok(Setting::Clear),
+        (None, false) => Ok(Setting::Keep),
+    }
+}
+
+/// A queue to pause.
+pub(crate) fn pause(pause: &v1::PauseQueueRequest) -> Parsed<PauseQueue> {
+    let until = pause.until.map(|ms| moment::checked("until", ms)).transpose()?;
+    let end = terms::pause_end(until, pause.for_ms.map(i128::from))?;
+    Ok(PauseQueue { queue: QueueName::parse(&pause.queue)?, end })
+}
+
+/// A page of a list that goes by name.
+pub(crate) fn names(limit: Option<u32>, cursor: &str) -> Parsed<NameRange> {
+    let limit = lists::limit(limit.map(|limit| limit as usize))?;
+    Ok(NameRange { after: given(cursor).map(Into::into), limit })
 }
 
 /// A hello, parsed.

@@ -1,13 +1,14 @@
 //! Messages about workflows and runs as they come over gRPC.
 
 use tenure_coordinator::RunFilter;
-use tenure_core::command::{RegisterWorkflow, SignalRun, StartRun};
+use tenure_core::command::{Command, RegisterWorkflow, StartRun};
 use tenure_proto::v1;
 
 use super::parse::{given, unknown};
 use crate::problem::Problem;
 use crate::wire::flow::{self, SaidRuns, SaidSignal, SaidStart, Text};
 use crate::wire::pairs::Pairs;
+use crate::wire::run_request::in_batch;
 
 type Parsed<T> = Result<T, Problem>;
 
@@ -35,16 +36,48 @@ pub(crate) fn start(start: v1::StartRunRequest) -> Parsed<StartRun> {
     .parse()
 }
 
-/// News from outside.
-pub(crate) fn signal(signal: v1::SignalRequest) -> Parsed<SignalRun> {
+/// Runs to begin together.
+pub(crate) fn start_batch(batch: v1::StartRunBatchRequest) -> Parsed<Vec<StartRun>> {
+    let v1::StartRunBatchRequest { workflow, runs } = batch;
+    let parse = |(index, run): (usize, v1::BatchRun)| {
+        let v1::BatchRun { version, input, key, tags } = run;
+        let one = v1::StartRunRequest { workflow: workflow.clone(), version, input, key, tags };
+        start(one).map_err(|problem| in_batch(index, problem))
+    };
+    runs.into_iter().enumerate().map(parse).collect()
+}
+
+/// News from outside: for a run, or for the run that holds a key.
+pub(crate) fn signal(mut signal: v1::SignalRequest) -> Parsed<Command> {
+    let (by_key, start) = (signal.by_key.take(), signal.start.take());
+    let Some(v1::RunKey { workflow, key }) = by_key else {
+        if start.is_some() {
+            let detail = "start is given without by_key; a run that is named by its id exists";
+            return Err(Problem::invalid(detail));
+        }
+        return said(&signal).parse().map(Command::SignalRun);
+    };
+    if signal.run_id > 0 {
+        return Err(Problem::invalid("run_id and by_key are both given; keep one"));
+    }
+    let start = start.as_ref().map(|start| SaidStart {
+        workflow: String::new(),
+        version: start.version.map(i64::from),
+        input: Some(start.input.as_slice()).filter(|input| !input.is_empty()),
+        key: None,
+        tags: Pairs(start.tags.clone().into_iter().collect()),
+    });
+    flow::signal_by_key(workflow, &key, said(&signal), start).map(Command::SignalByKey)
+}
+
+fn said(signal: &v1::SignalRequest) -> SaidSignal<'_> {
     SaidSignal {
         run_id: signal.run_id,
-        name: signal.name,
+        name: signal.name.clone(),
         payload: Some(signal.payload.as_slice()).filter(|payload| !payload.is_empty()),
-        correlation: signal.correlation,
-        signal_id: signal.signal_id,
+        correlation: signal.correlation.clone(),
+        signal_id: signal.signal_id.clone(),
     }
-    .parse()
 }
 
 /// Which runs to list.
@@ -58,6 +91,7 @@ pub(crate) fn runs(list: &v1::ListRunsRequest) -> Parsed<RunFilter> {
         workflow: list.workflow.as_deref(),
         state,
         tag: list.tag.as_deref(),
+        key: list.key.as_deref(),
         limit: list.limit.map(|limit| limit as usize),
         cursor: given(&list.cursor),
     }

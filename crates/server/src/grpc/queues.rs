@@ -12,12 +12,18 @@ use crate::problem::Problem;
 
 #[tonic::async_trait]
 impl v1::queues_server::Queues for Door {
-    async fn list(&self, _: Request<v1::ListQueuesRequest>) -> Outcome<v1::ListQueuesResponse> {
-        let Answer::Queues(queues) = self.ask(Ask::Query(Query::Queues)).await? else {
+    async fn list(
+        &self,
+        request: Request<v1::ListQueuesRequest>,
+    ) -> Outcome<v1::ListQueuesResponse> {
+        let v1::ListQueuesRequest { limit, cursor } = request.into_inner();
+        let query = Query::Queues(parse::names(limit, &cursor)?);
+        let Answer::Queues(page) = self.ask(Ask::Query(query)).await? else {
             return unexpected();
         };
-        let queues = queues.iter().map(show::queue).collect();
-        Ok(Response::new(v1::ListQueuesResponse { queues }))
+        let queues = page.items.iter().map(show::queue).collect();
+        let next_cursor = page.next.map_or_else(String::new, |name| name.to_string());
+        Ok(Response::new(v1::ListQueuesResponse { queues, next_cursor }))
     }
 
     async fn get(&self, request: Request<v1::QueueRequest>) -> Outcome<v1::Queue> {
@@ -30,9 +36,14 @@ impl v1::queues_server::Queues for Door {
         self.change_queue(queue, Command::ConfigureQueue(configure)).await
     }
 
-    async fn pause(&self, request: Request<v1::QueueRequest>) -> Outcome<v1::Queue> {
-        let queue = name(request)?;
-        self.change_queue(queue.clone(), Command::PauseQueue(queue)).await
+    async fn pause(&self, request: Request<v1::PauseQueueRequest>) -> Outcome<v1::Queue> {
+        let pause = parse::pause(&request.into_inner())?;
+        self.change_queue(pause.queue.clone(), Command::PauseQueue(pause)).await
+    }
+
+    async fn delete(&self, request: Request<v1::QueueRequest>) -> Outcome<v1::DeleteQueueResponse> {
+        self.ask(Ask::Command(Command::DeleteQueue(name(request)?))).await?;
+        Ok(Response::new(v1::DeleteQueueResponse {}))
     }
 
     async fn resume(&self, request: Request<v1::QueueRequest>) -> Outcome<v1::Queue> {

@@ -191,7 +191,8 @@ pub(super) fn queue(queue: &QueueView) -> v1::Queue {
         failed: queue.counts.of(TaskState::Failed),
         dead: queue.counts.of(TaskState::Dead),
         canceled: queue.counts.of(TaskState::Canceled),
-        paused: queue.settings.paused,
+        paused: queue.is_paused,
+        paused_until: moment(queue.opens_at()),
         retention_ms: queue.settings.retention_ms,
         oldest_waiting_at: moment(queue.oldest_waiting_at),
     }

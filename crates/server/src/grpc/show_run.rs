@@ -1,12 +1,13 @@
 //! Workflows and runs as they are shown over gRPC. Values are JSON text.
 
 use tenure_coordinator::{
-    EndingInfo, ParkedInfo, Redecided, RunHistory, RunInfo, RunStep, TokenInfo, WorkflowInfo,
+    EndingInfo, ParkedInfo, Redecided, RunInfo, RunStep, TokenInfo, WorkflowInfo,
 };
-use tenure_core::command::Signaled;
+use tenure_core::command::{Signaled, SubmitOutcome};
 use tenure_core::redecide::Pair;
 use tenure_flow::Fault;
 use tenure_proto::v1;
+use tenure_record::id::{Lsn, RunId};
 use tenure_value::Value;
 
 use super::show::{moment, tags};
@@ -108,7 +109,7 @@ pub(super) fn token(token: TokenInfo) -> v1::Token {
 }
 
 /// What is known of a run's past.
-pub(super) fn history(history: &RunHistory) -> v1::RunHistoryResponse {
+pub(super) fn history(steps: &[RunStep], truncated_before: Option<Lsn>) -> v1::RunHistoryResponse {
     let step = |step: &RunStep| v1::RunStep {
         lsn: step.lsn.0,
         at: step.at.0,
@@ -116,19 +117,25 @@ pub(super) fn history(history: &RunHistory) -> v1::RunHistoryResponse {
         decisions: step.decisions.iter().map(json).collect(),
     };
     v1::RunHistoryResponse {
-        steps: history.steps.iter().map(step).collect(),
-        truncated_before: history.truncated_before.map(|lsn| lsn.0),
+        steps: steps.iter().map(step).collect(),
+        truncated_before: truncated_before.map(|lsn| lsn.0),
+        next_cursor: String::new(),
     }
 }
 
 /// What became of a signal.
-pub(super) fn signaled(signaled: Signaled) -> v1::SignalResponse {
+pub(super) fn signaled(
+    run_id: RunId,
+    started: SubmitOutcome,
+    signaled: Signaled,
+) -> v1::SignalResponse {
     let (outcome, token) = match signaled {
         Signaled::Given(token) => (v1::SignalOutcome::Given, Some(token.0)),
         Signaled::Kept => (v1::SignalOutcome::Kept, None),
         Signaled::Known => (v1::SignalOutcome::Known, None),
     };
-    v1::SignalResponse { outcome: outcome.into(), token }
+    let started = started == SubmitOutcome::Created;
+    v1::SignalResponse { outcome: outcome.into(), token, run_id: run_id.0, started }
 }
 
 /// What is wrong with a definition.

@@ -13,7 +13,8 @@ use crate::answers;
 use crate::explain::Explanation;
 use crate::fetch::fetched;
 use crate::problem::Problem;
-use crate::wire::page::cut;
+use crate::wire::list;
+use crate::wire::page::{cut, of_history};
 
 #[tonic::async_trait]
 impl v1::tasks_server::Tasks for Door {
@@ -89,15 +90,20 @@ impl v1::tasks_server::Tasks for Door {
         &self,
         request: Request<v1::TaskHistoryRequest>,
     ) -> Outcome<v1::TaskHistoryResponse> {
-        let task_id = TaskId(request.into_inner().task_id);
+        let v1::TaskHistoryRequest { task_id, limit, cursor } = request.into_inner();
+        let task_id = TaskId(task_id);
+        let limit = list::limit(limit.map(|limit| limit as usize))?;
         let tenure = self.app.tenure.clone();
         answers::reserve(HISTORY_BYTES).await?;
         // It reads files.
         let history = tokio::task::spawn_blocking(move || tenure.history(task_id)).await;
         let history = history.map_err(|_| Problem::stopping())?.map_err(Problem::from)?;
+        let (steps, next) =
+            of_history(&history.steps, |step| step.lsn.0, parse::given(&cursor), limit)?;
         Ok(Response::new(v1::TaskHistoryResponse {
-            steps: history.steps.into_iter().map(show::step).collect(),
+            steps: steps.iter().cloned().map(show::step).collect(),
             truncated_before: history.truncated_before.map(|lsn| lsn.0),
+            next_cursor: next.unwrap_or_default(),
         }))
     }
 }

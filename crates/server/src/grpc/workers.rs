@@ -10,6 +10,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::{Door, Outcome, parse, show, unexpected, work};
 use crate::problem::Problem;
 use crate::wire::artifact;
+use crate::wire::page::cut_workers;
 
 #[tonic::async_trait]
 impl v1::workers_server::Workers for Door {
@@ -94,12 +95,16 @@ impl v1::workers_server::Workers for Door {
 
     async fn list_workers(
         &self,
-        _: Request<v1::ListWorkersRequest>,
+        request: Request<v1::ListWorkersRequest>,
     ) -> Outcome<v1::ListWorkersResponse> {
-        let Answer::Workers(workers) = self.ask(Ask::Query(Query::Workers)).await? else {
+        let v1::ListWorkersRequest { limit, cursor } = request.into_inner();
+        let query = Query::Workers(parse::names(limit, &cursor)?);
+        let Answer::Workers(page) = self.ask(Ask::Query(query)).await? else {
             return unexpected();
         };
-        let workers = workers.into_iter().map(show::worker).collect();
-        Ok(Response::new(v1::ListWorkersResponse { workers }))
+        let page = cut_workers(page);
+        let next_cursor = page.next.map_or_else(String::new, |name| name.to_string());
+        let workers = page.items.into_iter().map(show::worker).collect();
+        Ok(Response::new(v1::ListWorkersResponse { workers, next_cursor }))
     }
 }

@@ -1,7 +1,7 @@
 //! Workflows: definitions, by name and version.
 
 use tenure_coordinator::{Answer, Ask, Query};
-use tenure_core::command::{Command, SubmitOutcome};
+use tenure_core::command::{Command, DeleteWorkflow, SubmitOutcome};
 use tenure_proto::v1;
 use tonic::{Request, Response};
 
@@ -38,6 +38,17 @@ impl v1::workflows_server::Workflows for Door {
             return unexpected();
         };
         Ok(Response::new(show_run::workflow(&workflow)))
+    }
+
+    async fn delete(
+        &self,
+        request: Request<v1::DeleteWorkflowRequest>,
+    ) -> Outcome<v1::DeleteWorkflowResponse> {
+        let v1::DeleteWorkflowRequest { name, version } = request.into_inner();
+        let version = flow::version(version.map(i64::from))?;
+        let delete = DeleteWorkflow { name: name.into(), version };
+        self.ask(Ask::Command(Command::DeleteWorkflow(delete))).await?;
+        Ok(Response::new(v1::DeleteWorkflowResponse {}))
     }
 
     async fn list(

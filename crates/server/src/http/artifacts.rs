@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
@@ -18,15 +18,17 @@ use tenure_core::state::ArtifactState;
 use tenure_record::artifact::Sha256;
 use tenure_record::id::RunId;
 
-use super::{Path, all, ask, json, number, unexpected};
+use super::{List, PageQuery, Path, ask, json, number, unexpected};
 use crate::admit::drain;
 use crate::app::App;
 use crate::blobs::{Lost, NotKept, Upload};
+use crate::json as parse;
 use crate::limits::{
     BLOB_BYTES_MAX, BLOB_IDLE_TIMEOUT, BLOB_PIECE_BYTES, BLOB_RATE_MIN_BYTES_PER_S, BLOB_TIMEOUT,
 };
 use crate::problem::Problem;
 use crate::wire::artifact::disk;
+use crate::wire::list;
 
 type Outcome = Result<Response, Problem>;
 
@@ -45,10 +47,22 @@ struct ShownArtifact<'a> {
     state: &'static str,
 }
 
-#[utoipa::path(get, path = "/v1/runs/{id}/artifacts", tag = "runs", summary = "The files that tasks of a run handed in", params(("id" = u64, Path)), responses((status = 200, description = "All of them", body = super::List<ShownArtifact<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
-pub(super) async fn list(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
+#[utoipa::path(get, path = "/v1/runs/{id}/artifacts", tag = "runs", summary = "The files that tasks of a run handed in", params(("id" = u64, Path), PageQuery), responses((status = 200, description = "A page", body = super::List<ShownArtifact<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Outcome {
+    let PageQuery { limit, cursor } = parse::query(query.as_deref())?;
+    // The cursor is the number of artifacts on the pages before.
+    let before: usize = list::cursor(cursor.as_deref())?.unwrap_or_default();
+    let limit = list::limit(limit)?;
     let run = RunId(number(&id)?);
-    let artifacts = artifacts(&app, run).await?;
+    let mut artifacts = artifacts(&app, run).await?;
+    let end = before.saturating_add(limit);
+    let next_cursor = (end < artifacts.len()).then(|| end.to_string());
+    artifacts.truncate(end);
+    artifacts.drain(..before.min(artifacts.len()));
     let store = Arc::clone(&app.store);
     // It looks at files.
     let states = tokio::task::spawn_blocking(move || {
@@ -69,7 +83,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, Path(id): Path<String>) ->
         node: &it.node,
         state,
     });
-    Ok(all(shown.collect()))
+    Ok(json(&List { items: shown.collect(), next_cursor }))
 }
 
 #[utoipa::path(get, path = "/v1/runs/{id}/artifacts/{name}", tag = "runs", summary = "The bytes of an artifact", params(("id" = u64, Path), ("name" = String, Path)), responses((status = 200, description = "The file, with its media type", content_type = "application/octet-stream"), (status = 304, description = "It is the one that `If-None-Match` names"), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]

@@ -1,6 +1,7 @@
 //! HTTP: one file per noun. A handler parses, asks, and shows; it decides nothing.
 
 mod artifacts;
+mod by_key;
 mod events;
 mod leases;
 mod operate;
@@ -25,7 +26,7 @@ use axum::routing::get;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tenure_code::{Code, Echo};
-use tenure_coordinator::{Answer, Ask};
+use tenure_coordinator::{Answer, Ask, NameRange};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -34,11 +35,11 @@ pub(crate) use self::events::EventText;
 use crate::app::App;
 use crate::limits::{BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX};
 use crate::problem::Problem;
-use crate::wire::list::decimal;
+use crate::wire::list::{self, decimal};
 
 /// All that HTTP offers.
 pub(crate) fn routes(app: Arc<App>) -> Router {
-    let (router, openapi) = OpenApiRouter::with_openapi(Document::openapi())
+    let (router, mut openapi) = OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(operate::healthz))
         .routes(routes!(operate::readyz))
         .routes(routes!(operate::metrics))
@@ -60,13 +61,15 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .routes(routes!(workers::list))
         .routes(routes!(workers::register, workers::sign_off))
         .routes(routes!(queues::list))
-        .routes(routes!(queues::get, queues::configure))
+        .routes(routes!(queues::get, queues::configure, queues::delete))
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))
         .routes(routes!(redecide::show))
         .routes(routes!(workflows::list))
-        .routes(routes!(workflows::get, workflows::put))
+        .routes(routes!(workflows::get, workflows::put, workflows::delete))
         .routes(routes!(workflows::start))
+        .routes(routes!(workflows::start_batch))
+        .routes(routes!(by_key::signal))
         .routes(routes!(runs::list))
         .routes(routes!(runs::get))
         .routes(routes!(runs::tokens))
@@ -78,15 +81,19 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .routes(routes!(artifacts::put))
         .routes(routes!(events::events))
         .split_for_parts();
+    by_key::document(&mut openapi);
     let openapi: Arc<str> = openapi.to_json().unwrap_or_default().into();
-    router
-        .route("/", get(page::page))
+    let router = router
         // Names may have folders in them.
         .route("/v1/runs/{id}/artifacts/{*name}", get(artifacts::get))
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        .with_state(Arc::clone(&app));
+    by_key::routes(router, &app)
+        .route("/", get(page::page).with_state(app))
         .route("/openapi.json", get(move || show_document(Arc::clone(&openapi))))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
-        .with_state(app)
 }
 
 /// What the whole interface is called.
@@ -199,6 +206,12 @@ fn json(value: &impl Serialize) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
+/// What a batch made, in the order in which it was asked for.
+#[derive(Serialize, utoipa::ToSchema)]
+struct Ids {
+    ids: Vec<u64>,
+}
+
 /// A list as it is shown.
 #[derive(Serialize, utoipa::ToSchema)]
 struct List<T> {
@@ -206,6 +219,21 @@ struct List<T> {
     next_cursor: Option<String>,
 }
 
-fn all<T: Serialize>(items: Vec<T>) -> Response {
-    json(&List { items, next_cursor: None })
+/// Which page of a list.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct PageQuery {
+    /// At most so many; 100 if not given.
+    #[param(minimum = 1, maximum = 1_000)]
+    limit: Option<usize>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+impl PageQuery {
+    /// A page of a list that goes by name.
+    fn names(self) -> Result<NameRange, Problem> {
+        Ok(NameRange { after: self.cursor.map(Arc::from), limit: list::limit(self.limit)? })
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
-use tenure_coordinator::{Answer, Ask, Query, TaskFilter};
+use tenure_coordinator::{Answer, Ask, NameRange, Query, TaskFilter};
 use tenure_record::state::TaskState;
 
 use super::{ask, unexpected};
@@ -26,7 +26,8 @@ pub(super) async fn page(State(app): State<Arc<App>>) -> Result<Response, Proble
     let Answer::Status(status) = ask(&app, Ask::Query(Query::Status)).await? else {
         return unexpected();
     };
-    let Answer::Queues(queues) = ask(&app, Ask::Query(Query::Queues)).await? else {
+    let range = NameRange { after: None, limit: LATEST };
+    let Answer::Queues(queues) = ask(&app, Ask::Query(Query::Queues(range))).await? else {
         return unexpected();
     };
     let latest = TaskFilter { limit: LATEST, ..TaskFilter::default() };
@@ -49,7 +50,7 @@ pub(super) async fn page(State(app): State<Arc<App>>) -> Result<Response, Proble
     html.push_str(
         "</p><h2>Queues</h2><table><tr><th>queue<th>waiting<th>leased<th>oldest waiting<th></tr>",
     );
-    for queue in queues.iter().take(LATEST) {
+    for queue in &queues.items {
         let _ = write!(
             html,
             "<tr><td>{}<td>{}<td>{}<td>{}<td>{}</tr>",
@@ -57,7 +58,7 @@ pub(super) async fn page(State(app): State<Arc<App>>) -> Result<Response, Proble
             queue.counts.of(TaskState::Waiting),
             queue.counts.of(TaskState::Leased),
             queue.oldest_waiting_at.map(moment).unwrap_or_default(),
-            if queue.settings.paused { "paused" } else { "" },
+            if queue.is_paused { "paused" } else { "" },
         );
     }
     html.push_str(

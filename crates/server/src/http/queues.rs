@@ -2,28 +2,31 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use tenure_code::{Code, Echo};
 use tenure_coordinator::{Answer, Ask, Query};
 use tenure_core::command::Command;
 use tenure_record::name::QueueName;
 
-use super::{Path, Whole, all, ask, json, unexpected};
+use super::{List, PageQuery, Path, Whole, ask, json, unexpected};
 use crate::app::App;
 use crate::json as parse;
 use crate::problem::Problem;
-use crate::wire::request::QueueBody;
+use crate::wire::request::{PauseBody, QueueBody};
 use crate::wire::shown::ShownQueue;
 
 type Outcome = Result<Response, Problem>;
 
-#[utoipa::path(get, path = "/v1/queues", tag = "queues", summary = "All queues", responses((status = 200, description = "By name", body = super::List<ShownQueue<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
-pub(super) async fn list(State(app): State<Arc<App>>) -> Outcome {
-    let Answer::Queues(queues) = ask(&app, Ask::Query(Query::Queues)).await? else {
+#[utoipa::path(get, path = "/v1/queues", tag = "queues", summary = "Queues, by name", params(PageQuery), responses((status = 200, description = "A page", body = super::List<ShownQueue<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Outcome {
+    let range = parse::query::<PageQuery>(query.as_deref())?.names()?;
+    let Answer::Queues(page) = ask(&app, Ask::Query(Query::Queues(range))).await? else {
         return unexpected();
     };
-    Ok(all(queues.iter().map(ShownQueue::of).collect()))
+    let items = page.items.iter().map(ShownQueue::of).collect();
+    Ok(json(&List { items, next_cursor: page.next.map(|name| name.to_string()) }))
 }
 
 #[utoipa::path(get, path = "/v1/queues/{name}", tag = "queues", summary = "A queue", params(("name" = String, Path)), responses((status = 200, description = "The queue", body = ShownQueue<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
@@ -42,10 +45,21 @@ pub(super) async fn configure(
     change(&app, queue, command).await
 }
 
-#[utoipa::path(post, path = "/v1/queues/{name}/pause", tag = "queues", summary = "Give no more leases from a queue", params(("name" = String, Path)), responses((status = 200, description = "The queue", body = ShownQueue<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
-pub(super) async fn pause(State(app): State<Arc<App>>, Path(name): Path<String>) -> Outcome {
+#[utoipa::path(post, path = "/v1/queues/{name}/pause", tag = "queues", summary = "Give no more leases from a queue", params(("name" = String, Path)), request_body = Option<PauseBody>, responses((status = 200, description = "The queue", body = ShownQueue<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn pause(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    Whole(body): Whole,
+) -> Outcome {
     let queue = QueueName::parse(&name)?;
-    change(&app, queue.clone(), Command::PauseQueue(queue)).await
+    let command = parse::parse::<PauseBody>(&body)?.parse(queue.clone())?;
+    change(&app, queue, command).await
+}
+
+#[utoipa::path(delete, path = "/v1/queues/{name}", tag = "queues", summary = "Delete a queue that has no tasks, with its settings", params(("name" = String, Path)), responses((status = 204, description = "It is gone"), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn delete(State(app): State<Arc<App>>, Path(name): Path<String>) -> Outcome {
+    ask(&app, Ask::Command(Command::DeleteQueue(QueueName::parse(&name)?))).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 #[utoipa::path(post, path = "/v1/queues/{name}/resume", tag = "queues", summary = "Give leases from a queue again", params(("name" = String, Path)), responses((status = 200, description = "The queue", body = ShownQueue<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]

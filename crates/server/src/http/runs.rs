@@ -10,7 +10,7 @@ use tenure_coordinator::{Answer, Ask, Query};
 use tenure_core::command::Command;
 use tenure_record::id::{RunId, TokenId};
 
-use super::{List, Nothing, Path, WaitQuery, Whole, ask, json, number, unexpected};
+use super::{List, Nothing, PageQuery, Path, WaitQuery, Whole, ask, json, number, unexpected};
 use crate::app::App;
 use crate::problem::Problem;
 use crate::wire::flow::SaidRuns;
@@ -44,6 +44,8 @@ struct RunsQuery {
     workflow: Option<String>,
     state: Option<String>,
     tag: Option<String>,
+    /// With this key; keys belong to a workflow.
+    key: Option<String>,
     #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     cursor: Option<String>,
@@ -56,6 +58,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
         workflow: query.workflow.as_deref(),
         state: query.state.as_deref(),
         tag: query.tag.as_deref(),
+        key: query.key.as_deref(),
         limit: query.limit,
         cursor: query.cursor.as_deref(),
     };
@@ -66,22 +69,13 @@ pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
     Ok(json(&List { items, next_cursor: runs.next.map(|id| id.to_string()) }))
 }
 
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct TokensQuery {
-    #[param(minimum = 1, maximum = 1_000)]
-    limit: Option<usize>,
-    cursor: Option<String>,
-}
-
-#[utoipa::path(get, path = "/v1/runs/{id}/tokens", tag = "runs", summary = "Where a run stands and has stood: its tokens, by number", params(("id" = u64, Path), TokensQuery), responses((status = 200, description = "A page", body = List<ShownToken<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/v1/runs/{id}/tokens", tag = "runs", summary = "Where a run stands and has stood: its tokens, by number", params(("id" = u64, Path), PageQuery), responses((status = 200, description = "A page", body = List<ShownToken<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn tokens(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Outcome {
-    let TokensQuery { limit, cursor } = parse::query(query.as_deref())?;
+    let PageQuery { limit, cursor } = parse::query(query.as_deref())?;
     let run_id = RunId(number(&id)?);
     let after = list::cursor(cursor.as_deref())?.map_or(TokenId::NONE, TokenId);
     let query = Ask::Query(Query::Tokens { run_id, after, limit: list::limit(limit)? });
@@ -94,20 +88,28 @@ pub(super) async fn tokens(
 #[derive(Serialize, utoipa::ToSchema)]
 struct ShownRunHistory<'a> {
     items: Vec<ShownRunStep<'a>>,
+    next_cursor: Option<String>,
     truncated_before: Option<u64>,
 }
 
-#[utoipa::path(get, path = "/v1/runs/{id}/history", tag = "runs", summary = "What was decided about a run, and why", params(("id" = u64, Path)), responses((status = 200, description = "Oldest first", body = ShownRunHistory<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
-pub(super) async fn history(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
-    let run_id = RunId(number(&id)?);
+#[utoipa::path(get, path = "/v1/runs/{id}/history", tag = "runs", summary = "What was decided about a run, and why", params(("id" = u64, Path), PageQuery), responses((status = 200, description = "Oldest first", body = ShownRunHistory<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn history(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Outcome {
+    let PageQuery { limit, cursor } = parse::query(query.as_deref())?;
+    let (run_id, limit) = (RunId(number(&id)?), list::limit(limit)?);
     let tenure = app.tenure.clone();
     answers::reserve(HISTORY_BYTES).await?;
     // It reads files.
     let history = tokio::task::spawn_blocking(move || tenure.run_history(run_id)).await;
     let history = history.map_err(|_| Problem::stopping())??;
-    let items = history.steps.iter().map(ShownRunStep::of).collect();
+    let (steps, next_cursor) =
+        page::of_history(&history.steps, |step| step.lsn.0, cursor.as_deref(), limit)?;
+    let items = steps.iter().map(ShownRunStep::of).collect();
     let truncated_before = history.truncated_before.map(|lsn| lsn.0);
-    Ok(json(&ShownRunHistory { items, truncated_before }))
+    Ok(json(&ShownRunHistory { items, next_cursor, truncated_before }))
 }
 
 #[utoipa::path(post, path = "/v1/runs/{id}/cancel", tag = "runs", summary = "End a run and all that is live in it", params(("id" = u64, Path)), responses((status = 200, description = "The run", body = ShownRun<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]

@@ -14,12 +14,15 @@ use tenure_record::id::{RunId, TaskId};
 use tenure_record::name::{QueueName, WorkerName};
 use tenure_record::state::TaskState;
 
-use super::{List, Nothing, Path, WaitQuery, Whole, WholeBatch, ask, json, number, unexpected};
+use super::{
+    Ids, List, Nothing, PageQuery, Path, WaitQuery, Whole, WholeBatch, ask, json, number,
+    unexpected,
+};
 use crate::app::App;
 use crate::explain::Explanation;
 use crate::fetch::fetched;
 use crate::problem::Problem;
-use crate::wire::page::cut;
+use crate::wire::page::{cut, of_history};
 use crate::wire::request::{BatchBody, CancelBody, NewTaskBody, Said};
 use crate::wire::shown::{ShownExplanation, ShownStep, ShownTask};
 use crate::wire::{list, terms};
@@ -43,11 +46,6 @@ pub(super) async fn submit(
         SubmitOutcome::Existed => StatusCode::OK,
     };
     Ok((status, json(&ShownTask::of(&task))).into_response())
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-struct Ids {
-    ids: Vec<u64>,
 }
 
 #[utoipa::path(post, path = "/v1/tasks/batch", tag = "tasks", summary = "Submit many tasks, all or none", request_body = BatchBody<'_>, responses((status = 201, description = "They were taken", body = Ids), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
@@ -178,18 +176,26 @@ pub(super) async fn explain(State(app): State<Arc<App>>, Path(id): Path<String>)
 #[derive(Serialize, utoipa::ToSchema)]
 struct ShownHistory<'a> {
     items: Vec<ShownStep<'a>>,
+    next_cursor: Option<String>,
     truncated_before: Option<u64>,
 }
 
-#[utoipa::path(get, path = "/v1/tasks/{id}/history", tag = "tasks", summary = "What happened to a task", params(("id" = u64, Path)), responses((status = 200, description = "Oldest first", body = ShownHistory<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
-pub(super) async fn history(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
-    let task_id = TaskId(number(&id)?);
+#[utoipa::path(get, path = "/v1/tasks/{id}/history", tag = "tasks", summary = "What happened to a task", params(("id" = u64, Path), PageQuery), responses((status = 200, description = "Oldest first", body = ShownHistory<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn history(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Outcome {
+    let PageQuery { limit, cursor } = parse::query(query.as_deref())?;
+    let (task_id, limit) = (TaskId(number(&id)?), list::limit(limit)?);
     let tenure = app.tenure.clone();
     answers::reserve(HISTORY_BYTES).await?;
     // It reads files.
     let history = tokio::task::spawn_blocking(move || tenure.history(task_id)).await;
     let history = history.map_err(|_| Problem::stopping())??;
-    let items = history.steps.iter().map(ShownStep::of).collect();
+    let (steps, next_cursor) =
+        of_history(&history.steps, |step| step.lsn.0, cursor.as_deref(), limit)?;
+    let items = steps.iter().map(ShownStep::of).collect();
     let truncated_before = history.truncated_before.map(|lsn| lsn.0);
-    Ok(json(&ShownHistory { items, truncated_before }))
+    Ok(json(&ShownHistory { items, next_cursor, truncated_before }))
 }

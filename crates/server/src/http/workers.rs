@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tenure_coordinator::{Answer, Ask, Query};
 use tenure_record::name::WorkerName;
 
-use super::{Path, Whole, all, ask, json, unexpected};
+use super::{List, PageQuery, Path, Whole, ask, json, unexpected};
 use crate::app::App;
 use crate::json as parse;
 use crate::problem::Problem;
+use crate::wire::page::cut_workers;
 use crate::wire::request::WorkerBody;
 use crate::wire::shown::ShownWorker;
 
@@ -29,12 +30,15 @@ pub(super) async fn register(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-#[utoipa::path(get, path = "/v1/workers", tag = "workers", summary = "Who was heard lately", responses((status = 200, description = "All of them", body = super::List<ShownWorker<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
-pub(super) async fn list(State(app): State<Arc<App>>) -> Outcome {
-    let Answer::Workers(workers) = ask(&app, Ask::Query(Query::Workers)).await? else {
+#[utoipa::path(get, path = "/v1/workers", tag = "workers", summary = "Who was heard lately, by name", params(PageQuery), responses((status = 200, description = "A page", body = super::List<ShownWorker<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Outcome {
+    let range = parse::query::<PageQuery>(query.as_deref())?.names()?;
+    let Answer::Workers(page) = ask(&app, Ask::Query(Query::Workers(range))).await? else {
         return unexpected();
     };
-    Ok(all(workers.iter().map(ShownWorker::of).collect()))
+    let page = cut_workers(page);
+    let items = page.items.iter().map(ShownWorker::of).collect();
+    Ok(json(&List { items, next_cursor: page.next.map(|name| name.to_string()) }))
 }
 
 #[derive(Serialize, utoipa::ToSchema)]

@@ -7,17 +7,16 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use tenure_coordinator::{Answer, Ask, Query};
-use tenure_core::command::{Command, RegisterWorkflow, SubmitOutcome};
+use tenure_coordinator::{Answer, Ask, NameRange, Query};
+use tenure_core::command::{Command, DeleteWorkflow, RegisterWorkflow, StartRuns, SubmitOutcome};
 
-use super::{List, Path, Whole, ask, json, unexpected};
+use super::{List, PageQuery, Path, Whole, WholeBatch, ask, json, unexpected};
 use crate::app::App;
 use crate::json as parse;
 use crate::media;
 use crate::problem::Problem;
 use crate::wire::flow::{self, Text};
-use crate::wire::list;
-use crate::wire::run_request::StartBody;
+use crate::wire::run_request::{StartBatchBody, StartBody};
 use crate::wire::run_shown::{ShownDefinition, ShownRun, ShownVersion, ShownWorkflow};
 
 type Outcome = Result<Response, Problem>;
@@ -69,19 +68,9 @@ fn status(outcome: SubmitOutcome) -> StatusCode {
     }
 }
 
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct ListQuery {
-    #[param(minimum = 1, maximum = 1_000)]
-    limit: Option<usize>,
-    cursor: Option<String>,
-}
-
-#[utoipa::path(get, path = "/v1/workflows", tag = "workflows", summary = "The newest version of each workflow, by name", params(ListQuery), responses((status = 200, description = "A page", body = List<ShownWorkflow<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/v1/workflows", tag = "workflows", summary = "The newest version of each workflow, by name", params(PageQuery), responses((status = 200, description = "A page", body = List<ShownWorkflow<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Outcome {
-    let ListQuery { limit, cursor } = parse::query(query.as_deref())?;
-    let (after, limit) = (cursor.map(Arc::from), list::limit(limit)?);
+    let NameRange { after, limit } = parse::query::<PageQuery>(query.as_deref())?.names()?;
     let query = Ask::Query(Query::Workflows { after, limit });
     let Answer::Workflows(page) = ask(&app, query).await? else { return unexpected() };
     let items = page.workflows.iter().map(ShownWorkflow::of).collect();
@@ -93,7 +82,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
 #[into_params(parameter_in = Query)]
 struct VersionQuery {
     /// The newest if not given.
-    #[param(minimum = 1, maximum = 10_000)]
+    #[param(minimum = 1)]
     version: Option<i64>,
 }
 
@@ -108,6 +97,32 @@ pub(super) async fn get(
     let query = Ask::Query(Query::Workflow { name, version });
     let Answer::Workflow(workflow) = ask(&app, query).await? else { return unexpected() };
     Ok(json(&ShownDefinition::of(&workflow)))
+}
+
+#[utoipa::path(delete, path = "/v1/workflows/{name}", tag = "workflows", summary = "Delete a workflow that no run and no other definition needs: one version, or all of them", params(("name" = String, Path), VersionQuery), responses((status = 204, description = "It is gone"), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Outcome {
+    let VersionQuery { version } = parse::query(query.as_deref())?;
+    let delete = DeleteWorkflow { name: name.into(), version: flow::version(version)? };
+    ask(&app, Ask::Command(Command::DeleteWorkflow(delete))).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+#[utoipa::path(post, path = "/v1/workflows/{name}/runs/batch", tag = "workflows", summary = "Begin many runs, all or none", params(("name" = String, Path)), request_body = StartBatchBody<'_>, responses((status = 201, description = "They began; a known key gives the run that holds it", body = super::Ids), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn start_batch(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    WholeBatch(body): WholeBatch,
+) -> Outcome {
+    let runs = parse::parse::<StartBatchBody<'_>>(&body)?.parse(&name)?;
+    drop(body);
+    let start = Ask::Command(Command::StartRuns(StartRuns { runs }));
+    let Answer::StartedMany(started) = ask(&app, start).await? else { return unexpected() };
+    let ids = started.iter().map(|started| started.run_id.0).collect();
+    Ok((StatusCode::CREATED, json(&super::Ids { ids })).into_response())
 }
 
 #[utoipa::path(post, path = "/v1/workflows/{name}/runs", tag = "workflows", summary = "Begin a run", params(("name" = String, Path)), request_body = Option<StartBody<'_>>, responses((status = 201, description = "It began", body = ShownRun<'_>), (status = 200, description = "A run with this key was there", body = ShownRun<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]

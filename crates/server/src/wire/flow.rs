@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use tenure_code::{Code, Echo};
 use tenure_coordinator::{RUN_STATES, RunFilter};
-use tenure_core::command::{RegisterWorkflow, SignalRun, StartRun};
-use tenure_core::limits::WORKFLOW_VERSIONS_MAX;
+use tenure_core::command::{RegisterWorkflow, SignalByKey, SignalRun, SignalStart, StartRun};
 use tenure_flow::{Definition, Fault, FaultCode, yaml};
 use tenure_record::id::RunId;
 use tenure_record::limits::PAYLOAD_BYTES_MAX;
@@ -89,8 +88,8 @@ pub(crate) fn value(field: &str, json: &[u8]) -> Parsed<Value> {
 pub(crate) fn version(version: Option<i64>) -> Parsed<Option<u32>> {
     let parse = |version: i64| {
         let parsed = u32::try_from(version).ok();
-        parsed.filter(|parsed| (1..=WORKFLOW_VERSIONS_MAX).contains(parsed)).ok_or_else(|| {
-            let max = WORKFLOW_VERSIONS_MAX;
+        parsed.filter(|parsed| *parsed > 0).ok_or_else(|| {
+            let max = u32::MAX;
             Problem::invalid(format!("version is {version}; it must be from 1 to {max}"))
         })
     };
@@ -153,12 +152,35 @@ impl SaidSignal<'_> {
     }
 }
 
+/// News for the run that holds a key, and how to begin it if there is none.
+pub(crate) fn signal_by_key(
+    workflow: String,
+    key: &str,
+    signal: SaidSignal<'_>,
+    start: Option<SaidStart<'_>>,
+) -> Parsed<SignalByKey> {
+    let in_start =
+        |problem: Problem| Problem { detail: format!("start.{}", problem.detail), ..problem };
+    let start = start.map(|start| start.parse().map_err(in_start)).transpose()?;
+    Ok(SignalByKey {
+        workflow: workflow.into(),
+        key: TaskKey::parse(key)?,
+        signal: signal.parse()?,
+        start: start.map(|StartRun { version, input, tags, .. }| SignalStart {
+            version,
+            input,
+            tags,
+        }),
+    })
+}
+
 /// Which runs to list, as it came.
 #[derive(Debug, Default)]
 pub(crate) struct SaidRuns<'a> {
     pub(crate) workflow: Option<&'a str>,
     pub(crate) state: Option<&'a str>,
     pub(crate) tag: Option<&'a str>,
+    pub(crate) key: Option<&'a str>,
     pub(crate) limit: Option<usize>,
     pub(crate) cursor: Option<&'a str>,
 }
@@ -176,6 +198,7 @@ impl SaidRuns<'_> {
             workflow: self.workflow.map(Arc::from),
             state: self.state.map(state).transpose()?,
             tag: list::tag(self.tag)?,
+            key: self.key.map(TaskKey::parse).transpose()?,
             before: list::cursor(self.cursor)?.map(RunId),
             limit: list::limit(self.limit)?,
         })

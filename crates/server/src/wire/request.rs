@@ -4,7 +4,9 @@ use axum::http::HeaderMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tenure_code::Echo;
-use tenure_core::command::{CancelTask, Command, ConfigureQueue, LeaseTasks, NewTask, Setting};
+use tenure_core::command::{
+    CancelTask, Command, ConfigureQueue, LeaseTasks, NewTask, PauseQueue, Setting,
+};
 use tenure_record::id::TaskId;
 use tenure_record::name::{QueueName, TaskKey, WorkerName};
 use tenure_record::terms::{Backoff, BackoffKind, Budgets, LeaseMs, Payload, Priority, SpanMs};
@@ -246,11 +248,38 @@ impl CancelBody {
 pub(crate) struct QueueBody {
     #[serde(default, deserialize_with = "given")]
     retention_ms: Option<Option<i64>>,
+    /// No leases are given before this moment of the wall clock, in RFC 3339.
+    #[serde(default, deserialize_with = "given")]
+    paused_until: Option<Option<String>>,
 }
 
 /// Tells a field that is null from one that is not there.
-fn given<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Option<i64>>, D::Error> {
+fn given<'d, D, T>(from: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: serde::Deserializer<'d>,
+    T: Deserialize<'d>,
+{
     Option::deserialize(from).map(Some)
+}
+
+/// How long a queue is paused; until it is resumed if nothing is given.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PauseBody {
+    /// It opens by itself at this moment of the wall clock, in RFC 3339.
+    until: Option<String>,
+    /// It opens by itself after so many milliseconds. At most one of the two is given.
+    #[schema(minimum = 0)]
+    for_ms: Option<i64>,
+}
+
+impl PauseBody {
+    /// The pause that is meant.
+    pub(crate) fn parse(self, queue: QueueName) -> Result<Command, Problem> {
+        let until = self.until.as_deref().map(|at| moment::parse("until", at)).transpose()?;
+        let end = terms::pause_end(until, self.for_ms.map(i128::from))?;
+        Ok(Command::PauseQueue(PauseQueue { queue, end }))
+    }
 }
 
 impl QueueBody {
@@ -261,7 +290,12 @@ impl QueueBody {
             Some(None) => Setting::Clear,
             Some(Some(ms)) => Setting::Set(SpanMs::parse("retention_ms", ms)?),
         };
-        Ok(Command::ConfigureQueue(ConfigureQueue { queue, retention_ms }))
+        let paused_until = match self.paused_until.as_ref().map(Option::as_deref) {
+            None => Setting::Keep,
+            Some(None) => Setting::Clear,
+            Some(Some(at)) => Setting::Set(moment::parse("paused_until", at)?),
+        };
+        Ok(Command::ConfigureQueue(ConfigureQueue { queue, retention_ms, paused_until }))
     }
 }
 

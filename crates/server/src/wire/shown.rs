@@ -300,7 +300,10 @@ pub(crate) struct ShownQueue<'a> {
     failed: u64,
     dead: u64,
     canceled: u64,
+    /// No leases are given now.
     paused: bool,
+    /// While it is paused: when it opens by itself, if it does.
+    paused_until: Option<String>,
     retention_ms: Option<u64>,
     oldest_waiting_at: Option<String>,
 }
@@ -317,7 +320,8 @@ impl<'a> ShownQueue<'a> {
             failed: queue.counts.of(TaskState::Failed),
             dead: queue.counts.of(TaskState::Dead),
             canceled: queue.counts.of(TaskState::Canceled),
-            paused: queue.settings.paused,
+            paused: queue.is_paused,
+            paused_until: queue.opens_at().map(moment),
             retention_ms: queue.settings.retention_ms,
             oldest_waiting_at: queue.oldest_waiting_at.map(moment),
         }

@@ -2,7 +2,7 @@
 
 use tenure_code::{Code, Echo};
 use tenure_coordinator::Registration;
-use tenure_core::command::{Retry, Start};
+use tenure_core::command::{PauseEnd, Retry, Start};
 use tenure_core::limits::{LEASE_QUEUES_MAX, LEASE_TASKS_MAX};
 use tenure_record::name::{QueueName, TagKey, TagValue, WorkerName};
 use tenure_record::progress::Checkpoint;
@@ -21,6 +21,16 @@ pub(crate) fn start(delay_ms: Option<i128>, run_at: Option<Timestamp>) -> Parsed
         (Some(ms), None) => Ok(Start::After(SpanMs::parse("delay_ms", ms)?)),
         (None, Some(at)) => Ok(Start::At(at)),
         (None, None) => Ok(Start::AtOnce),
+    }
+}
+
+/// What ends the pause of a queue.
+pub(crate) fn pause_end(until: Option<Timestamp>, for_ms: Option<i128>) -> Parsed<PauseEnd> {
+    match (until, for_ms) {
+        (Some(_), Some(_)) => Err(Problem::invalid("until and for_ms are both given; keep one")),
+        (Some(at), None) => Ok(PauseEnd::At(at)),
+        (None, Some(ms)) => Ok(PauseEnd::After(SpanMs::parse("for_ms", ms)?)),
+        (None, None) => Ok(PauseEnd::Resumed),
     }
 }
 

@@ -286,9 +286,15 @@ proptest! {
         let body = with_text(&fields, "payload", payload.as_deref());
         let http = parse_json::<SignalBody<'_>>(&body).unwrap().parse(3, signal.clone());
         let payload = payload.unwrap_or_default().into_bytes();
-        let request =
-            v1::SignalRequest { run_id: 3, name: signal, payload, correlation, signal_id };
-        same(http, parse_run::signal(sent(&request)));
+        let request = v1::SignalRequest {
+            run_id: 3,
+            name: signal,
+            payload,
+            correlation,
+            signal_id,
+            ..Default::default()
+        };
+        same(http.map(Command::SignalRun), parse_run::signal(sent(&request)));
     }
 
     #[test]
@@ -296,6 +302,7 @@ proptest! {
         workflow in of(name()),
         state in of(1_i32..=6),
         tag in of(prop_oneof!["[a-z]{1,3}:[a-z]{0,3}", "[a-z]{1,3}"]),
+        key in of(prop_oneof![name(), Just(String::new())]),
         limit in of(0_u32..2_000),
         cursor in of(prop_oneof!["[0-9]{1,4}", Just("x".to_owned())]),
     ) {
@@ -306,12 +313,13 @@ proptest! {
             workflow: workflow.as_deref(),
             state: state.map(|state| names[state as usize]),
             tag: tag.as_deref(),
+            key: key.as_deref(),
             limit: limit.map(|limit| limit as usize),
             cursor: cursor.as_deref(),
         };
         let (http, cursor) = (http.parse(), cursor.unwrap_or_default());
         let state = state.unwrap_or_default();
-        let request = v1::ListRunsRequest { workflow, state, tag, limit, cursor };
+        let request = v1::ListRunsRequest { workflow, state, tag, limit, cursor, key };
         let shown = |filter| format!("{filter:?}");
         same(http.map(shown), parse_run::runs(&sent(&request)).map(shown));
     }

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use tenure_coordinator::{Answer, Ask, Outcome, Query, TaskFilter};
+use tenure_coordinator::{Answer, Ask, NameRange, Outcome, Query, TaskFilter};
 use tenure_core::command::{
-    CancelTask, Command, ConfigureQueue, IdJump, NewTask, Retention, Setting, Start, SubmitTasks,
+    CancelTask, Command, ConfigureQueue, IdJump, NewTask, PauseEnd, PauseQueue, Retention, Setting,
+    Start, SubmitTasks,
 };
 use tenure_record::id::TaskId;
-use tenure_record::name::{TagKey, TagValue, TaskKey};
+use tenure_record::name::{QueueName, TagKey, TagValue, TaskKey};
 use tenure_record::state::TaskState;
 use tenure_record::terms::{
     Backoff, BackoffKind, Budget, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags,
@@ -124,6 +125,12 @@ impl Client {
         if let Ok(Answer::Started(started)) = outcome {
             self.starter.heard(started.run_id);
         }
+        if let Ok(Answer::StartedMany(started)) = outcome {
+            started.iter().for_each(|started| self.starter.heard(started.run_id));
+        }
+        if let Ok(Answer::SignaledByKey(run_id, ..)) = outcome {
+            self.starter.heard(*run_id);
+        }
         if let Ok(Answer::Began(_, run)) = outcome {
             self.starter.heard(run.id);
         }
@@ -219,8 +226,8 @@ impl Client {
                 let name = scene.queue();
                 let query = match scene.random.below(3) {
                     0 => Query::Queue(name),
-                    1 => Query::Queues,
-                    _ => Query::Workers,
+                    1 => Query::Queues(NameRange::default()),
+                    _ => Query::Workers(NameRange::default()),
                 };
                 self.send(Ask::Query(query), scene);
             }
@@ -294,12 +301,25 @@ impl Client {
 
     fn set(&mut self, scene: &mut Scene<'_>) {
         let queue = scene.queue();
-        let command = match scene.random.below(4) {
-            0 => Command::PauseQueue(queue),
-            1 | 2 => Command::ResumeQueue(queue),
+        let command = match scene.random.below(6) {
+            0 => Command::PauseQueue(PauseQueue::open_ended(queue)),
+            1 => {
+                let end = PauseEnd::After(span("for_ms", 3_000));
+                Command::PauseQueue(PauseQueue { queue, end })
+            }
+            2 | 3 => Command::ResumeQueue(queue),
+            4 => {
+                // One that no task ever names, so that it can go.
+                let queue = QueueName::parse("settings-only").expect("it is a name");
+                match scene.random.chance(500) {
+                    true => Command::PauseQueue(PauseQueue::open_ended(queue)),
+                    false => Command::DeleteQueue(queue),
+                }
+            }
             _ => {
                 let retention_ms = Setting::Set(span("retention_ms", 20_000));
-                Command::ConfigureQueue(ConfigureQueue { queue, retention_ms })
+                let paused_until = Setting::Keep;
+                Command::ConfigureQueue(ConfigureQueue { queue, retention_ms, paused_until })
             }
         };
         self.send(Ask::Command(command), scene);

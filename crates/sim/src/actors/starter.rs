@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tenure_coordinator::{Ask, Query, RunFilter, RunPage};
-use tenure_core::command::{Command, ParkRun, RegisterWorkflow, SignalRun, StartRun};
+use tenure_core::command::{
+    Command, ParkRun, RegisterWorkflow, SignalByKey, SignalRun, SignalStart, StartRun, StartRuns,
+};
 use tenure_flow::{Definition, yaml};
 use tenure_record::id::{RunId, TokenId};
 use tenure_record::name::{SignalText, TaskKey};
@@ -213,9 +215,16 @@ impl Starter {
             Deed::Start if self.starts < scene.mix.starts_max => {
                 self.starts += 1;
                 let start = start(scene);
-                Some(match scene.random.chance(300) {
-                    true => Ask::StartRun(start),
-                    false => Ask::Command(Command::StartRun(start)),
+                Some(match scene.random.below(8) {
+                    0 | 1 => Ask::StartRun(start),
+                    2 => {
+                        // Bodies that differ under one key are refused as a whole.
+                        let other = StartRun { key: None, ..start.clone() };
+                        let runs = vec![start.clone(), other, start];
+                        Ask::Command(Command::StartRuns(StartRuns { runs }))
+                    }
+                    3 => Ask::Command(self.signal_by_key(start, scene)?),
+                    _ => Ask::Command(Command::StartRun(start)),
                 })
             }
             Deed::Start | Deed::Register => None,
@@ -283,6 +292,15 @@ impl Starter {
             5 => Query::Workflow { name, version: None },
             _ => Query::Workflows { after: None, limit: 10 },
         }
+    }
+
+    /// News for the run of a key, which it begins if there is none.
+    fn signal_by_key(&mut self, start: StartRun, scene: &mut Scene<'_>) -> Option<Command> {
+        let StartRun { workflow, version, input, tags, .. } = start;
+        let key = TaskKey::parse(&format!("run-{}", scene.random.below(20))).ok()?;
+        let signal = self.signal(scene)?;
+        let start = Some(SignalStart { version, input, tags });
+        Some(Command::SignalByKey(SignalByKey { workflow, key, signal, start }))
     }
 
     fn signal(&mut self, scene: &mut Scene<'_>) -> Option<SignalRun> {

@@ -204,6 +204,10 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
         | Answer::Workflow(_)
         | Answer::Workflows(_)
         | Answer::RunState(..)
+        | Answer::StartedMany(_)
+        | Answer::Deleted
+        | Answer::SignaledByKey(..)
+        | Answer::RunWithKey(_)
         | Answer::Signaled(_)
         | Answer::Taken(..)
         | Answer::State(..)

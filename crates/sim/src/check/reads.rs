@@ -60,6 +60,10 @@ pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
         | Answer::Workflow(_)
         | Answer::Workflows(_)
         | Answer::RunState(..)
+        | Answer::StartedMany(_)
+        | Answer::Deleted
+        | Answer::SignaledByKey(..)
+        | Answer::RunWithKey(_)
         | Answer::Signaled(_)
         | Answer::Leased(_)
         | Answer::Extended(_)
@@ -106,6 +110,15 @@ pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
             hold(DURABLE, holds, || format!("{rejection}; the log says {entry:?}"))
         }
         Rejection::LeaseLost { .. }
+        | Rejection::QueueNotFound { .. }
+        | Rejection::QueueInUse { .. }
+        | Rejection::WorkflowInUse { .. }
+        | Rejection::TooManyDeletedWorkflows
+        | Rejection::RunKeyNotFound { .. }
+        | Rejection::InBatch { .. }
+        | Rejection::RunKeyTwice { .. }
+        | Rejection::WorkflowSignalUnknown { .. }
+        | Rejection::BatchTooHeavy { .. }
         | Rejection::SignalConflict { .. }
         | Rejection::KeyConflict { .. }
         | Rejection::KeyTwice { .. }

@@ -103,6 +103,29 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
             }
             Ok(())
         }
+        (Ask::Command(Command::StartRuns(sent)), Answer::StartedMany(started)) => {
+            hold(TOLD, sent.runs.len() == started.len(), || format!("{sent:?}: {started:?}"))?;
+            for (sent, started) in sent.runs.iter().zip(started) {
+                let id = started.run_id;
+                let run = book.runs.get(&id);
+                let is_so = run.is_some_and(|run| run.workflow == *sent.workflow);
+                hold(TOLD, is_so, || format!("{sent:?} started {id}; the log says {run:?}"))?;
+                let is_new = started.outcome == SubmitOutcome::Created;
+                hold(TOLD, !is_new || model.runs.insert(id), || {
+                    format!("run {id} was started twice")
+                })?;
+            }
+            Ok(())
+        }
+        (Ask::Command(Command::SignalByKey(sent)), Answer::SignaledByKey(id, outcome, _)) => {
+            let run = book.runs.get(id);
+            let is_so = run.is_some_and(|run| {
+                run.workflow == *sent.workflow && run.key.as_deref() == Some(sent.key.as_str())
+            });
+            hold(TOLD, is_so, || format!("{sent:?} is for {id}; the log says {run:?}"))?;
+            let is_new = *outcome == SubmitOutcome::Created;
+            hold(TOLD, !is_new || model.runs.insert(*id), || format!("run {id} was started twice"))
+        }
         (Ask::StartRun(sent), Answer::Began(outcome, began)) => {
             let run = book.runs.get(&began.id);
             let is_so = run.is_some_and(|run| run.workflow == *sent.workflow);

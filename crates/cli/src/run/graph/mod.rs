@@ -134,7 +134,8 @@ async fn print(client: &Client, draw: &Draw) -> Result<Run, Failure> {
     let run = client.run(draw.id).await?;
     let workflow = client.workflow(&run.workflow, Some(run.version)).await?;
     let page = async |limit, cursor| {
-        let filter = TokenFilter { run_id: run.id, limit: Some(limit), cursor };
+        let filter =
+            TokenFilter { run_id: run.id, limit: Some(limit), cursor, ..TokenFilter::default() };
         let page = client.list_tokens(filter).await?;
         Ok((page.tokens, page.next_cursor))
     };

@@ -188,10 +188,10 @@ fn what_operators_and_time_do_is_shown() {
             r#""deadlines":[{{{ABOUT},"from":"WAITING","to":"FAILED",{no_lease},"deadline_at":"1970-01-01T00:00:00.001Z"}}]}}"#
         )
     );
-    let settings = QueueSettings { paused: true, retention_ms: None };
+    let settings = QueueSettings { paused: true, ..QueueSettings::default() };
     assert_eq!(
         shown(Event::QueueConfigured(QueueConfigured { queue: Text::Borrowed("mail"), settings })),
-        r#""queue":"mail","settings":{"paused":true,"retention_ms":null}}"#
+        r#""queue":"mail","settings":{"paused":true,"retention_ms":null,"paused_until":null}}"#
     );
     let (next_task_id, next_lease_id) = (TaskId(7), LeaseId(9));
     let next = IdsSkipped { next_task_id, next_lease_id, next_run_id: RunId(3) };

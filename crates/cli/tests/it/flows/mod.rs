@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod broken;
+mod by_key;
 mod definitions;
 mod ending;
 mod events;

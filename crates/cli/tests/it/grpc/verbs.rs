@@ -150,7 +150,7 @@ async fn work_is_leased_and_reported_on() {
         heartbeats: vec![alive(&refs[3]), alive(&stale)],
         completes: vec![complete(&refs[3], b"")],
         fails: vec![fail(&refs[4])],
-        releases: vec![release(&refs[5])],
+        releases: vec![v1::ReleaseReport { delay_ms: None, ..release(&refs[5]) }],
     };
     let results = workers.report(reports).await.unwrap().into_inner();
     let codes: Vec<_> = results.results.iter().map(|result| result.code.as_str()).collect();
@@ -167,10 +167,10 @@ async fn work_is_leased_and_reported_on() {
     };
     workers.register(register).await.unwrap();
     workers.lease(lease_request(2)).await.unwrap();
-    let list = client.list_workers().await.unwrap();
-    assert_eq!((list[0].name.as_str(), list[0].slots, list[0].active_leases), ("w", Some(3), 2));
+    let list = client.list_workers(Default::default()).await.unwrap().workers;
+    assert_eq!((list[0].name.as_str(), list[0].slots, list[0].active_leases), ("w", Some(3), 1));
     let leave = v1::SignOffRequest { worker: "w".to_owned() };
-    assert_eq!(workers.sign_off(leave).await.unwrap().into_inner().released, 2);
+    assert_eq!(workers.sign_off(leave).await.unwrap().into_inner().released, 1);
 }
 
 #[tokio::test]
@@ -189,6 +189,7 @@ async fn queues_are_seen_paused_and_configured() {
         queue: "q".to_owned(),
         retention_ms,
         clear: clear.iter().map(|name| (*name).to_owned()).collect(),
+        ..Default::default()
     };
     let set = queues.configure(configure(Some(60_000), &[])).await.unwrap().into_inner();
     assert_eq!(set.retention_ms, Some(60_000));
@@ -196,7 +197,7 @@ async fn queues_are_seen_paused_and_configured() {
     assert_eq!(kept.retention_ms, Some(60_000));
     let cleared = queues.configure(configure(None, &["retention_ms"])).await.unwrap();
     assert_eq!(cleared.into_inner().retention_ms, None);
-    let all = client.list_queues().await.unwrap();
+    let all = client.list_queues(Default::default()).await.unwrap().queues;
     assert_eq!((all.len(), all[0].depth), (1, 1));
 }
 

@@ -47,7 +47,7 @@ async fn leases_are_pushed_within_the_credit() {
     // One credit is left: the next task comes as soon as it is there.
     let id = client.submit(NewTask::new("q", "new")).await.unwrap().id;
     assert_eq!(stream.leases(1).await[0].task_id, id);
-    let workers = client.list_workers().await.unwrap();
+    let workers = client.list_workers(Default::default()).await.unwrap().workers;
     assert_eq!((workers[0].name.as_str(), workers[0].active_leases), ("w", 4));
 }
 

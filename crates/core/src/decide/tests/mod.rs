@@ -301,6 +301,10 @@ fn written(record: &Record<'_>, reply: &Reply, now: Timestamp) -> String {
         | Event::RunParked(_)
         | Event::RunUnparked(_)
         | Event::RunCancelRequested(_)
+        | Event::QueueDeleted(_)
+        | Event::WorkflowDeleted(_)
+        | Event::RunsStarted(_)
+        | Event::RunStartedBySignal(_)
         | Event::DispatchContinued(_) => {}
     }
     match reply {
@@ -315,6 +319,9 @@ fn written(record: &Record<'_>, reply: &Reply, now: Timestamp) -> String {
         | Reply::Skipped(_)
         | Reply::Registered(_)
         | Reply::Started(_)
+        | Reply::StartedMany(_)
+        | Reply::Deleted
+        | Reply::SignaledByKey { .. }
         | Reply::Run(..)
         | Reply::Signaled(_) => text,
     }
@@ -341,10 +348,16 @@ fn answered(reply: &Reply) -> String {
         Reply::Registered(registered) => format!("= version {}", registered.version),
         Reply::Started(started) => format!("= run {}", started.run_id),
         Reply::Run(_, state) => format!("= {state}"),
-        Reply::Signaled(signaled) => format!("= {signaled:?}"),
+        Reply::Signaled(signaled) | Reply::SignaledByKey { signaled, .. } => {
+            format!("= {signaled:?}")
+        }
+        Reply::StartedMany(runs) => format!("= {} runs", runs.len()),
+        Reply::Deleted => "= deleted".to_owned(),
         Reply::Queue(settings) => {
             if settings.paused {
                 "= paused".to_owned()
+            } else if settings.paused_until > Timestamp::ZERO {
+                format!("= paused until {}", settings.paused_until.0)
             } else {
                 "= open".to_owned()
             }

@@ -1,10 +1,20 @@
 //! An operator pauses, resumes or configures a queue.
 
+use tenure_record::time::Clock;
+
 use super::*;
-use crate::command::{ConfigureQueue, Setting};
+use crate::command::{ConfigureQueue, PauseEnd, PauseQueue, Retention, Setting};
 
 fn pause() -> Command {
-    Command::PauseQueue(queue("q"))
+    pause_until(PauseEnd::Resumed)
+}
+
+fn pause_until(end: PauseEnd) -> Command {
+    Command::PauseQueue(PauseQueue { queue: queue("q"), end })
+}
+
+fn delete() -> Command {
+    Command::DeleteQueue(queue("q"))
 }
 
 fn resume() -> Command {
@@ -12,7 +22,11 @@ fn resume() -> Command {
 }
 
 fn configure(retention_ms: Setting<SpanMs>) -> Command {
-    Command::ConfigureQueue(ConfigureQueue { queue: queue("q"), retention_ms })
+    Command::ConfigureQueue(ConfigureQueue {
+        queue: queue("q"),
+        retention_ms,
+        paused_until: Setting::Keep,
+    })
 }
 
 #[test]
@@ -64,4 +78,68 @@ fn a_paused_queue_gives_no_leases_and_takes_everything_else() {
         let another = NewTask { key: None, ..body(Fresh) };
         assert_eq!(world.play(&submit(another)), "TaskCreated -> WAITING");
     }
+}
+
+#[test]
+fn a_pause_with_an_end_is_over_at_that_moment_of_the_wall_clock() {
+    let mut world = World::with(Fresh);
+    let at = world.now.plus_ms(5 * SECOND);
+    let until = format!("= paused until {}", at.0);
+    assert_eq!(world.play(&pause_until(PauseEnd::At(at))), "QueueConfigured");
+    assert_eq!(world.play(&pause_until(PauseEnd::At(at))), until, "it is so already");
+    assert_eq!(
+        world.play(&pause_until(PauseEnd::After(span(5 * SECOND)))),
+        until,
+        "the same moment"
+    );
+    assert_eq!(world.play(&lease()), "= 0 leases");
+    world.wait(5 * SECOND - 1);
+    assert_eq!(world.play(&lease()), "= 0 leases");
+    assert_eq!(world.state.next_start(Clock::Wall), Some(at), "it is looked at again then");
+    assert!(!world.state.has_ready("q"));
+    world.wait(1);
+    world.state.advance(Now::both(world.now));
+    assert_eq!(world.state.next_woken().as_deref(), Some("q"), "those who wait are served");
+    assert_eq!(world.state.next_start(Clock::Wall), None);
+    assert_eq!(world.play(&lease()), "LeaseGranted -> LEASED, 30 s");
+}
+
+#[test]
+fn a_resume_clears_both_pauses_and_a_pause_without_an_end_takes_the_place_of_one_with() {
+    let settings = |world: &World| {
+        let settings = world.state.queue("q").unwrap().settings;
+        (settings.paused, settings.paused_until > Timestamp::ZERO)
+    };
+    let mut world = World::new();
+    world.play(&pause_until(PauseEnd::After(span(HOUR))));
+    assert_eq!(settings(&world), (false, true));
+    world.play(&pause());
+    assert_eq!(settings(&world), (true, false));
+    world.play(&pause_until(PauseEnd::After(span(HOUR))));
+    assert_eq!(settings(&world), (false, true));
+    assert_eq!(world.play(&resume()), "QueueConfigured");
+    assert_eq!(settings(&world), (false, false));
+    assert_eq!(world.play(&resume()), "= open");
+}
+
+#[test]
+fn only_a_queue_without_tasks_is_deleted() {
+    let mut world = World::new();
+    let not_found = Rejection::QueueNotFound { name: queue("q") };
+    assert_eq!(world.refusal(&delete()), Some(not_found.clone()));
+    world.play(&configure(Setting::Set(span(HOUR))));
+    world.play(&submit(body(Fresh)));
+    let in_use = |ended| Rejection::QueueInUse { name: queue("q"), tasks: 1, ended };
+    assert_eq!(world.refusal(&delete()), Some(in_use(0)));
+    world.play(&lease());
+    world.play(&complete(1));
+    assert_eq!(world.refusal(&delete()), Some(in_use(1)));
+    world.wait(HOUR);
+    world.play(&Command::PurgeTasks(Retention::default()));
+    assert_eq!(world.play(&delete()), "QueueDeleted");
+    assert!(world.state.queue("q").is_none());
+    assert_eq!(world.refusal(&delete()), Some(not_found));
+    world.play(&submit(body(Fresh)));
+    let settings = world.state.queue("q").unwrap().settings;
+    assert_eq!(settings.retention_ms, None, "a queue of that name begins anew");
 }

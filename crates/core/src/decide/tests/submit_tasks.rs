@@ -10,6 +10,7 @@ use tenure_record::terms::{LeaseMs, Priority, Tags};
 use tenure_record::trace::TraceParent;
 
 use super::*;
+use crate::command::PauseQueue;
 use crate::limits::{BATCH_ITEMS_MAX, QUEUES_MAX};
 
 fn budgets(failures: Option<u16>, expiries: Option<u16>, attempts: Option<u16>) -> Budgets {
@@ -147,9 +148,9 @@ fn one_queue_too_many_is_refused() {
     let tasks = vec![in_queue(QUEUES_MAX - 1), in_queue(QUEUES_MAX)];
     let refusal = world.refusal(&Command::SubmitTasks(SubmitTasks { tasks }));
     assert_eq!(refusal, Some(Rejection::TooManyQueues { index: Some(1) }));
-    let refusal = world.refusal(&Command::PauseQueue(queue("new")));
+    let refusal = world.refusal(&Command::PauseQueue(PauseQueue::open_ended(queue("new"))));
     assert_eq!(refusal.map(|refusal| refusal.code()), Some(Code::TooManyQueues));
-    assert_eq!(world.refusal(&Command::PauseQueue(queue("1"))), None);
+    assert_eq!(world.refusal(&Command::PauseQueue(PauseQueue::open_ended(queue("1")))), None);
 }
 
 /// Every text and number as long as it may be.

@@ -17,6 +17,7 @@ use tenure_flow::schema::Complaint;
 use tenure_record::event::{IdsSkipped, QueueSettings};
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
 use tenure_record::name::Text;
+use tenure_record::time::Timestamp;
 use tenure_value::Value;
 
 use self::runs::DraftRuns;
@@ -201,6 +202,11 @@ impl<'s> Draft<'s> {
         let drafted = self.settings.iter().rev().find(|(there, _)| *there == queue);
         let known = || self.state.facts.queues.get(queue).map(|queue| queue.settings.clone());
         drafted.map(|(_, settings)| settings.clone()).or_else(known).unwrap_or_default()
+    }
+
+    /// Whether no leases are given from a queue at that moment of the wall clock.
+    pub(crate) fn is_paused(&self, queue: QueueRef, wall: Timestamp) -> bool {
+        self.state.facts.queues.get(queue).is_some_and(|it| it.settings.is_paused_at(wall))
     }
 
     /// Whether somebody set something for a queue, even if only to the default.
@@ -408,6 +414,9 @@ impl Ledger for Draft<'_> {
     fn configure(&mut self, queue: QueueRef, settings: &QueueSettings) {
         self.settings.push((queue, settings.clone()));
     }
+
+    /// Nothing else is decided in the record of a delete.
+    fn delete_queue(&mut self, _queue: QueueRef) {}
 
     fn skip_ids(&mut self, to: &IdsSkipped) {
         assert!(self.created.is_empty(), "a draft gives out ids one after the other");

@@ -70,7 +70,7 @@ impl Draft<'_> {
             .runs
             .as_ref()
             .and_then(|runs| runs.workflows.iter().rev().find(|workflow| &*workflow.name == name));
-        drafted.or_else(|| self.state.facts.workflows.get(name)?.last())
+        drafted.or_else(|| self.state.facts.workflows.get(name)?.newest())
     }
 
     /// The runs that were touched.
@@ -188,6 +188,9 @@ impl Runs for Draft<'_> {
     fn register(&mut self, workflow: Arc<Workflow>) {
         self.runs.get_or_insert_default().workflows.push(workflow);
     }
+
+    /// Nothing else is decided in the record of a delete.
+    fn delete_workflow(&mut self, _name: &str, _version: Option<u32>) {}
 
     fn run(&self, id: RunId) -> Option<&Run> {
         match self.drafted(id) {

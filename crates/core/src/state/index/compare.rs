@@ -18,6 +18,8 @@ impl Indexes {
         same("kept tasks", &self.kept, &other.kept)?;
         same("bytes of texts", &self.text_bytes, &other.text_bytes)?;
         same("bytes of definitions", &self.definition_bytes, &other.definition_bytes)?;
+        same("calls of workflows", &self.calls, &other.calls)?;
+        same("openings of queues", &self.openings, &other.openings)?;
         same("runs", &self.runs, &other.runs)?;
         same("held tasks", &self.held, &other.held)?;
         if self.unheld.is_empty() {

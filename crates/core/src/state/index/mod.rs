@@ -5,22 +5,27 @@
 //! change of a task moves it from the place before to the place after, and nothing else touches
 //! an index; so what is kept and what would be built anew cannot drift apart.
 
+mod callers;
 mod compare;
+mod counts;
 mod finished;
 mod held;
 mod id_set;
 mod names;
+mod queues;
 mod ready;
 mod runs;
 mod woken;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tenure_record::event::QueueSettings;
 use tenure_record::id::{LeaseId, TaskId};
 use tenure_record::state::TaskState;
 use tenure_record::terms::Priority;
 use tenure_record::time::{Clock, Now, Timestamp};
 
+use self::counts::list_of;
 use self::finished::{FinishedLine, Head, Heads};
 use self::ready::{Links, Next, Ready};
 use super::dense::QueueRef;
@@ -29,6 +34,7 @@ use super::task::{Task, TaskPhase};
 use crate::command::{Rest, Retention};
 use crate::limits::{ADVANCE_TASKS_MAX, FOR_EVER_MS};
 
+pub use self::counts::StateCounts;
 pub(crate) use self::id_set::IdSet;
 pub(crate) use self::names::Names;
 pub(crate) use self::runs::{GroupPlace, HeadPlace, Parent, RunIndexes, TokenPlace};
@@ -63,6 +69,13 @@ pub(crate) struct Indexes {
     pub text_bytes: u64,
     /// Bytes that all definitions take, about.
     pub definition_bytes: u64,
+    /// Which definitions call which workflow.
+    calls: BTreeSet<callers::Call>,
+    /// When paused queues open by themselves, by the wall clock. A moment stays when it has passed:
+    /// the wall clock may be set back.
+    openings: BTreeSet<(Timestamp, QueueRef)>,
+    /// How far the wall clock was followed for them.
+    opened_to: Timestamp,
 }
 
 /// How far the clocks were followed: what is due by then is ready. Among tasks of the same moment,
@@ -107,41 +120,6 @@ struct QueueIndex {
     is_woken: bool,
 }
 
-/// How many tasks are in each state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StateCounts([u64; 6]);
-
-impl StateCounts {
-    /// How many are in that state.
-    #[must_use]
-    pub fn of(&self, state: TaskState) -> u64 {
-        self.0[list_of(state)]
-    }
-
-    /// How many have ended.
-    #[must_use]
-    pub fn terminal(&self) -> u64 {
-        TaskState::ALL
-            .into_iter()
-            .filter(|state| state.is_terminal())
-            .map(|state| self.of(state))
-            .sum()
-    }
-
-    fn moved(&mut self, from: Option<TaskState>, to: Option<TaskState>) {
-        if let Some(state) = from {
-            self.0[list_of(state)] -= 1;
-        }
-        if let Some(state) = to {
-            self.0[list_of(state)] += 1;
-        }
-    }
-}
-
-fn list_of(state: TaskState) -> usize {
-    state as usize - 1
-}
-
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -177,15 +155,21 @@ impl Indexes {
             unheld: BTreeSet::new(),
             kept: 0,
             text_bytes: 0,
-            definition_bytes: facts.workflows.values().flatten().map(|it| it.bytes()).sum(),
+            definition_bytes: 0,
+            calls: BTreeSet::new(),
+            openings: BTreeSet::new(),
+            opened_to: followed.wall.0,
         };
+        for workflow in facts.workflows.values().flatten() {
+            indexes.registered(workflow);
+        }
         for (_, stored) in facts.runs.iter().filter(|(_, run)| run.head.stands_still()) {
             let is_live = |id: &TaskId| facts.tasks.get(id.0).is_some_and(|it| !it.is_terminal());
             let tasks = stored.tokens().filter_map(|(_, token)| token.task());
             indexes.held.extend(tasks.filter(is_live));
         }
         for (queue, known) in facts.queues.iter() {
-            indexes.retention_changed(queue, known.settings.retention_ms);
+            indexes.configured(queue, &QueueSettings::default(), &known.settings);
         }
         for (id, task) in facts.tasks.iter() {
             let id = TaskId(id);
@@ -248,14 +232,6 @@ impl Indexes {
         self.keys.remove((queue, key), id);
     }
 
-    /// A queue's own retention is now this.
-    pub(crate) fn retention_changed(&mut self, queue: QueueRef, own_ms: Option<u64>) {
-        let before = self.queue(queue).head();
-        self.queue(queue).own_retention_ms = own_ms;
-        let after = self.queue(queue).head();
-        self.finished.moved(queue, before, after);
-    }
-
     /// Whether a task's moment on that clock has not come yet.
     pub(crate) fn is_ahead(&self, clock: Clock, at: Timestamp, id: TaskId) -> bool {
         at > Timestamp::ZERO && (at, id) > self.followed.on(clock)
@@ -267,6 +243,7 @@ impl Indexes {
         if now.wall < self.followed.wall.0 {
             self.go_back(facts, now.wall);
         }
+        self.open_queues(now.wall);
         let mut moved = 0;
         for clock in [Clock::Log, Clock::Wall] {
             while let Some(&(not_before, id)) = self.delayed[clock as usize].first()
@@ -310,9 +287,14 @@ impl Indexes {
         self.followed
     }
 
-    /// The moment at which the next waiting task becomes ready.
+    /// The moment at which the next waiting task becomes ready, or a paused queue opens.
     pub(crate) fn next_start(&self, clock: Clock) -> Option<Timestamp> {
-        self.delayed[clock as usize].first().map(|(at, _)| *at)
+        let delayed = self.delayed[clock as usize].first().map(|(at, _)| *at);
+        let opening = match clock {
+            Clock::Log => None,
+            Clock::Wall => self.next_opening(),
+        };
+        delayed.into_iter().chain(opening).min()
     }
 
     /// Whether a queue has a task that could be leased now.

@@ -4,6 +4,7 @@
 //! a change removes what the part before gave and inserts what the part after gives. The one
 //! exception is `finished`: a child run is not in it while its parent exists.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -40,6 +41,8 @@ pub(crate) struct RunIndexes {
     /// Runs by workflow and key. A tree, because strangers choose the keys.
     pub keys: BTreeMap<(Arc<str>, Arc<str>), RunId>,
     pub by_workflow: BTreeSet<(Arc<str>, RunId)>,
+    /// How many runs there are of each version of a workflow.
+    versions: BTreeMap<(Arc<str>, u32), u64>,
     /// Runs that are over and that retention may let go, by their end. A child run is kept as long as
     /// its parent exists; after that it goes at once, and stands here under [`Timestamp::ZERO`].
     pub finished: BTreeSet<(Timestamp, RunId)>,
@@ -228,6 +231,7 @@ impl RunIndexes {
     pub(crate) fn begun(&mut self, id: RunId, run: &Run, parent: Parent) {
         self.resized(0, head_bytes(run));
         self.by_workflow.insert((Arc::clone(&run.workflow.name), id));
+        *self.versions.entry(version_of(run)).or_default() += 1;
         if let Some(key) = key_of(run) {
             self.keys.insert(key, id);
         }
@@ -236,6 +240,12 @@ impl RunIndexes {
 
     pub(crate) fn gone(&mut self, id: RunId, stored: &StoredRun, parent: Parent) {
         self.by_workflow.remove(&(Arc::clone(&stored.head.workflow.name), id));
+        if let Entry::Occupied(mut runs) = self.versions.entry(version_of(&stored.head)) {
+            *runs.get_mut() -= 1;
+            if *runs.get() == 0 {
+                runs.remove();
+            }
+        }
         if let Some(key) = key_of(&stored.head) {
             self.keys.remove(&key);
         }
@@ -358,6 +368,13 @@ impl RunIndexes {
         Some(if *at == Timestamp::ZERO { Timestamp::ZERO } else { at.plus_ms(age_ms) })
     }
 
+    /// How many runs there are of a version of a workflow, or of all of them.
+    pub(crate) fn of_version(&self, name: &Arc<str>, version: Option<u32>) -> u64 {
+        let (first, last) = version.map_or((0, u32::MAX), |version| (version, version));
+        let versions = self.versions.range((Arc::clone(name), first)..=(Arc::clone(name), last));
+        versions.map(|(_, runs)| *runs).sum()
+    }
+
     /// The tokens of a run that wait for a signal, oldest first.
     pub(crate) fn waiting(
         &self,
@@ -370,6 +387,10 @@ impl RunIndexes {
         let waits = self.waits.range(from..);
         waits.take_while(move |(there, found, _)| *there == run && *found == wait).map(|it| it.2)
     }
+}
+
+fn version_of(run: &Run) -> (Arc<str>, u32) {
+    (Arc::clone(&run.workflow.name), run.workflow.version)
 }
 
 fn key_of(run: &Run) -> Option<(Arc<str>, Arc<str>)> {

@@ -5,9 +5,11 @@ mod artifacts;
 mod bytes;
 mod chunks;
 mod ending;
+mod filter;
 mod halted;
 mod signals;
 mod store;
+mod versions;
 mod view;
 mod workflow;
 
@@ -26,10 +28,12 @@ pub(crate) use self::bytes::{
 };
 pub(crate) use self::chunks::Chunks;
 pub(crate) use self::ending::{EndingRoot, EndingScope, Endings, Parked};
+pub use self::filter::RunFilter;
 pub use self::halted::{EndingView, Halted, ParkedView};
 pub(crate) use self::signals::{KeptSignal, KeptSignals};
 pub(crate) use self::store::{KeptKey, StoredGroup, StoredRun};
-pub use self::view::{GroupView, RunFilter, RunPage, RunView, TokenView, WorkflowView};
+pub(crate) use self::versions::Versions;
+pub use self::view::{GroupView, RunPage, RunView, TokenView, WorkflowView};
 pub(crate) use self::workflow::{Outline, Workflow};
 
 /// Where values live: the root of a run, or a branch of a group.

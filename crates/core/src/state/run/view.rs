@@ -10,7 +10,9 @@ use tenure_record::state::TaskState;
 use tenure_record::time::{Clock, Timestamp};
 use tenure_value::Value;
 
-use super::{Group, Run, RunState, ScopeRef, StoredRun, Token, TokenState, Work, Workflow};
+use super::{
+    Group, Run, RunFilter, RunState, ScopeRef, StoredRun, Token, TokenState, Work, Workflow,
+};
 use crate::limits::{LIST_ITEMS_MAX, LIST_SCAN_MAX};
 use crate::state::State;
 use crate::state::facts::Facts;
@@ -44,27 +46,6 @@ pub struct GroupView<'a> {
     group: &'a Group,
     /// Its number in the run.
     pub id: GroupId,
-}
-
-/// Which runs to list. What is not given does not matter.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RunFilter<'a> {
-    /// Of this workflow.
-    pub workflow: Option<&'a str>,
-    /// In this state, as it is written outside.
-    pub state: Option<&'a str>,
-    /// With this tag.
-    pub tag: Option<(&'a str, &'a str)>,
-}
-
-impl RunFilter<'_> {
-    /// The workflow was chosen by the list already.
-    fn takes(&self, run: &RunView<'_>) -> bool {
-        let tag = self.tag.is_none_or(|(key, value)| {
-            run.tags().iter().any(|(k, v)| &**k == key && &**v == value)
-        });
-        tag && self.state.is_none_or(|state| run.state() == state)
-    }
 }
 
 /// A page of a list of runs.
@@ -112,13 +93,16 @@ impl State {
         let limit = limit.clamp(1, LIST_ITEMS_MAX);
         let newest = before.map_or(u64::MAX, |id| id.0.saturating_sub(1));
         let facts = self.facts();
-        let ids: Box<dyn Iterator<Item = RunId> + '_> = match filter.workflow {
-            Some(name) => {
+        let ids: Box<dyn Iterator<Item = RunId> + '_> = match (filter.workflow, filter.key) {
+            (Some(name), Some(key)) => {
+                Box::new(self.run_with_key(name, key).filter(|id| id.0 <= newest).into_iter())
+            }
+            (Some(name), None) => {
                 let name: Arc<str> = Arc::from(name);
                 let range = (Arc::clone(&name), RunId(0))..=(name, RunId(newest));
                 Box::new(self.live().runs.by_workflow.range(range).rev().map(|(_, id)| *id))
             }
-            None => Box::new(facts.runs.down_from(newest).map(|(id, _)| RunId(id))),
+            (None, _) => Box::new(facts.runs.down_from(newest).map(|(id, _)| RunId(id))),
         };
         let mut page = RunPage { runs: Vec::new(), next: None };
         for (looked, id) in ids.enumerate() {
@@ -137,14 +121,14 @@ impl State {
     /// The newest version of every workflow, by name.
     pub fn workflows(&self) -> impl Iterator<Item = WorkflowView<'_>> {
         let workflows = self.facts().workflows.values();
-        workflows.filter_map(|versions| versions.last().map(WorkflowView))
+        workflows.filter_map(|versions| versions.newest().map(WorkflowView))
     }
 
-    /// The same, but only those whose names come after this one.
+    /// Those whose names come after this one.
     pub fn workflows_after(&self, name: Option<&str>) -> impl Iterator<Item = WorkflowView<'_>> {
         let from = name.map_or(Bound::Unbounded, Bound::Excluded);
         let workflows = self.facts().workflows.range::<str, _>((from, Bound::Unbounded));
-        workflows.filter_map(|(_, versions)| versions.last().map(WorkflowView))
+        workflows.filter_map(|(_, versions)| versions.newest().map(WorkflowView))
     }
 
     /// A version of a workflow; the newest if none is given.
@@ -152,8 +136,8 @@ impl State {
     pub fn workflow(&self, name: &str, version: Option<u32>) -> Option<WorkflowView<'_>> {
         let versions = self.facts().workflows.get(name)?;
         let found = match version {
-            Some(version) => versions.get((version as usize).checked_sub(1)?),
-            None => versions.last(),
+            Some(version) => versions.get(version),
+            None => versions.newest(),
         };
         found.map(WorkflowView)
     }

@@ -24,10 +24,23 @@ use crate::state::run::{
 /// Adds a version of a workflow.
 pub(super) fn workflow(facts: &mut Facts, item: &WorkflowItem<'_>) -> Result<(), Malformed> {
     let name = item.name.to_shared();
-    let versions = Arc::make_mut(&mut facts.workflows).entry(Arc::clone(&name)).or_default();
-    if item.version as usize != versions.len() + 1 {
-        return Err(Malformed::new(format!("workflow {name:?} is out of place")));
+    let out_of_place = || Malformed::new(format!("workflow {name:?} is out of place"));
+    if item.version <= facts.last_version(&name) {
+        return Err(out_of_place());
     }
+    if item.is_deleted {
+        match Arc::make_mut(&mut facts.workflows).get_mut(&name) {
+            Some(versions) => versions.last = item.version,
+            None => {
+                Arc::make_mut(&mut facts.deleted_workflows).insert(name, item.version);
+            }
+        }
+        return Ok(());
+    }
+    if facts.deleted_workflows.contains_key(&name) {
+        return Err(out_of_place());
+    }
+    let versions = Arc::make_mut(&mut facts.workflows).entry(Arc::clone(&name)).or_default();
     let outline = Outline {
         name,
         version: item.version,
@@ -99,9 +112,8 @@ impl RunReader {
 
 impl OpenRun {
     fn new(facts: &Facts, item: &HeadItem<'_>) -> Result<Self, Malformed> {
-        let version = (item.version as usize).checked_sub(1);
         let versions = facts.workflows.get(item.workflow.as_str());
-        let workflow = version.and_then(|at| versions?.get(at));
+        let workflow = versions.and_then(|versions| versions.get(item.version));
         let workflow = workflow.cloned().ok_or_else(|| {
             Malformed::new(format!("run {} is of a workflow that is not there", item.id))
         })?;

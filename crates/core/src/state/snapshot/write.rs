@@ -50,6 +50,7 @@ impl Encoder {
             next_lease_id: _,
             runs: _,
             workflows: _,
+            deleted_workflows: _,
             next_run_id: _,
             last_lsn: _,
             last_at: _,
@@ -110,8 +111,7 @@ impl Encoder {
                 return self.went_on(next);
             }
             Section::Workflows => {
-                let (workflows, next) = (facts.workflows.values().flatten(), self.written);
-                let next = fill_each(workflows, next, block, |item| workflow(item));
+                let next = fill_each(workflows(facts), self.written, block, |item| item);
                 return self.went_on(next);
             }
             Section::Runs => return self.runs.fill(facts, block),
@@ -174,7 +174,7 @@ pub fn each_item(
     for (id, task) in facts.tasks.iter() {
         visit(encoder.task(TaskId(id), task, &[], &[]))?;
     }
-    facts.workflows.values().flatten().try_for_each(|item| visit(workflow(item)))?;
+    workflows(facts).try_for_each(&mut visit)?;
     let mut runs = RunWriter::default();
     for (id, stored) in facts.runs.iter() {
         runs.begin(id);
@@ -223,6 +223,20 @@ fn worker(worker: &Worker) -> Item<'_> {
     Item::Worker(WorkerItem { name: Text::Borrowed(&worker.name) })
 }
 
+/// The versions of each workflow, and the last numbers of those whose definitions are gone.
+fn workflows(facts: &Facts) -> impl Iterator<Item = Item<'_>> {
+    let kept = facts.workflows.iter().flat_map(|(name, versions)| {
+        let last = versions.deleted_last().map(|last| deleted(name, last));
+        versions.into_iter().map(|it| workflow(it)).chain(last)
+    });
+    kept.chain(facts.deleted_workflows.iter().map(|(name, last)| deleted(name, *last)))
+}
+
+fn deleted(name: &str, version: u32) -> Item<'_> {
+    let (name, is_deleted) = (Text::Borrowed(name), true);
+    Item::Workflow(WorkflowItem { name, version, is_deleted, ..WorkflowItem::default() })
+}
+
 fn workflow(workflow: &Workflow) -> Item<'_> {
     Item::Workflow(WorkflowItem {
         name: Text::Borrowed(&workflow.name),
@@ -232,6 +246,7 @@ fn workflow(workflow: &Workflow) -> Item<'_> {
         nodes: workflow.nodes.iter().map(|name| Text::Borrowed(name)).collect(),
         transitions: workflow.transitions,
         groups: workflow.groups,
+        is_deleted: false,
     })
 }
 
@@ -240,7 +255,7 @@ fn totals(facts: &Facts) -> Item<'static> {
         queues: facts.queues.len() as u64,
         workers: facts.workers.len() as u64,
         tasks: facts.tasks.len(),
-        workflows: facts.workflows.values().map(|versions| versions.len() as u64).sum(),
+        workflows: workflows(facts).count() as u64,
         runs: facts.runs.len(),
     })
 }

@@ -186,6 +186,7 @@ fn a_setting_is_kept_set_or_cleared() {
             queue: "q".to_owned(),
             retention_ms,
             clear: clear.iter().map(|name| (*name).to_owned()).collect(),
+            paused_until: None,
         })
         .map(|configure| configure.retention_ms)
     };

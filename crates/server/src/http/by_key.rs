@@ -1,0 +1,128 @@
+//! Runs by key: `/v1/workflows/{name}/runs/by-key/{key}` takes every verb of a run. The key is
+//! resolved to the run's id here, once, and the request goes on to the routes of `/v1/runs/{id}`.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::Uri;
+use axum::response::Response;
+use axum::routing::any;
+use tenure_coordinator::{Answer, Ask, Query};
+use tenure_core::command::{Command, SubmitOutcome};
+use tenure_record::name::TaskKey;
+use tower::ServiceExt;
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::{OpenApi, RefOr, Required};
+
+use super::{Path, Whole, ask, json, unexpected};
+use crate::app::App;
+use crate::json as parse;
+use crate::problem::Problem;
+use crate::wire::run_request::SignalByKeyBody;
+use crate::wire::run_shown::ShownSignal;
+
+const RUN: &str = "/v1/runs/{id}";
+const BY_KEY: &str = "/v1/workflows/{name}/runs/by-key/{key}";
+
+/// Adds the addresses by key to the routes of runs.
+pub(super) fn routes(routes: Router, app: &Arc<App>) -> Router {
+    let inner = routes.clone();
+    let app = Arc::clone(app);
+    let forward = move |path: Path<Named>, request: Request| {
+        forward(Arc::clone(&app), inner.clone(), path, request)
+    };
+    routes.route(BY_KEY, any(forward.clone())).route(&format!("{BY_KEY}/{{*rest}}"), any(forward))
+}
+
+#[derive(serde::Deserialize)]
+pub(super) struct Named {
+    name: String,
+    key: String,
+}
+
+async fn forward(
+    app: Arc<App>,
+    inner: Router,
+    Path(Named { name, key }): Path<Named>,
+    mut request: Request,
+) -> Result<Response, Problem> {
+    let query = Query::RunWithKey { workflow: name.into(), key: TaskKey::parse(&key)? };
+    let Answer::RunWithKey(run_id) = ask(&app, Ask::Query(query)).await? else {
+        return unexpected();
+    };
+    // What follows the key stays as it was sent: /v1/workflows/NAME/runs/by-key/KEY/...
+    let rest = request.uri().path().splitn(8, '/').nth(7);
+    let rest = rest.map(|rest| format!("/{rest}")).unwrap_or_default();
+    let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
+    let address: Uri = format!("/v1/runs/{run_id}{rest}{query}")
+        .parse()
+        .map_err(|_| Problem::invalid("the address cannot be read; encode its parts"))?;
+    *request.uri_mut() = address;
+    match inner.oneshot(request).await {
+        Ok(response) => Ok(response),
+        Err(never) => match never {},
+    }
+}
+
+/// A signal by key can begin the run, so it is one command and not forwarded.
+#[utoipa::path(post, path = "/v1/workflows/{name}/runs/by-key/{key}/signals/{signal}", tag = "runs", summary = "News from outside for the run that holds a key; with `start` it begins the run if there is none", params(("name" = String, Path), ("key" = String, Path), ("signal" = String, Path)), request_body = Option<SignalByKeyBody<'_>>, responses((status = 201, description = "It began the run", body = ShownSignal<'_>), (status = 200, description = "What became of it", body = ShownSignal<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+pub(super) async fn signal(
+    State(app): State<Arc<App>>,
+    Path((name, key, signal)): Path<(String, String, String)>,
+    Whole(body): Whole,
+) -> Result<(axum::http::StatusCode, Response), Problem> {
+    let body = parse::parse::<SignalByKeyBody<'_>>(&body)?;
+    let signal = body.parse(name, &key, signal)?;
+    let shown = Arc::clone(&signal.signal.name);
+    let asked = Ask::Command(Command::SignalByKey(signal));
+    let Answer::SignaledByKey(run_id, outcome, signaled) = ask(&app, asked).await? else {
+        return unexpected();
+    };
+    let status = match outcome {
+        SubmitOutcome::Created => axum::http::StatusCode::CREATED,
+        SubmitOutcome::Existed => axum::http::StatusCode::OK,
+    };
+    Ok((status, json(&ShownSignal::of(run_id.0, &shown, signaled))))
+}
+
+/// Documents the addresses by key: those of a run, with the name and the key in the place of the id.
+pub(super) fn document(openapi: &mut OpenApi) {
+    let of_runs = openapi.paths.paths.iter().filter(|(path, _)| path.starts_with(RUN));
+    let by_key: Vec<_> = of_runs
+        .map(|(path, item)| (path.replacen(RUN, BY_KEY, 1), of_key(item.clone())))
+        .filter(|(path, _)| !openapi.paths.paths.contains_key(path))
+        .filter(|(path, _)| !path.contains("/signals/"))
+        .collect();
+    openapi.paths.paths.extend(by_key);
+}
+
+fn of_key(mut item: PathItem) -> PathItem {
+    let operations =
+        [&mut item.get, &mut item.post, &mut item.put, &mut item.delete, &mut item.patch];
+    for operation in operations.into_iter().flatten() {
+        let Operation { operation_id, parameters, .. } = operation;
+        if let Some(id) = operation_id {
+            id.push_str("_by_key");
+        }
+        let others = parameters.take().unwrap_or_default();
+        let is_id = |parameter: &RefOr<Parameter>| match parameter {
+            RefOr::T(parameter) => parameter.name == "id",
+            RefOr::Ref(_) => false,
+        };
+        let others = others.into_iter().filter(|parameter| !is_id(parameter));
+        let named = ["name", "key"].into_iter().map(|name| RefOr::T(text(name)));
+        *parameters = Some(named.chain(others).collect());
+    }
+    item
+}
+
+fn text(name: &str) -> Parameter {
+    let schema = utoipa::openapi::ObjectBuilder::new().schema_type(utoipa::openapi::Type::String);
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True)
+        .schema(Some(RefOr::T(schema.build().into())))
+        .build()
+}
