@@ -141,6 +141,7 @@ impl Rejection {
             | Rejection::RecordTooLarge { .. }
             | Rejection::TaskNotFound { .. }
             | Rejection::TaskTerminal { .. }
+            | Rejection::TooManyNames { .. }
             | Rejection::TooManyQueues { .. } => {
                 unreachable!("it is said where tasks are")
             }

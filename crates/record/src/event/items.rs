@@ -82,6 +82,8 @@ message! {
         20 => key_free_at: Timestamp,
         /// The task that held its key until now, if the key was free and still held.
         21 => key_from: TaskId,
+        /// What kind of work it is, if its submit says.
+        22 => name: Option<Text<'a>>,
     }
 
     /// A label.

@@ -22,7 +22,7 @@ use tenure_value::Value;
 
 use self::runs::DraftRuns;
 use super::State;
-use super::dense::{ColdRef, QueueRef, WorkerRef};
+use super::dense::{ColdRef, NameRef, QueueRef, WorkerRef};
 use super::ledger::Ledger;
 use super::task::{Cold, Task, TaskPhase};
 use crate::apply::precomputed::Precomputed;
@@ -46,8 +46,9 @@ pub struct Draft<'s> {
     places: HashMap<TaskId, usize, FixedState>,
     /// Trees, because strangers choose these texts: no choice makes a tree slow.
     new_keys: BTreeMap<(QueueRef, Arc<str>), TaskId>,
-    new_queues: Vec<Arc<str>>,
-    new_queue_refs: BTreeMap<Arc<str>, QueueRef>,
+    new_queues: NewTexts,
+    /// Absent until a task has a name that the state does not know.
+    new_names: Option<Box<NewTexts>>,
     new_workers: SmallVec<[Arc<str>; 1]>,
     settings: Vec<(QueueRef, QueueSettings)>,
     next_task_id: TaskId,
@@ -79,6 +80,26 @@ pub(crate) struct Spent {
     pub bytes: usize,
 }
 
+/// Texts that are new in a draft, and their places.
+#[derive(Default)]
+struct NewTexts {
+    texts: Vec<Arc<str>>,
+    places: BTreeMap<Arc<str>, u32>,
+}
+
+impl NewTexts {
+    fn find(&self, text: &str) -> Option<u32> {
+        self.places.get(text).map(|at| DRAFT_REF + at)
+    }
+
+    fn add(&mut self, text: Arc<str>) -> u32 {
+        let at = self.texts.len() as u32;
+        self.texts.push(Arc::clone(&text));
+        self.places.insert(text, at);
+        DRAFT_REF + at
+    }
+}
+
 struct Touched {
     id: TaskId,
     /// Absent once it is purged.
@@ -97,8 +118,8 @@ impl<'s> Draft<'s> {
             touched: SmallVec::new(),
             places: HashMap::with_hasher(FixedState::default()),
             new_keys: BTreeMap::new(),
-            new_queues: Vec::new(),
-            new_queue_refs: BTreeMap::new(),
+            new_queues: NewTexts::default(),
+            new_names: None,
             new_workers: SmallVec::new(),
             settings: Vec::new(),
             next_task_id: state.facts.next_task_id,
@@ -183,16 +204,34 @@ impl<'s> Draft<'s> {
 
     /// How many queues there would be.
     pub(crate) fn queue_count(&self) -> usize {
-        self.state.facts.queues.len() + self.new_queues.len()
+        self.state.facts.queues.len() + self.new_queues.texts.len()
     }
 
     pub(crate) fn find_queue(&self, name: &str) -> Option<QueueRef> {
-        self.state.queue_ref(name).or_else(|| self.new_queue_refs.get(name).copied())
+        self.state.queue_ref(name).or_else(|| self.new_queues.find(name).map(QueueRef))
+    }
+
+    /// How many names of tasks there would be.
+    pub(crate) fn name_count(&self) -> usize {
+        let new = self.new_names.as_ref().map_or(0, |new| new.texts.len());
+        self.state.facts.task_names.len() + new
+    }
+
+    pub(crate) fn find_name(&self, name: &str) -> Option<NameRef> {
+        let new = || self.new_names.as_ref()?.find(name).map(NameRef);
+        self.state.name_ref(name).or_else(new)
+    }
+
+    fn text_of(&self, name: NameRef) -> &Arc<str> {
+        match (name.0.checked_sub(DRAFT_REF), &self.new_names) {
+            (Some(new), Some(names)) => &names.texts[new as usize],
+            _ => self.state.facts.text_of(name),
+        }
     }
 
     pub(crate) fn queue_name(&self, queue: QueueRef) -> Text<'static> {
         let name = match queue.0.checked_sub(DRAFT_REF) {
-            Some(new) => &self.new_queues[new as usize],
+            Some(new) => &self.new_queues.texts[new as usize],
             None => self.state.facts.queue_name(queue),
         };
         Text::Shared(Arc::clone(name))
@@ -292,6 +331,11 @@ impl<'s> Draft<'s> {
         let mut same = *drafted;
         if self.queue_name(drafted.queue).as_str() == &**facts.queue_name(task.queue) {
             same.queue = task.queue;
+        }
+        if let (Some(name), Some(there)) = (drafted.name.get(), task.name.get())
+            && self.text_of(name) == facts.text_of(there)
+        {
+            same.name = there;
         }
         if let (TaskPhase::Leased { worker, .. }, TaskPhase::Leased { worker: there, .. }) =
             (&mut same.state, task.state)
@@ -402,13 +446,7 @@ impl Ledger for Draft<'_> {
     }
 
     fn queue_named(&mut self, name: &str) -> QueueRef {
-        self.find_queue(name).unwrap_or_else(|| {
-            let at = QueueRef(DRAFT_REF + self.new_queues.len() as u32);
-            let name: Arc<str> = Arc::from(name);
-            self.new_queues.push(Arc::clone(&name));
-            self.new_queue_refs.insert(name, at);
-            at
-        })
+        self.find_queue(name).unwrap_or_else(|| QueueRef(self.new_queues.add(Arc::from(name))))
     }
 
     fn configure(&mut self, queue: QueueRef, settings: &QueueSettings) {
@@ -422,6 +460,12 @@ impl Ledger for Draft<'_> {
         assert!(self.created.is_empty(), "a draft gives out ids one after the other");
         (self.next_task_id, self.next_lease_id) = (to.next_task_id, to.next_lease_id);
         self.next_run_id = self.next_run_id.max(to.next_run_id);
+    }
+
+    fn task_named(&mut self, name: &Text<'_>) -> NameRef {
+        self.find_name(name.as_str()).unwrap_or_else(|| {
+            NameRef(self.new_names.get_or_insert_default().add(name.to_shared()))
+        })
     }
 
     fn worker_named(&mut self, name: &Text<'_>) -> WorkerRef {
