@@ -95,9 +95,11 @@ pub(crate) fn completed(to: &mut impl Ledger, stamp: Stamp, item: &TaskCompleted
     to.change(id, |task| {
         lease::end(task, stamp, LeaseEnd::Completed, TaskState::Completed, Timestamp::ZERO);
     });
-    lease::forget_bounds(to, id);
-    if to.cold(id).is_some_and(|cold| cold.errors.is_some()) {
-        to.change_cold(id, |cold| cold.errors = None);
+    if to.cold(id).is_some_and(|cold| cold.errors.is_some() || lease::is_bound(cold)) {
+        to.change_cold(id, |cold| {
+            cold.errors = None;
+            lease::unbind(cold);
+        });
     }
     to.set_output(id, item.output);
 }

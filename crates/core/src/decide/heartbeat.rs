@@ -22,8 +22,8 @@ pub(super) fn rule(draft: &mut Draft<'_>, lease: LeaseRef, now: Now) -> Ruling<'
     };
     match standing::look(draft, held, now) {
         Ok(Standing::Holds { task, expires_at: before }) => {
-            let expires_at =
-                standing::lease_end(draft, lease, standing::span(draft, task_id, &task), now);
+            let cold = draft.cold(task_id);
+            let expires_at = standing::lease_end(cold, standing::span(&task, cold), now);
             let extended = Extended {
                 expires_at,
                 wall_expires_at: now.offset().shown(expires_at),
