@@ -59,13 +59,13 @@ pub(super) fn look_to_report(
     lease: LeaseRef,
     now: Now,
 ) -> Result<Standing, Rejection> {
-    let standing = look(draft, lease, now)?;
-    if let Standing::Holds { task, .. } = &standing
+    let standing = look(draft, lease, now);
+    if let Ok(Standing::Holds { task, .. }) = &standing
         && let Some(Halt::Parked(run_id)) = halt(draft, lease.task_id, task)
     {
         return Err(Rejection::RunParked { run_id });
     }
-    Ok(standing)
+    standing
 }
 
 pub(super) fn lost(lease: LeaseRef) -> Rejection {
