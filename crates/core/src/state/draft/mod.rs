@@ -43,10 +43,8 @@ pub struct Draft<'s> {
     touched: SmallVec<[Touched; 1]>,
     /// Where a task is in `touched`, once there are many.
     places: HashMap<TaskId, usize, FixedState>,
-    /// Trees, because strangers choose these texts: no choice makes a tree slow.
-    new_keys: BTreeMap<(QueueRef, Arc<str>), TaskId>,
-    new_queues: Vec<Arc<str>>,
-    new_queue_refs: BTreeMap<Arc<str>, QueueRef>,
+    /// Absent until a key or a queue is new: in most drafts none is.
+    new_names: Option<Box<NewNames>>,
     new_workers: SmallVec<[Arc<str>; 1]>,
     settings: Vec<(QueueRef, QueueSettings)>,
     next_task_id: TaskId,
@@ -78,6 +76,15 @@ pub(crate) struct Spent {
     pub bytes: usize,
 }
 
+/// Names that the state does not know. Trees, because strangers choose these texts: no choice makes a
+/// tree slow.
+#[derive(Default)]
+struct NewNames {
+    keys: BTreeMap<(QueueRef, Arc<str>), TaskId>,
+    queues: Vec<Arc<str>>,
+    queue_refs: BTreeMap<Arc<str>, QueueRef>,
+}
+
 struct Touched {
     id: TaskId,
     /// Absent once it is purged.
@@ -95,9 +102,7 @@ impl<'s> Draft<'s> {
             created: Vec::new(),
             touched: SmallVec::new(),
             places: HashMap::with_hasher(FixedState::default()),
-            new_keys: BTreeMap::new(),
-            new_queues: Vec::new(),
-            new_queue_refs: BTreeMap::new(),
+            new_names: None,
             new_workers: SmallVec::new(),
             settings: Vec::new(),
             next_task_id: state.facts.next_task_id,
@@ -118,10 +123,11 @@ impl<'s> Draft<'s> {
         &self.precomputed
     }
 
-    /// Ends the draft, and gives what its decisions have computed.
+    /// Gives what its decisions have computed, for the record. The draft stays where it is: it is large
+    /// to move.
     #[must_use]
-    pub fn into_precomputed(self) -> Precomputed {
-        self.precomputed
+    pub fn take_precomputed(&mut self) -> Precomputed {
+        std::mem::take(&mut self.precomputed)
     }
 
     /// What its record costs so far, in the units of [`crate::limits::RECORD_WORK_MAX`].
@@ -182,16 +188,21 @@ impl<'s> Draft<'s> {
 
     /// How many queues there would be.
     pub(crate) fn queue_count(&self) -> usize {
-        self.state.facts.queues.len() + self.new_queues.len()
+        let new = self.new_names.as_ref().map_or(0, |new| new.queues.len());
+        self.state.facts.queues.len() + new
     }
 
     pub(crate) fn find_queue(&self, name: &str) -> Option<QueueRef> {
-        self.state.queue_ref(name).or_else(|| self.new_queue_refs.get(name).copied())
+        let new = || self.new_names.as_ref()?.queue_refs.get(name).copied();
+        self.state.queue_ref(name).or_else(new)
     }
 
     pub(crate) fn queue_name(&self, queue: QueueRef) -> Text<'static> {
         let name = match queue.0.checked_sub(DRAFT_REF) {
-            Some(new) => &self.new_queues[new as usize],
+            Some(new) => {
+                let names = self.new_names.as_ref().expect("a queue that is new has a name");
+                &names.queues[new as usize]
+            }
             None => self.state.facts.queue_name(queue),
         };
         Text::Shared(Arc::clone(name))
@@ -234,7 +245,8 @@ impl<'s> Draft<'s> {
         // A task of this draft may have taken it.
         let holds = |id: &TaskId| Ledger::cold(self, *id).is_some_and(|it| it.held_key().is_some());
         let known = known.filter(holds);
-        known.or_else(|| self.new_keys.get(&(queue, Arc::from(key))).copied())
+        let new = || self.new_names.as_ref()?.keys.get(&(queue, Arc::from(key))).copied();
+        known.or_else(new)
     }
 
     /// Every touched task before and after, for the laws that are checked before a record is
@@ -363,7 +375,8 @@ impl Ledger for Draft<'_> {
     fn create(&mut self, id: TaskId, task: Task, cold: Option<Cold>, payload: &[u8]) {
         self.count_work(payload.len() / 1_024);
         if let Some(key) = cold.as_ref().and_then(|cold| cold.key.as_ref()) {
-            self.new_keys.insert((task.queue, Arc::clone(&key.text)), id);
+            let new = self.new_names.get_or_insert_default();
+            new.keys.insert((task.queue, Arc::clone(&key.text)), id);
         }
         assert_eq!(id, self.next_task_id, "a draft gives out ids one after the other");
         self.next_task_id = id.next();
@@ -397,10 +410,11 @@ impl Ledger for Draft<'_> {
 
     fn queue_named(&mut self, name: &str) -> QueueRef {
         self.find_queue(name).unwrap_or_else(|| {
-            let at = QueueRef(DRAFT_REF + self.new_queues.len() as u32);
+            let new = self.new_names.get_or_insert_default();
+            let at = QueueRef(DRAFT_REF + new.queues.len() as u32);
             let name: Arc<str> = Arc::from(name);
-            self.new_queues.push(Arc::clone(&name));
-            self.new_queue_refs.insert(name, at);
+            new.queues.push(Arc::clone(&name));
+            new.queue_refs.insert(name, at);
             at
         })
     }
