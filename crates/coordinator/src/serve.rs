@@ -84,10 +84,13 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// Decides a command, writes and applies what comes of it.
     pub(crate) fn run(&mut self, command: &Command, now: Now) -> Outcome {
         let seed = self.draw();
-        let mut draft = Draft::new(&self.state);
-        let verdict = decide(&mut draft, command, now, seed);
-        let work = draft.work();
-        let precomputed = draft.into_precomputed();
+        let (verdict, work, precomputed);
+        {
+            let mut draft = Draft::new(&self.state);
+            verdict = decide(&mut draft, command, now, seed);
+            work = draft.work();
+            precomputed = draft.take_precomputed();
+        }
         self.step_work += work;
         self.work.heaviest = self.work.heaviest.max(work);
         match verdict? {

@@ -97,11 +97,13 @@ pub(crate) fn completed(to: &mut impl Ledger, stamp: Stamp, item: &TaskCompleted
     to.change(id, |task| {
         lease::end(task, stamp, LeaseEnd::Completed, TaskState::Completed, Timestamp::ZERO);
     });
-    lease::forget_bounds(to, id);
-    if to.cold(id).is_some_and(|cold| cold.errors.is_some() || cold.checkpoint.is_some()) {
+    let is_left =
+        |cold: &Cold| cold.errors.is_some() || cold.checkpoint.is_some() || lease::is_bound(cold);
+    if to.cold(id).is_some_and(is_left) {
         to.change_cold(id, |cold| {
             cold.errors = None;
             cold.checkpoint = None;
+            lease::unbind(cold);
         });
     }
     to.set_output(id, item.output);

@@ -51,7 +51,7 @@ pub(super) fn decide<'c>(
             return Err(Rejection::TooManyNames { index: place });
         }
         let id = draft.next_task_id();
-        let item = Created { key_from, ..create(id, task, submit_hash, now) };
+        let item = create(id, task, submit_hash, key_from, now);
         apply::task::created(draft, stamp(draft, now), &item);
         submitted.push(Submitted { task_id: item.task_id, outcome: SubmitOutcome::Created });
         created.push(item);
@@ -130,6 +130,7 @@ fn create<'c>(
     task_id: TaskId,
     task: &'c NewTask,
     submit_hash: Option<SubmitHash>,
+    key_from: TaskId,
     now: Now,
 ) -> Created<'c> {
     let total_timeout_ms = task.total_timeout_ms.map(|span| span.get());
@@ -170,6 +171,6 @@ fn create<'c>(
             (Some(_), Some(span)) => now.log.plus_ms(span.get()),
             (Some(_), None) | (None, _) => Timestamp::ZERO,
         },
-        key_from: TaskId::NONE,
+        key_from,
     }
 }

@@ -44,11 +44,8 @@ pub struct Draft<'s> {
     touched: SmallVec<[Touched; 1]>,
     /// Where a task is in `touched`, once there are many.
     places: HashMap<TaskId, usize, FixedState>,
-    /// Trees, because strangers choose these texts: no choice makes a tree slow.
-    new_keys: BTreeMap<(QueueRef, Arc<str>), TaskId>,
-    new_queues: NewTexts,
-    /// Absent until a task has a name that the state does not know.
-    new_names: Option<Box<NewTexts>>,
+    /// Absent until a key, a queue or a name is new: in most drafts none is.
+    new_names: Option<Box<NewNames>>,
     new_workers: SmallVec<[Arc<str>; 1]>,
     settings: Vec<(QueueRef, QueueSettings)>,
     next_task_id: TaskId,
@@ -78,6 +75,15 @@ pub(crate) struct Spent {
     pub ended: usize,
     /// Bytes of decisions, about.
     pub bytes: usize,
+}
+
+/// What the state does not know by name. Trees, because strangers choose these texts: no choice makes a
+/// tree slow.
+#[derive(Default)]
+struct NewNames {
+    keys: BTreeMap<(QueueRef, Arc<str>), TaskId>,
+    queues: NewTexts,
+    tasks: NewTexts,
 }
 
 /// Texts that are new in a draft, and their places.
@@ -117,8 +123,6 @@ impl<'s> Draft<'s> {
             created: Vec::new(),
             touched: SmallVec::new(),
             places: HashMap::with_hasher(FixedState::default()),
-            new_keys: BTreeMap::new(),
-            new_queues: NewTexts::default(),
             new_names: None,
             new_workers: SmallVec::new(),
             settings: Vec::new(),
@@ -140,10 +144,11 @@ impl<'s> Draft<'s> {
         &self.precomputed
     }
 
-    /// Ends the draft, and gives what its decisions have computed.
+    /// Gives what its decisions have computed, for the record. The draft stays where it is: it is large
+    /// to move.
     #[must_use]
-    pub fn into_precomputed(self) -> Precomputed {
-        self.precomputed
+    pub fn take_precomputed(&mut self) -> Precomputed {
+        std::mem::take(&mut self.precomputed)
     }
 
     /// What its record costs so far, in the units of [`crate::limits::RECORD_WORK_MAX`].
@@ -204,34 +209,39 @@ impl<'s> Draft<'s> {
 
     /// How many queues there would be.
     pub(crate) fn queue_count(&self) -> usize {
-        self.state.facts.queues.len() + self.new_queues.texts.len()
+        let new = self.new_names.as_ref().map_or(0, |new| new.queues.texts.len());
+        self.state.facts.queues.len() + new
     }
 
     pub(crate) fn find_queue(&self, name: &str) -> Option<QueueRef> {
-        self.state.queue_ref(name).or_else(|| self.new_queues.find(name).map(QueueRef))
+        let new = || self.new_names.as_ref()?.queues.find(name).map(QueueRef);
+        self.state.queue_ref(name).or_else(new)
     }
 
     /// How many names of tasks there would be.
     pub(crate) fn name_count(&self) -> usize {
-        let new = self.new_names.as_ref().map_or(0, |new| new.texts.len());
+        let new = self.new_names.as_ref().map_or(0, |new| new.tasks.texts.len());
         self.state.facts.task_names.len() + new
     }
 
     pub(crate) fn find_name(&self, name: &str) -> Option<NameRef> {
-        let new = || self.new_names.as_ref()?.find(name).map(NameRef);
+        let new = || self.new_names.as_ref()?.tasks.find(name).map(NameRef);
         self.state.name_ref(name).or_else(new)
     }
 
     fn text_of(&self, name: NameRef) -> &Arc<str> {
         match (name.0.checked_sub(DRAFT_REF), &self.new_names) {
-            (Some(new), Some(names)) => &names.texts[new as usize],
+            (Some(new), Some(names)) => &names.tasks.texts[new as usize],
             _ => self.state.facts.text_of(name),
         }
     }
 
     pub(crate) fn queue_name(&self, queue: QueueRef) -> Text<'static> {
         let name = match queue.0.checked_sub(DRAFT_REF) {
-            Some(new) => &self.new_queues.texts[new as usize],
+            Some(new) => {
+                let names = self.new_names.as_ref().expect("a queue that is new has a name");
+                &names.queues.texts[new as usize]
+            }
             None => self.state.facts.queue_name(queue),
         };
         Text::Shared(Arc::clone(name))
@@ -279,7 +289,8 @@ impl<'s> Draft<'s> {
         // A task of this draft may have taken it.
         let holds = |id: &TaskId| Ledger::cold(self, *id).is_some_and(|it| it.held_key().is_some());
         let known = known.filter(holds);
-        known.or_else(|| self.new_keys.get(&(queue, Arc::from(key))).copied())
+        let new = || self.new_names.as_ref()?.keys.get(&(queue, Arc::from(key))).copied();
+        known.or_else(new)
     }
 
     /// Every touched task before and after, for the laws that are checked before a record is
@@ -413,7 +424,8 @@ impl Ledger for Draft<'_> {
     fn create(&mut self, id: TaskId, task: Task, cold: Option<Cold>, payload: &[u8]) {
         self.count_work(payload.len() / 1_024);
         if let Some(key) = cold.as_ref().and_then(|cold| cold.key.as_ref()) {
-            self.new_keys.insert((task.queue, Arc::clone(&key.text)), id);
+            let new = self.new_names.get_or_insert_default();
+            new.keys.insert((task.queue, Arc::clone(&key.text)), id);
         }
         assert_eq!(id, self.next_task_id, "a draft gives out ids one after the other");
         self.next_task_id = id.next();
@@ -446,7 +458,9 @@ impl Ledger for Draft<'_> {
     }
 
     fn queue_named(&mut self, name: &str) -> QueueRef {
-        self.find_queue(name).unwrap_or_else(|| QueueRef(self.new_queues.add(Arc::from(name))))
+        self.find_queue(name).unwrap_or_else(|| {
+            QueueRef(self.new_names.get_or_insert_default().queues.add(Arc::from(name)))
+        })
     }
 
     fn configure(&mut self, queue: QueueRef, settings: &QueueSettings) {
@@ -464,7 +478,7 @@ impl Ledger for Draft<'_> {
 
     fn task_named(&mut self, name: &Text<'_>) -> NameRef {
         self.find_name(name.as_str()).unwrap_or_else(|| {
-            NameRef(self.new_names.get_or_insert_default().add(name.to_shared()))
+            NameRef(self.new_names.get_or_insert_default().tasks.add(name.to_shared()))
         })
     }
 
