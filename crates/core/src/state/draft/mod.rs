@@ -22,6 +22,7 @@ use tenure_value::Value;
 
 use self::runs::DraftRuns;
 use super::State;
+use super::blobs::BlobRef;
 use super::dense::{ColdRef, QueueRef, WorkerRef};
 use super::ledger::Ledger;
 use super::task::{Cold, Task, TaskPhase};
@@ -204,6 +205,11 @@ impl<'s> Draft<'s> {
         drafted.map(|(_, settings)| settings.clone()).or_else(known).unwrap_or_default()
     }
 
+    /// The queue that gets copies of a queue's tasks that end FAILED or DEAD.
+    pub(crate) fn dead_letter_queue(&self, queue: QueueRef) -> Option<Arc<str>> {
+        self.state.facts.queues.get(queue)?.settings.dead_letter_queue.clone()
+    }
+
     /// Whether no leases are given from a queue at that moment of the wall clock.
     pub(crate) fn is_paused(&self, queue: QueueRef, wall: Timestamp) -> bool {
         self.state.facts.queues.get(queue).is_some_and(|it| it.settings.is_paused_at(wall))
@@ -312,6 +318,16 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
+    /// Adds a new task.
+    fn insert(&mut self, id: TaskId, task: Task, cold: Option<Cold>) {
+        if let Some(key) = cold.as_ref().and_then(|cold| cold.key.as_ref()) {
+            self.new_keys.insert((task.queue, Arc::clone(&key.text)), id);
+        }
+        assert_eq!(id, self.next_task_id, "a draft gives out ids one after the other");
+        self.next_task_id = id.next();
+        self.created.push(Touched { id, task: Some(task), cold: cold.map(Box::new) });
+    }
+
     fn find(&self, id: TaskId) -> Option<&Touched> {
         match id.0.checked_sub(self.state.facts.next_task_id.0) {
             Some(nth) => self.created.get(nth as usize),
@@ -368,12 +384,13 @@ impl Ledger for Draft<'_> {
 
     fn create(&mut self, id: TaskId, task: Task, cold: Option<Cold>, payload: &[u8]) {
         self.count_work(payload.len() / 1_024);
-        if let Some(key) = cold.as_ref().and_then(|cold| cold.key.as_ref()) {
-            self.new_keys.insert((task.queue, Arc::clone(&key.text)), id);
-        }
-        assert_eq!(id, self.next_task_id, "a draft gives out ids one after the other");
-        self.next_task_id = id.next();
-        self.created.push(Touched { id, task: Some(task), cold: cold.map(Box::new) });
+        self.insert(id, task, cold);
+    }
+
+    fn create_copy(&mut self, of: TaskId, id: TaskId, task: Task, cold: Cold) {
+        let payload = self.state.task_slot(of).map_or(BlobRef::NONE, |task| task.payload);
+        self.count_work(self.state.facts.blobs.near_len(payload) / 1_024);
+        self.insert(id, task, Some(cold));
     }
 
     fn change(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
@@ -414,6 +431,9 @@ impl Ledger for Draft<'_> {
     fn configure(&mut self, queue: QueueRef, settings: &QueueSettings) {
         self.settings.push((queue, settings.clone()));
     }
+
+    /// A setting keeps it, and nothing else is decided in the record of a setting.
+    fn keep_queue(&mut self, _queue: QueueRef) {}
 
     /// Nothing else is decided in the record of a delete.
     fn delete_queue(&mut self, _queue: QueueRef) {}
