@@ -59,6 +59,7 @@ pub(crate) struct List<T> {
 pub(crate) struct ShownTask<'a> {
     id: u64,
     queue: &'a str,
+    name: Option<&'a str>,
     state: Option<&'static str>,
     phase: Option<&'a str>,
     priority: i32,
@@ -123,6 +124,7 @@ impl<'a> ShownTask<'a> {
         Self {
             id: task.id,
             queue: &task.queue,
+            name: task.name.as_deref(),
             state: state_name(task.state),
             phase: task.phase.as_deref(),
             priority: task.priority,

@@ -146,6 +146,9 @@ codes! {
     /// The task has ended and cannot be canceled.
     TaskTerminal = "task_terminal", 409, FailedPrecondition, Never,
         "The task has ended";
+    /// The number of names that tasks have is at its limit. A name goes away with its last task.
+    TooManyNames = "too_many_names", 429, ResourceExhausted, Later,
+        "The number of task names is at its limit";
     /// The number of queues is at its limit. A queue goes away with its last task.
     TooManyQueues = "too_many_queues", 429, ResourceExhausted, Later,
         "The number of queues is at its limit";

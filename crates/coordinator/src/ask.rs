@@ -12,7 +12,7 @@ use tenure_core::command::{
 use tenure_core::state::{Facts, QueueView};
 use tenure_record::event::{IdsSkipped, QueueSettings, RunState};
 use tenure_record::id::{Lsn, RunId, TaskId, TokenId};
-use tenure_record::name::{QueueName, TaskKey, WorkerName};
+use tenure_record::name::{QueueName, TaskKey, TaskName, WorkerName};
 use tenure_record::progress::Checkpoint;
 use tenure_record::state::TaskState;
 
@@ -154,6 +154,8 @@ pub struct TaskFilter {
     pub queue: Option<QueueName>,
     /// In this state.
     pub state: Option<TaskState>,
+    /// With this name.
+    pub name: Option<TaskName>,
     /// With this tag.
     pub tag: Option<(String, String)>,
     /// Leased by this worker.

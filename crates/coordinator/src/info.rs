@@ -27,6 +27,8 @@ pub struct Grant {
     pub attempt: u32,
     /// The task's queue.
     pub queue: Arc<str>,
+    /// What kind of work it is.
+    pub name: Option<Arc<str>>,
     /// What is to be done.
     pub payload: SharedBytes,
     /// The task's tags.
@@ -37,8 +39,8 @@ pub struct Grant {
     pub expires_at: Timestamp,
     /// When the lease ends unless it is extended, by the wall clock as it stands.
     pub wall_expires_at: Timestamp,
-    /// The run that the task belongs to, if it does.
-    pub run_id: Option<RunId>,
+    /// What it is for, if a run made it.
+    pub run: Option<TaskOfRun>,
     /// The W3C trace context of the task's submit.
     pub traceparent: Option<Arc<str>>,
 }
@@ -63,7 +65,7 @@ pub struct TaskOfRun {
 }
 
 impl TaskOfRun {
-    fn of(task: &TaskView<'_>) -> Option<Self> {
+    pub(crate) fn of(task: &TaskView<'_>) -> Option<Self> {
         let (run_id, token) = task.run()?;
         Some(Self { run_id, node: Arc::clone(task.node()?), token })
     }
@@ -77,6 +79,8 @@ pub struct TaskInfo {
     pub id: TaskId,
     /// Its queue.
     pub queue: Arc<str>,
+    /// What kind of work it is.
+    pub name: Option<Arc<str>>,
     /// Its state.
     pub state: TaskState,
     /// What it waits for, while it is WAITING.
@@ -149,6 +153,7 @@ impl TaskInfo {
         Self {
             id: task.id,
             queue: Arc::clone(task.queue()),
+            name: task.name().map(Arc::clone),
             state: task.state(),
             phase: None,
             next_attempt_at: None,

@@ -16,7 +16,7 @@ use tenure_record::name::WorkerName;
 use tenure_record::time::Now;
 
 use crate::ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request, TaskFilter};
-use crate::info::{Explained, Grant, Status, TaskInfo, TaskPage};
+use crate::info::{Explained, Grant, Status, TaskInfo, TaskOfRun, TaskPage};
 use crate::limits::STEP_GRANTS_MAX;
 use crate::parking::{Awaited, ParkedLease, ParkedReader};
 use crate::planted::{self, Bug};
@@ -84,10 +84,13 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// Decides a command, writes and applies what comes of it.
     pub(crate) fn run(&mut self, command: &Command, now: Now) -> Outcome {
         let seed = self.draw();
-        let mut draft = Draft::new(&self.state);
-        let verdict = decide(&mut draft, command, now, seed);
-        let work = draft.work();
-        let precomputed = draft.into_precomputed();
+        let (verdict, work, precomputed);
+        {
+            let mut draft = Draft::new(&self.state);
+            verdict = decide(&mut draft, command, now, seed);
+            work = draft.work();
+            precomputed = draft.take_precomputed();
+        }
         self.step_work += work;
         self.work.heaviest = self.work.heaviest.max(work);
         match verdict? {
@@ -327,6 +330,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let wanted = Filter {
             queue: filter.queue.as_ref().map(|queue| queue.as_str()),
             state: filter.state,
+            name: filter.name.as_ref().map(|name| name.as_str()),
             tag: filter.tag.as_ref().map(|(key, value)| (key.as_str(), value.as_str())),
             worker: filter.worker.as_ref().map(|worker| worker.as_str()),
             run: filter.run,
@@ -397,12 +401,13 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             lease_id: lease.lease_id,
             attempt: task.attempt(),
             queue: Arc::clone(task.queue()),
+            name: task.name().map(Arc::clone),
             payload: task.shared_payload(),
             tags: task.tags().to_vec(),
             checkpoint: task.checkpoint().map(Arc::clone),
             expires_at: lease.expires_at,
             wall_expires_at: self.clock.offset().shown(lease.expires_at),
-            run_id: task.run().map(|(run_id, _)| run_id),
+            run: TaskOfRun::of(&task),
             traceparent: task.traceparent(),
         }
     }

@@ -96,9 +96,12 @@ impl Engine {
 
     fn run(&mut self, command: &Command) -> Reply {
         let now = Now::both(Timestamp(self.clock_ms));
-        let mut draft = Draft::new(&self.state);
-        let verdict = decide(&mut draft, command, now, 1);
-        let precomputed = draft.into_precomputed();
+        let (verdict, precomputed);
+        {
+            let mut draft = Draft::new(&self.state);
+            verdict = decide(&mut draft, command, now, 1);
+            precomputed = draft.take_precomputed();
+        }
         match verdict.expect("the bench asks for nothing that is refused") {
             Verdict::Append(event, reply) => {
                 let record = Record {

@@ -47,9 +47,12 @@ impl Engine {
 
     fn run(&mut self, command: &Command) -> Reply {
         let now = Now::both(Timestamp(1_000_000_000_000));
-        let mut draft = Draft::new(&self.state);
-        let verdict = decide(&mut draft, command, now, 1);
-        let precomputed = draft.into_precomputed();
+        let (verdict, precomputed);
+        {
+            let mut draft = Draft::new(&self.state);
+            verdict = decide(&mut draft, command, now, 1);
+            precomputed = draft.take_precomputed();
+        }
         match verdict.unwrap() {
             Verdict::Append(event, reply) => {
                 let record = Record {

@@ -65,7 +65,8 @@ impl Engine {
         let mut draft = Draft::new(&self.state);
         let verdict = decide(&mut draft, command, now, 1).unwrap();
         let work = draft.work();
-        let precomputed = draft.into_precomputed();
+        let precomputed = draft.take_precomputed();
+        drop(draft);
         let reply = match verdict {
             Verdict::Append(event, reply) => {
                 let record = Record {

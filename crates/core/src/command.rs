@@ -10,7 +10,9 @@ use tenure_flow::Definition;
 use tenure_record::artifact::Artifact;
 use tenure_record::event::SubmitHash;
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
-use tenure_record::name::{FailureCode, QueueName, Reason, SignalText, TaskKey, WorkerName};
+use tenure_record::name::{
+    FailureCode, QueueName, Reason, SignalText, TaskKey, TaskName, WorkerName,
+};
 use tenure_record::progress::Checkpoint;
 use tenure_record::terms::{Backoff, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags};
 use tenure_record::time::Timestamp;
@@ -132,6 +134,8 @@ pub struct NewTask {
     pub queue: QueueName,
     /// What the worker gets.
     pub payload: Payload,
+    /// What kind of work it is.
+    pub name: Option<TaskName>,
     /// How urgent it is.
     pub priority: Priority,
     /// When it may run first.
@@ -179,6 +183,7 @@ impl NewTask {
         Self {
             queue,
             payload,
+            name: None,
             priority: Priority::default(),
             start: Start::AtOnce,
             budgets: Budgets::default(),

@@ -15,7 +15,9 @@ use tenure_record::id::{ID_MAX, LeaseId, RunId, TaskId};
 use tenure_record::state::TaskState;
 use tenure_record::time::Timestamp;
 
-use crate::state::{Cold, Draft, Facts, Ledger, QueueRef, State, Task, TaskPhase, WorkerRef};
+use crate::state::{
+    Cold, Draft, Facts, Ledger, NameRef, QueueRef, State, Task, TaskPhase, WorkerRef,
+};
 
 /// What must always hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,6 +257,7 @@ struct Seen {
     keys: BTreeSet<(QueueRef, String)>,
     cold_parts: BTreeSet<u32>,
     tasks_by_queue: BTreeMap<QueueRef, u64>,
+    tasks_by_name: BTreeMap<NameRef, u64>,
     leases_by_worker: BTreeMap<WorkerRef, u32>,
 }
 
@@ -265,6 +268,9 @@ impl Seen {
             format!("task {id} or its lease {} was never given", task.lease_id)
         })?;
         *self.tasks_by_queue.entry(task.queue).or_default() += 1;
+        if let Some(name) = task.name.get() {
+            *self.tasks_by_name.entry(name).or_default() += 1;
+        }
         if task.lease_id.is_some()
             && let Some(other) = self.leases.insert(task.lease_id, id)
         {
@@ -300,6 +306,12 @@ impl Seen {
             let needed = tasks == queue.tasks && (tasks > 0 || queue.configured);
             hold(Law::NothingUnused, needed, || {
                 format!("queue {:?} counts {} tasks and has {tasks}", queue.name, queue.tasks)
+            })?;
+        }
+        for (at, name) in facts.task_names.iter() {
+            let tasks = self.tasks_by_name.get(&at).copied().unwrap_or_default();
+            hold(Law::NothingUnused, tasks == name.tasks && tasks > 0, || {
+                format!("name {:?} counts {} tasks and has {tasks}", name.text, name.tasks)
             })?;
         }
         for (at, worker) in facts.workers.iter() {

@@ -70,6 +70,9 @@ pub const LEASE_SCAN_MAX: usize = 11_000;
 pub const DUE_ITEMS_MAX: usize = 10_000;
 /// Queues that exist at a time.
 pub const QUEUES_MAX: usize = 100_000;
+/// Names of tasks that exist at a time. A name goes away with its last task. Names in workflow
+/// definitions are not refused, as definitions have limits of their own.
+pub const TASK_NAMES_MAX: usize = 10_000;
 /// Failures that a task keeps with it; older ones are in its history.
 pub const FAILURES_KEPT_MAX: usize = 3;
 /// Delayed tasks that become ready in one step; the rest waits for the next one.

@@ -14,7 +14,7 @@ use tenure_record::limits::RECORD_BYTES_MAX;
 use tenure_record::name::{QueueName, SignalText, TaskKey};
 use tenure_record::state::TaskState;
 
-use crate::limits::QUEUES_MAX;
+use crate::limits::{QUEUES_MAX, TASK_NAMES_MAX};
 
 pub use self::workflow_need::WorkflowNeed;
 
@@ -107,6 +107,11 @@ pub enum Rejection {
     },
     /// There are as many queues as there may be.
     TooManyQueues {
+        /// Which task of the batch, if there are several.
+        index: Option<usize>,
+    },
+    /// There are as many names of tasks as there may be.
+    TooManyNames {
         /// Which task of the batch, if there are several.
         index: Option<usize>,
     },
@@ -306,6 +311,7 @@ impl Rejection {
             | Rejection::TooManyWorkflows
             | Rejection::TooManyDeletedWorkflows => Code::TooManyWorkflows,
             Rejection::TooManyQueues { .. } => Code::TooManyQueues,
+            Rejection::TooManyNames { .. } => Code::TooManyNames,
             Rejection::IdsExhausted { .. } => Code::IdsExhausted,
             Rejection::BatchTooLarge { .. }
             | Rejection::BatchTooHeavy { .. }
@@ -350,6 +356,12 @@ impl fmt::Display for Rejection {
             Rejection::TooManyQueues { index } => write!(
                 f,
                 "{}there are {QUEUES_MAX} queues already; use one that exists",
+                place(*index)
+            ),
+            Rejection::TooManyNames { index } => write!(
+                f,
+                "{}there are tasks with {TASK_NAMES_MAX} names already; use one that exists, and \
+                 put what differs from task to task into tags",
                 place(*index)
             ),
             Rejection::QueueNotFound { name } => write!(

@@ -21,6 +21,8 @@ pub const MERGES_MAX: usize = 64;
 pub const RETRY_CODES_MAX: usize = 64;
 /// Bytes of a workflow's, node's, transition's, group's, signal's or variable's name.
 pub const NAME_BYTES_MAX: usize = 256;
+/// Bytes of a task's name.
+pub const TASK_NAME_BYTES_MAX: usize = 128;
 /// Values that the aliases of a YAML text may stand for, all together.
 pub const YAML_ALIASED_VALUES_MAX: usize = 10_000;
 /// Values in a YAML text, what its aliases stand for included.

@@ -20,6 +20,8 @@ pub const ARTIFACT_LEVELS_MAX: usize = 16;
 pub const MEDIA_TYPE_BYTES_MAX: usize = 128;
 /// Bytes of a queue's or worker's name.
 pub const NAME_BYTES_MAX: usize = 256;
+/// Bytes of a task's name.
+pub const TASK_NAME_BYTES_MAX: usize = 128;
 /// Bytes of an idempotency key.
 pub const KEY_BYTES_MAX: usize = 256;
 /// Tags of one task.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::limits::{
     CODE_BYTES_MAX, KEY_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX, SIGNAL_TEXT_BYTES_MAX,
-    TAG_BYTES_MAX,
+    TAG_BYTES_MAX, TASK_NAME_BYTES_MAX,
 };
 
 /// A request that must be mended before it can be decided.
@@ -154,6 +154,11 @@ text! {
     /// A worker's name, as it gives it when it asks for work.
     WorkerName,
     Grammar { what: "worker", bytes_max: NAME_BYTES_MAX, empty: Empty::Refused, place: Place::Path }
+}
+text! {
+    /// What kind of work a task is.
+    TaskName,
+    Grammar { what: "name", bytes_max: TASK_NAME_BYTES_MAX, empty: Empty::Refused, place: Place::Path }
 }
 text! {
     /// An idempotency key: while its task exists, the same submit gives the same task.

@@ -160,12 +160,12 @@ fn created() -> impl Strategy<Value = oracle::Created> {
     let first = (number(), text(), -100..=100_i32, bytes(), number(), small(), budget(), budget());
     let second = (option::of(backoff), option::of(number()), option::of(text()));
     let third = (option::of(vec(any::<u8>(), 16..=16)), vec(tag, 0..4), number(), 0..=1, budget());
-    let fourth = (option::of(number()), option::of(text()), number(), number());
+    let fourth = (option::of(number()), option::of(text()), number(), number(), option::of(text()));
     (first, second, third, fourth).prop_map(|(first, second, third, fourth)| {
         let (task_id, queue, priority, payload, not_before, lease_ms, failures, expiries) = first;
         let (backoff, total_timeout_ms, key) = second;
         let (submit_hash, tags, deadline_at, clock, max_attempts) = third;
-        let (attempt_timeout_ms, traceparent, key_free_at, key_from) = fourth;
+        let (attempt_timeout_ms, traceparent, key_free_at, key_from, name) = fourth;
         oracle::Created {
             task_id,
             queue,
@@ -188,6 +188,7 @@ fn created() -> impl Strategy<Value = oracle::Created> {
             traceparent,
             key_free_at,
             key_from,
+            name,
         }
     })
 }
@@ -514,6 +515,7 @@ fn our_created(item: &oracle::Created) -> Created<'_> {
         traceparent: item.traceparent.as_deref().map(our_text),
         key_free_at: Timestamp(item.key_free_at),
         key_from: TaskId(item.key_from),
+        name: item.name.as_deref().map(our_text),
     }
 }
 

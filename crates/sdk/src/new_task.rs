@@ -133,6 +133,11 @@ impl NewTask {
         })
     }
 
+    /// What kind of work it is, for workers and for lists.
+    pub fn name(self, name: impl Into<String>) -> Self {
+        self.with(|task| task.name = Some(name.into()))
+    }
+
     /// The W3C trace context of this submit. Its worker gets it with the lease.
     pub fn traceparent(self, traceparent: impl Into<String>) -> Self {
         self.with(|task| task.traceparent = Some(traceparent.into()))

@@ -208,6 +208,7 @@ fn illegal_step(rejection: &Rejection) -> Option<Illegal> {
         | Rejection::KeyTwice { .. }
         | Rejection::RunKeyConflict { .. }
         | Rejection::SignalConflict { .. }
+        | Rejection::TooManyNames { .. }
         | Rejection::TooManyQueues { .. }
         | Rejection::BatchTooLarge { .. }
         | Rejection::IdsExhausted { .. }

@@ -374,6 +374,7 @@ fn rejection_name(rejection: &Rejection) -> &'static str {
         Rejection::RunKeyConflict { .. } => "RunKeyConflict",
         Rejection::SignalConflict { .. } => "SignalConflict",
         Rejection::KeyTwice { .. } => "KeyTwice",
+        Rejection::TooManyNames { .. } => "TooManyNames",
         Rejection::TooManyQueues { .. } => "TooManyQueues",
         Rejection::BatchTooLarge { .. } => "BatchTooLarge",
         Rejection::RecordTooLarge { .. } => "RecordTooLarge",

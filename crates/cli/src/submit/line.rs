@@ -29,6 +29,7 @@ struct Line<'a> {
     attempt_timeout_ms: Option<u64>,
     key_ttl_ms: Option<u64>,
     traceparent: Option<String>,
+    name: Option<String>,
     key: Option<String>,
     #[serde(default, deserialize_with = "tags")]
     tags: BTreeMap<String, String>,
@@ -102,6 +103,7 @@ pub(super) fn parse(text: &[u8]) -> Result<wire::NewTask, String> {
         attempt_timeout_ms: line.attempt_timeout_ms,
         key_ttl_ms: line.key_ttl_ms,
         traceparent: line.traceparent,
+        name: line.name,
         key: line.key,
         tags: line.tags,
     })

@@ -57,6 +57,10 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "TIME", value_parser = moment::parse)]
     run_at: Option<u64>,
 
+    /// What kind of work it is, for workers and for lists.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
     /// Failures that end it; 20 if not given, none with --max-attempts.
     #[arg(long, value_name = "N")]
     max_failures: Option<u32>,
@@ -110,7 +114,7 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "queue", "payload", "priority", "delay", "run_at", "max_failures", "max_expiries",
         "max_attempts", "lease", "total_timeout", "attempt_timeout", "backoff", "key", "key_ttl",
-        "traceparent", "tags", "wait",
+        "traceparent", "name", "tags", "wait",
     ])]
     batch: Option<String>,
 
@@ -174,6 +178,7 @@ impl Submit {
             attempt_timeout_ms: self.attempt_timeout.map(ms),
             key_ttl_ms: self.key_ttl.map(ms),
             traceparent: self.traceparent.clone(),
+            name: self.name.clone(),
             key: self.key.clone(),
             tags,
         })

@@ -61,6 +61,7 @@ fn facts(task: &TaskInfo, now: u64) -> Facts {
     let mut facts = Facts::default();
     facts.add("id", task.id.to_string());
     facts.add("queue", task.queue.as_str());
+    facts.add_some("name", task.name.as_deref());
     facts.add("state", Cell::state(task.state));
     facts.add_some("phase", task.phase.as_deref());
     facts.add_some("next attempt", task.next_attempt_at.map(ago));

@@ -43,6 +43,10 @@ pub(super) struct List {
     #[arg(long, value_name = "ID")]
     run: Option<u64>,
 
+    /// Only those with this name.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
     /// Only those whose last failure has this code.
     #[arg(long, value_name = "CODE")]
     code: Option<String>,
@@ -122,6 +126,7 @@ impl Pages {
             limit: None,
             cursor: list.cursor.clone().unwrap_or_default(),
             run_id: list.run,
+            name: list.name.clone(),
             code: list.code.clone(),
             retrying: list.retrying.then_some(true),
         };

@@ -150,6 +150,7 @@ fn created(item: &Created<'_>) -> Object {
         .with("key_from", Some(item.key_from.0).filter(|id| *id > 0))
         .with("tags", tags)
         .with("traceparent", item.traceparent.as_ref().map(Text::as_str))
+        .with("name", item.name.as_ref().map(Text::as_str))
 }
 
 fn granted(item: &Granted<'_>) -> Object {

@@ -191,3 +191,34 @@ async fn a_submit_is_the_same_over_http_and_grpc() {
     let other = NewTask::new("default", b"\xff  {".to_vec()).key("bytes");
     assert_eq!(client.submit(other).await.unwrap_err().code().as_str(), "conflict");
 }
+
+#[test]
+fn a_name_goes_with_its_task_everywhere() {
+    let mut server = Server::start("names");
+    let (status, task) = server.post("/v1/tasks", &json!({"name": "send-mail", "payload": 1}));
+    assert_eq!((status, &task["name"]), (201, &json!("send-mail")));
+    let (_, plain) = server.post("/v1/tasks", &json!({"payload": 2, "priority": -1}));
+    assert_eq!(plain["name"], Value::Null);
+    let (_, page) = server.get("/v1/tasks?name=send-mail");
+    assert_eq!(page["items"].as_array().map(Vec::len), Some(1));
+    assert_eq!(page["items"][0]["id"], task["id"]);
+    let (_, page) = server.get("/v1/tasks?name=other");
+    assert_eq!(page["items"], json!([]));
+
+    server.kill();
+    server.restart();
+    let (_, task) = server.get(&format!("/v1/tasks/{}", task["id"]));
+    assert_eq!(task["name"], "send-mail");
+    let leased = lease(&server);
+    assert_eq!((&leased["name"], &leased["run"]), (&json!("send-mail"), &Value::Null));
+    assert_eq!(lease(&server)["name"], Value::Null);
+
+    for bad in ["", "a/b", " a", &"n".repeat(129)] {
+        let (status, problem) = server.post("/v1/tasks", &json!({"name": bad}));
+        assert_eq!((status, &problem["code"]), (400, &json!("invalid_request")), "{bad:?}");
+    }
+    let keyed = |name: &str| server.post("/v1/tasks", &json!({"key": "k", "name": name}));
+    assert_eq!(keyed("a").0, 201);
+    assert_eq!(keyed("a").0, 200);
+    assert_eq!(keyed("b").0, 409, "another name is another submit");
+}

@@ -65,12 +65,12 @@ fn a_dump_has_every_record_on_a_line_of_its_own() {
             r#""not_before":null,"clock":"log","lease_ms":30000,"max_failures":20,"#,
             r#""max_expiries":10,"max_attempts":null,"backoff":null,"total_timeout_ms":null,"#,
             r#""attempt_timeout_ms":null,"deadline_at":null,"key":null,"submit_hash":null,"#,
-            r#""key_free_at":null,"key_from":null,"tags":{},"traceparent":null},"#,
+            r#""key_free_at":null,"key_from":null,"tags":{},"traceparent":null,"name":null},"#,
             r#"{"task_id":2,"queue":"mail","priority":0,"#,
             r#""payload_base64":"/wD+","not_before":null,"clock":"log","lease_ms":30000,"#,
             r#""max_failures":20,"max_expiries":10,"max_attempts":null,"backoff":null,"#,
             r#""total_timeout_ms":null,"attempt_timeout_ms":null,"deadline_at":null,"key":null,"#,
-            r#""submit_hash":null,"key_free_at":null,"key_from":null,"tags":{},"traceparent":null}]}"#
+            r#""submit_hash":null,"key_free_at":null,"key_from":null,"tags":{},"traceparent":null,"name":null}]}"#
         ),
         concat!(
             r#"{"lsn":2,"at":"2001-09-09T01:46:40.000Z","event":"LeaseGranted","worker":"anna","#,

@@ -51,7 +51,7 @@ fn copied(to: &mut impl Ledger, stamp: Stamp, of: TaskId, item: &DeadLetter<'_>)
         lease_end: LeaseEnd::Open,
         cancel_requested: false,
         in_run: false,
-        // Its priority.
+        // Its priority and its name.
         ..ended
     };
     let known = to.cold(of);

@@ -105,11 +105,17 @@ pub(crate) fn end(
 
 /// A revocation and the deadline of an attempt bounded the lease that is over.
 pub(crate) fn forget_bounds(to: &mut impl Ledger, id: TaskId) {
-    let bounds = |cold: &Cold| cold.revoke_at.max(cold.attempt_deadline_at);
-    if to.cold(id).is_some_and(|cold| bounds(cold) > Timestamp::ZERO) {
-        to.change_cold(id, |cold| {
-            cold.revoke_at = Timestamp::ZERO;
-            cold.attempt_deadline_at = Timestamp::ZERO;
-        });
+    if to.cold(id).is_some_and(is_bound) {
+        to.change_cold(id, unbind);
     }
+}
+
+/// Whether a revocation or the deadline of an attempt bounds the lease.
+pub(super) fn is_bound(cold: &Cold) -> bool {
+    cold.revoke_at.max(cold.attempt_deadline_at) > Timestamp::ZERO
+}
+
+pub(super) fn unbind(cold: &mut Cold) {
+    cold.revoke_at = Timestamp::ZERO;
+    cold.attempt_deadline_at = Timestamp::ZERO;
 }

@@ -44,7 +44,7 @@ impl Stamp {
 /// If the record is not the one after the last, or if it contradicts the state: both mean that
 /// the log is not the one that made this state.
 pub fn apply(state: &mut State, record: &Record<'_>) {
-    apply_decided(state, record, &Precomputed::default());
+    apply_with(state, record, &mut Recall::none());
 }
 
 /// Applies a record that was just decided, with what its draft has precomputed. The state is the one
@@ -53,9 +53,13 @@ pub fn apply(state: &mut State, record: &Record<'_>) {
 /// # Panics
 /// As [`apply`].
 pub fn apply_decided(state: &mut State, record: &Record<'_>, precomputed: &Precomputed) {
+    apply_with(state, record, &mut precomputed.recall((0, 0)));
+}
+
+fn apply_with(state: &mut State, record: &Record<'_>, recall: &mut Recall<'_>) {
     assert_eq!(record.lsn, state.last_lsn().next(), "records are applied in order, once each");
     let stamp = Stamp::new(record.lsn, record.now());
-    event(state, stamp, &record.event, &mut precomputed.recall((0, 0)));
+    event(state, stamp, &record.event, recall);
     state.applied(record.lsn, record.at);
 }
 

@@ -9,9 +9,13 @@ use tenure_flow::Definition;
 use tenure_record::id::{GroupId, RunId, TokenId};
 use tenure_value::{Path, Value};
 
-/// Values that the decisions of one event lead to, in the order in which they are applied.
+/// Values that the decisions of one event lead to, in the order in which they are applied. Most events
+/// have none, so what there is lies in a box: a draft and its record pass it on as one pointer.
 #[derive(Clone, Debug, Default)]
-pub struct Precomputed {
+pub struct Precomputed(Option<Box<Kept>>);
+
+#[derive(Clone, Debug, Default)]
+struct Kept {
     values: SmallVec<[(RunId, ValueOf, Value); 1]>,
     paths: SmallVec<[Path; 1]>,
     definition: Option<Arc<Definition>>,
@@ -28,39 +32,45 @@ pub(crate) enum ValueOf {
 
 impl Precomputed {
     pub(crate) fn value(&mut self, run: RunId, of: ValueOf, value: Value) {
-        self.values.push((run, of, value));
+        self.kept().values.push((run, of, value));
     }
 
     pub(crate) fn path(&mut self, path: Path) {
-        self.paths.push(path);
+        self.kept().paths.push(path);
     }
 
     pub(crate) fn definition(&mut self, definition: &Arc<Definition>) {
-        self.definition = Some(Arc::clone(definition));
+        self.kept().definition = Some(Arc::clone(definition));
     }
 
     /// How much there is, to recall from here on later.
     pub(crate) fn mark(&self) -> (usize, usize) {
-        (self.values.len(), self.paths.len())
+        self.0.as_ref().map_or((0, 0), |kept| (kept.values.len(), kept.paths.len()))
     }
 
     /// What came after that mark.
     pub(crate) fn recall(&self, (values, paths): (usize, usize)) -> Recall<'_> {
+        let Some(kept) = &self.0 else { return Recall::none() };
         Recall {
-            values: self.values[values..].iter(),
-            paths: self.paths[paths..].iter(),
-            definition: self.definition.as_ref(),
+            values: kept.values[values..].iter(),
+            paths: kept.paths[paths..].iter(),
+            definition: kept.definition.as_ref(),
         }
     }
 
     /// Adds what a later cascade of the event has.
-    pub(crate) fn append(&mut self, mut later: Self) {
+    pub(crate) fn append(&mut self, later: Self) {
         if self.mark() == (0, 0) {
             *self = later;
-            return;
+        } else if let Some(mut later) = later.0 {
+            let kept = self.kept();
+            kept.values.append(&mut later.values);
+            kept.paths.append(&mut later.paths);
         }
-        self.values.append(&mut later.values);
-        self.paths.append(&mut later.paths);
+    }
+
+    fn kept(&mut self) -> &mut Kept {
+        self.0.get_or_insert_default()
     }
 }
 

@@ -276,11 +276,13 @@ fn move_token(
     if state.is_terminal() {
         to.change_scope(run, scope, |scope| scope.tokens.retain(|live| *live != id));
     }
-    to.change_run(run, |run| {
-        run.live -= u32::from(state.is_terminal());
-        run.busy += u32::from(is_busy(state));
-        run.busy -= u32::from(is_busy(before));
-    });
+    if state.is_terminal() || is_busy(state) != is_busy(before) {
+        to.change_run(run, |run| {
+            run.live -= u32::from(state.is_terminal());
+            run.busy += u32::from(is_busy(state));
+            run.busy -= u32::from(is_busy(before));
+        });
+    }
 }
 
 fn dispatch(to: &mut impl Runs, stamp: Stamp, run: RunId, item: &Dispatched<'_>) {

@@ -14,7 +14,7 @@ use tenure_record::time::{Clock, Timestamp};
 
 use super::{Stamp, dead_letter, lease};
 use crate::limits::FAILURES_KEPT_MAX;
-use crate::state::{BlobRef, Cold, ColdRef, Key, Ledger, Task, TaskError, TaskPhase};
+use crate::state::{BlobRef, Cold, ColdRef, Key, Ledger, NameRef, Task, TaskError, TaskPhase};
 
 pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
     if item.key_from.is_some() {
@@ -25,6 +25,7 @@ pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
         });
     }
     let queue = to.queue_named(item.queue.as_str());
+    let name = item.name.as_ref().map_or(NameRef::NONE, |name| to.task_named(name));
     let task = Task {
         state: TaskPhase::Waiting { not_before: item.not_before, clock: item.clock },
         created_at: stamp.wall,
@@ -35,6 +36,7 @@ pub(crate) fn created(to: &mut impl Ledger, stamp: Stamp, item: &Created<'_>) {
         output: BlobRef::NONE,
         queue,
         cold: ColdRef::NONE,
+        name,
         attempt: 0,
         lease_ms: item.lease_ms,
         failures: 0,
@@ -95,11 +97,13 @@ pub(crate) fn completed(to: &mut impl Ledger, stamp: Stamp, item: &TaskCompleted
     to.change(id, |task| {
         lease::end(task, stamp, LeaseEnd::Completed, TaskState::Completed, Timestamp::ZERO);
     });
-    lease::forget_bounds(to, id);
-    if to.cold(id).is_some_and(|cold| cold.errors.is_some() || cold.checkpoint.is_some()) {
+    let is_left =
+        |cold: &Cold| cold.errors.is_some() || cold.checkpoint.is_some() || lease::is_bound(cold);
+    if to.cold(id).is_some_and(is_left) {
         to.change_cold(id, |cold| {
             cold.errors = None;
             cold.checkpoint = None;
+            lease::unbind(cold);
         });
     }
     to.set_output(id, item.output);

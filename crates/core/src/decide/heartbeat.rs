@@ -24,12 +24,13 @@ pub(super) fn rule<'c>(draft: &mut Draft<'_>, command: &'c Heartbeat, now: Now) 
     };
     match standing::look(draft, held, now) {
         Ok(Standing::Holds { task, expires_at: before }) => {
+            let cold = draft.cold(task_id);
             let asked_ms = command.lease_ms.map_or(0, LeaseMs::get);
             let span = match asked_ms {
-                0 => standing::span(draft, task_id, &task),
+                0 => standing::span(&task, cold),
                 asked_ms => asked_ms,
             };
-            let expires_at = standing::lease_end(draft, lease, span, now);
+            let expires_at = standing::lease_end(cold, span, now);
             let extended = Extended {
                 expires_at,
                 wall_expires_at: now.offset().shown(expires_at),

@@ -9,7 +9,7 @@ use super::skip_ids::check_leases;
 use super::standing::{attempt_deadline, lease_end};
 use super::{Verdict, about, halt, stamp};
 use crate::apply;
-use crate::command::{LeaseRef, LeaseTasks, Leased, Reply};
+use crate::command::{LeaseTasks, Leased, Reply};
 use crate::limits::{LEASE_BYTES, LEASE_QUEUES_MAX, LEASE_SCAN_MAX, LEASE_TASKS_MAX};
 use crate::planted::{self, Bug};
 use crate::rejection::Rejection;
@@ -44,8 +44,9 @@ pub(super) fn decide<'c>(
         }
         let lease_id = planted::lease_id(draft.next_lease_id(), now);
         let lease_ms = command.lease_ms.map_or(task.lease_ms, |lease_ms| lease_ms.get());
-        let attempt_deadline_at = attempt_deadline(draft, task_id, now);
-        let mut expires_at = lease_end(draft, LeaseRef { task_id, lease_id }, lease_ms, now);
+        let cold = draft.cold(task_id);
+        let attempt_deadline_at = attempt_deadline(cold, now);
+        let mut expires_at = lease_end(cold, lease_ms, now);
         if attempt_deadline_at > Timestamp::ZERO {
             expires_at = expires_at.min(attempt_deadline_at);
         }

@@ -150,8 +150,13 @@ enum Halt {
 
 /// Whether something about its run keeps a task from moving. One comparison while nothing is ending
 /// or parked.
+#[inline]
 fn halt(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> Option<Halt> {
-    if !task.in_run || !(draft.has_endings() || draft.base().live().runs.parked > 0) {
+    if task.in_run { halt_by_run(draft, task_id) } else { None }
+}
+
+fn halt_by_run(draft: &Draft<'_>, task_id: TaskId) -> Option<Halt> {
+    if !(draft.has_endings() || draft.base().live().runs.parked > 0) {
         return None;
     }
     let (run_id, token) = draft.cold(task_id)?.run?;

@@ -2,6 +2,7 @@
 //! as it was meant. A request is a repetition of an earlier one if and only if both hashes are equal.
 
 use tenure_record::event::SubmitHash;
+use tenure_record::name::TaskName;
 use tenure_record::terms::{Backoff, Budget, SpanMs};
 
 use crate::command::{NewTask, SignalRun, Start, StartRun};
@@ -42,6 +43,7 @@ pub(crate) fn of_submit(task: &NewTask) -> SubmitHash {
             hasher.text(task.payload.as_bytes());
         }
     }
+    hasher.text(task.name.as_ref().map_or("", TaskName::as_str).as_bytes());
     hasher.number(task.tags.as_slice().len() as u64);
     for (key, value) in task.tags.as_slice() {
         hasher.text(key.as_str().as_bytes());

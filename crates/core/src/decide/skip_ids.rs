@@ -22,8 +22,10 @@ pub(super) fn decide(draft: &mut Draft<'_>, jump: IdJump) -> Result<Verdict<'sta
 
 /// The id that follows after `wanted` ids more.
 fn ahead(what: &'static str, next: u64, wanted: u64) -> Result<u64, Rejection> {
-    let exhausted = Rejection::IdsExhausted { what, next, wanted };
-    next.checked_add(wanted).filter(|id| *id <= ID_MAX).ok_or(exhausted)
+    match next.checked_add(wanted) {
+        Some(id) if id <= ID_MAX => Ok(id),
+        Some(_) | None => Err(Rejection::IdsExhausted { what, next, wanted }),
+    }
 }
 
 /// Refuses new work, drafted already, if fewer ids would be left than accepted work may need to end.

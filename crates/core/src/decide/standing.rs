@@ -1,7 +1,7 @@
 //! Where a lease stands. This is the fence: nothing is reported past it.
 
 use tenure_record::event::{Report, StaleReportRejected};
-use tenure_record::id::{LeaseId, TaskId};
+use tenure_record::id::LeaseId;
 use tenure_record::name::{Text, WorkerName};
 use tenure_record::snapshot::LeaseEnd;
 use tenure_record::time::{Now, Timestamp};
@@ -11,7 +11,7 @@ use crate::apply;
 use crate::command::LeaseRef;
 use crate::planted::{self, Bug};
 use crate::rejection::Rejection;
-use crate::state::{Draft, Ledger, Task, TaskPhase};
+use crate::state::{Cold, Draft, Ledger, Task, TaskPhase};
 
 /// Where a lease stands.
 pub(super) enum Standing {
@@ -59,13 +59,13 @@ pub(super) fn look_to_report(
     lease: LeaseRef,
     now: Now,
 ) -> Result<Standing, Rejection> {
-    let standing = look(draft, lease, now)?;
-    if let Standing::Holds { task, .. } = &standing
+    let standing = look(draft, lease, now);
+    if let Ok(Standing::Holds { task, .. }) = &standing
         && let Some(Halt::Parked(run_id)) = halt(draft, lease.task_id, task)
     {
         return Err(Rejection::RunParked { run_id });
     }
-    Ok(standing)
+    standing
 }
 
 pub(super) fn lost(lease: LeaseRef) -> Rejection {
@@ -97,22 +97,22 @@ pub(super) fn too_late<'c>(
 }
 
 /// How long a task's latest lease lasts, and how far each heartbeat moves its end.
-pub(super) fn span(draft: &Draft<'_>, task_id: TaskId, task: &Task) -> u32 {
-    let granted_ms = draft.cold(task_id).map_or(0, |cold| cold.granted_ms);
+pub(super) fn span(task: &Task, cold: Option<&Cold>) -> u32 {
+    let granted_ms = cold.map_or(0, |cold| cold.granted_ms);
     if granted_ms == 0 { task.lease_ms } else { granted_ms }
 }
 
 /// When a lease that starts or is extended now ends: after its span, but never past the task's
 /// deadline, its attempt's deadline or a revocation.
-pub(super) fn lease_end(draft: &Draft<'_>, lease: LeaseRef, lease_ms: u32, now: Now) -> Timestamp {
+pub(super) fn lease_end(cold: Option<&Cold>, lease_ms: u32, now: Now) -> Timestamp {
     let full = now.log.plus_ms(lease_ms.into());
-    let Some(cold) = draft.cold(lease.task_id) else { return full };
+    let Some(cold) = cold else { return full };
     let bounds = [cold.deadline_at, cold.revoke_at, cold.attempt_deadline_at].into_iter();
     bounds.filter(|at| *at > Timestamp::ZERO).fold(full, Timestamp::min)
 }
 
 /// When an attempt that starts now must have ended; zero for never.
-pub(super) fn attempt_deadline(draft: &Draft<'_>, task_id: TaskId, now: Now) -> Timestamp {
-    let timeout_ms = draft.cold(task_id).and_then(|cold| cold.attempt_timeout_ms);
+pub(super) fn attempt_deadline(cold: Option<&Cold>, now: Now) -> Timestamp {
+    let timeout_ms = cold.and_then(|cold| cold.attempt_timeout_ms);
     timeout_ms.map_or(Timestamp::ZERO, |ms| now.log.plus_ms(ms))
 }

@@ -12,7 +12,7 @@ use super::skip_ids::check_room;
 use super::{Verdict, stamp};
 use crate::apply;
 use crate::command::{NewTask, Reply, Start, SubmitOutcome, SubmitTasks, Submitted};
-use crate::limits::{BATCH_ITEMS_MAX, QUEUES_MAX};
+use crate::limits::{BATCH_ITEMS_MAX, QUEUES_MAX, TASK_NAMES_MAX};
 use crate::rejection::Rejection;
 use crate::state::{Draft, Ledger};
 
@@ -44,8 +44,14 @@ pub(super) fn decide<'c>(
         if draft.find_queue(task.queue.as_str()).is_none() && draft.queue_count() >= QUEUES_MAX {
             return Err(Rejection::TooManyQueues { index: place });
         }
+        if let Some(name) = &task.name
+            && draft.find_name(name.as_str()).is_none()
+            && draft.name_count() >= TASK_NAMES_MAX
+        {
+            return Err(Rejection::TooManyNames { index: place });
+        }
         let id = draft.next_task_id();
-        let item = Created { key_from, ..create(id, task, submit_hash, now) };
+        let item = create(id, task, submit_hash, key_from, now);
         apply::task::created(draft, stamp(draft, now), &item);
         submitted.push(Submitted { task_id: item.task_id, outcome: SubmitOutcome::Created });
         created.push(item);
@@ -75,7 +81,8 @@ fn bytes_of(task: &NewTask) -> usize {
     let tags: usize = tags.map(|(key, value)| key.as_str().len() + value.as_str().len() + 8).sum();
     let key = task.key.as_ref().map_or(0, |key| key.as_str().len());
     let traceparent = task.traceparent.as_ref().map_or(0, |text| text.as_str().len());
-    let texts = task.queue.as_str().len() + key + tags + traceparent;
+    let name = task.name.as_ref().map_or(0, |name| name.as_str().len());
+    let texts = task.queue.as_str().len() + name + key + tags + traceparent;
     task.payload.as_bytes().len() + texts + ITEM_BYTES
 }
 
@@ -123,6 +130,7 @@ fn create<'c>(
     task_id: TaskId,
     task: &'c NewTask,
     submit_hash: Option<SubmitHash>,
+    key_from: TaskId,
     now: Now,
 ) -> Created<'c> {
     let total_timeout_ms = task.total_timeout_ms.map(|span| span.get());
@@ -158,10 +166,11 @@ fn create<'c>(
         max_attempts: task.budgets.max_attempts,
         attempt_timeout_ms: task.attempt_timeout_ms.map(|span| span.get()),
         traceparent: task.traceparent.as_ref().map(|text| Text::Borrowed(text.as_str())),
+        name: task.name.as_ref().map(|name| Text::Borrowed(name.as_str())),
         key_free_at: match (&task.key, task.key_ttl_ms) {
             (Some(_), Some(span)) => now.log.plus_ms(span.get()),
             (Some(_), None) | (None, _) => Timestamp::ZERO,
         },
-        key_from: TaskId::NONE,
+        key_from,
     }
 }

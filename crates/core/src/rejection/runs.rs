@@ -143,6 +143,7 @@ impl Rejection {
             | Rejection::RecordTooLarge { .. }
             | Rejection::TaskNotFound { .. }
             | Rejection::TaskTerminal { .. }
+            | Rejection::TooManyNames { .. }
             | Rejection::TooManyQueues { .. } => {
                 unreachable!("it is said where tasks are")
             }

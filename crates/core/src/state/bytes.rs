@@ -2,7 +2,7 @@
 //! asking costs a few additions, however many tasks and runs there are.
 
 use super::State;
-use super::facts::{Queue, Worker};
+use super::facts::{Queue, TaskName, Worker};
 
 /// What a task takes in the indexes: its links, its place in a list, and an entry of a tree of
 /// leases, delays or ends.
@@ -41,6 +41,7 @@ impl State {
         let facts = &self.facts;
         let slots = facts.tasks.bytes() + facts.cold.bytes();
         let names = facts.queues.len() as u64 * (size_of::<Queue>() as u64 + QUEUE_INDEX_BYTES)
+            + facts.task_names.len() as u64 * (size_of::<TaskName>() as u64 + WORKER_BYTES)
             + facts.workers.len() as u64 * (size_of::<Worker>() as u64 + WORKER_BYTES);
         let indexes = self.indexes.as_ref();
         let texts = indexes.map_or(0, |it| it.text_bytes);

@@ -1,5 +1,5 @@
-//! A slab that hands out small references and uses the freed ones again: cold parts, queues, worker
-//! names, and what is on the shelf. Which reference something gets is a matter of memory, never of truth.
+//! A slab that hands out small references and uses the freed ones again: cold parts, queues, names of tasks
+//! and workers, and what is on the shelf. Which reference something gets is a matter of memory, never of truth.
 
 use super::paged::Paged;
 
@@ -35,6 +35,10 @@ reference! {
     QueueRef
 }
 reference! {
+    /// Where a task's name is.
+    NameRef
+}
+reference! {
     /// Where a worker's name is.
     WorkerRef
 }
@@ -46,6 +50,15 @@ reference! {
 
 impl ColdRef {
     /// The task has no cold part.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
+    pub(crate) fn get(self) -> Option<Self> {
+        (self != Self::NONE).then_some(self)
+    }
+}
+
+impl NameRef {
+    /// The task has no name.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
     pub(crate) fn get(self) -> Option<Self> {

@@ -9,7 +9,7 @@ use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
 use tenure_record::time::Timestamp;
 
 use super::blobs::Blobs;
-use super::dense::{ColdRef, Dense, QueueRef, WorkerRef};
+use super::dense::{ColdRef, Dense, NameRef, QueueRef, WorkerRef};
 use super::paged::Paged;
 use super::run::{StoredRun, Versions};
 use super::task::{Cold, Task};
@@ -28,6 +28,7 @@ pub struct Facts {
     pub(crate) blobs: Blobs,
     pub(crate) queues: Dense<QueueRef, Queue>,
     pub(crate) workers: Dense<WorkerRef, Worker>,
+    pub(crate) task_names: Dense<NameRef, TaskName>,
     pub(crate) next_task_id: TaskId,
     pub(crate) next_lease_id: LeaseId,
     pub(crate) runs: Paged<Arc<StoredRun>, RUNS_PER_PAGE>,
@@ -50,6 +51,13 @@ pub(crate) struct Queue {
     pub tasks: u64,
 }
 
+/// A task's name exists while some task has it.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskName {
+    pub text: Arc<str>,
+    pub tasks: u64,
+}
+
 /// A worker's name exists while it holds leases.
 #[derive(Clone, Debug)]
 pub(crate) struct Worker {
@@ -65,6 +73,7 @@ impl Facts {
             blobs: Blobs::default(),
             queues: Dense::default(),
             workers: Dense::default(),
+            task_names: Dense::default(),
             next_task_id: TaskId(1),
             next_lease_id: LeaseId(1),
             runs: Paged::default(),
@@ -118,6 +127,14 @@ impl Facts {
 
     pub(crate) fn queue_name(&self, queue: QueueRef) -> &Arc<str> {
         &self.queues.get(queue).expect("a task's queue exists").name
+    }
+
+    pub(crate) fn task_name(&self, task: &Task) -> Option<&Arc<str>> {
+        task.name.get().map(|name| self.text_of(name))
+    }
+
+    pub(crate) fn text_of(&self, name: NameRef) -> &Arc<str> {
+        &self.task_names.get(name).expect("a task's name exists").text
     }
 
     pub(crate) fn worker_name(&self, worker: WorkerRef) -> &Arc<str> {

@@ -146,6 +146,7 @@ impl Facts {
 
     fn hash_task(&self, task: &Task, sink: &mut Sink) {
         sink.bytes(self.queue_name(task.queue).as_bytes());
+        sink.bytes(self.task_name(task).map_or("", |name| name).as_bytes());
         sink.number(task.name() as u64);
         match task.state {
             TaskPhase::Waiting { not_before, clock } => {

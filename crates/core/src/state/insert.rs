@@ -26,6 +26,9 @@ impl State {
         }
         self.facts.queues.get_mut(task.queue).expect("a new task's queue is named first").tasks +=
             1;
+        if let Some(name) = task.name.get().and_then(|name| self.facts.task_names.get_mut(name)) {
+            name.tasks += 1;
+        }
         self.facts.tasks.insert(id.0, task);
         self.facts.next_task_id = self.facts.next_task_id.max(id.next());
         if let Some(indexes) = &mut self.indexes {

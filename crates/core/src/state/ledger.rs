@@ -5,7 +5,7 @@ use tenure_record::event::{IdsSkipped, QueueSettings};
 use tenure_record::id::TaskId;
 use tenure_record::name::Text;
 
-use super::dense::{QueueRef, WorkerRef};
+use super::dense::{NameRef, QueueRef, WorkerRef};
 use super::task::{Cold, Task};
 
 /// A place that takes changes.
@@ -48,6 +48,9 @@ pub(crate) trait Ledger {
 
     /// Moves both counters ahead.
     fn skip_ids(&mut self, to: &IdsSkipped);
+
+    /// The reference of a task's name; a new one if no task has it.
+    fn task_named(&mut self, name: &Text<'_>) -> NameRef;
 
     /// The worker of that name; a new one if there is none.
     fn worker_named(&mut self, name: &Text<'_>) -> WorkerRef;

@@ -16,6 +16,8 @@ pub struct Filter<'a> {
     pub queue: Option<&'a str>,
     /// In this state.
     pub state: Option<TaskState>,
+    /// With this name.
+    pub name: Option<&'a str>,
     /// With this tag.
     pub tag: Option<(&'a str, &'a str)>,
     /// Leased by this worker.
@@ -124,11 +126,13 @@ impl Filter<'_> {
         let tag = self.tag.is_none_or(|(key, value)| {
             task.tags().iter().any(|(k, v)| &**k == key && &**v == value)
         });
+        let name = self.name.is_none_or(|name| task.name().is_some_and(|its| &**its == name));
         let code = self.code.is_none_or(|code| {
             let last = task.errors().last().filter(|_| task.state() != TaskState::Completed);
             last.is_some_and(|error| &*error.code == code)
         });
         chosen
+            && name
             && tag
             && code
             && self.worker.is_none_or(|worker| task.lease().is_some_and(|l| &*l.worker == worker))

@@ -2,6 +2,7 @@
 
 mod blobs;
 mod bytes;
+mod check;
 mod dense;
 mod draft;
 mod due;
@@ -39,7 +40,7 @@ pub use self::task::TaskError;
 pub use self::view::{LeaseView, QueueView, TaskView};
 
 pub(crate) use self::blobs::BlobRef;
-pub(crate) use self::dense::{ColdRef, QueueRef, WorkerRef};
+pub(crate) use self::dense::{ColdRef, NameRef, QueueRef, WorkerRef};
 pub(crate) use self::ledger::Ledger;
 pub(crate) use self::run::{
     Branch, BranchResult, CommittedArtifact, EndingRoot, EndingScope, Group, KeptKey, KeptSignal,
@@ -57,7 +58,7 @@ use tenure_record::name::Text;
 use tenure_record::time::{Clock, Now, Timestamp};
 
 use self::blobs::BlobKind;
-use self::facts::{Queue, Worker};
+use self::facts::{Queue, TaskName, Worker};
 use self::index::{Followed, Indexes, Names};
 use self::run::Chunks;
 use crate::command::{Rest, Retention};
@@ -70,6 +71,7 @@ pub struct State {
     facts: Facts,
     queue_names: Names<QueueRef>,
     worker_names: Names<WorkerRef>,
+    task_names: Names<NameRef>,
     /// Absent while records are replayed, which needs none of it.
     indexes: Option<Indexes>,
     /// Seeds the tables of texts, so that strangers cannot make them collide.
@@ -91,6 +93,7 @@ impl State {
             facts: Facts::new(),
             queue_names: Names::new(table_seed),
             worker_names: Names::new(table_seed),
+            task_names: Names::new(table_seed),
             indexes: None,
             table_seed,
             forgotten: Vec::new(),
@@ -232,22 +235,6 @@ impl State {
         }
     }
 
-    /// Compares the indexes with ones built anew. Says the first difference.
-    pub(crate) fn check_indexes(&self) -> Result<(), String> {
-        let Some(live) = &self.indexes else { return Ok(()) };
-        let anew = Indexes::build(&self.facts, self.table_seed, live.followed());
-        live.compare(&anew)?;
-        for (id, task) in self.facts.tasks.iter() {
-            let key = self.facts.cold_of(task).and_then(Cold::held_key);
-            let Some(key) = key else { continue };
-            let holder = live.key_holder(&self.facts, task.queue, &key.text);
-            if holder != Some(TaskId(id)) {
-                return Err(format!("the key {:?} is not found at task {id}", key.text));
-            }
-        }
-        Ok(())
-    }
-
     pub(crate) fn live(&self) -> &Indexes {
         self.indexes.as_ref().expect("a state that serves has its indexes")
     }
@@ -262,6 +249,10 @@ impl State {
 
     fn worker_ref(&self, name: &str) -> Option<WorkerRef> {
         self.worker_names.find(name, |at| &**self.facts.worker_name(at) == name)
+    }
+
+    pub(crate) fn name_ref(&self, name: &str) -> Option<NameRef> {
+        self.task_names.find(name, |at| &**self.facts.text_of(at) == name)
     }
 
     /// For tests that break a law on purpose.
@@ -292,6 +283,16 @@ impl State {
         if held.leases == 0 {
             let gone = self.facts.workers.remove(worker).expect("it was there a line ago");
             self.worker_names.remove(&*gone.name, worker);
+        }
+    }
+
+    /// A task that had this name is gone.
+    fn drop_name(&mut self, at: NameRef) {
+        let name = self.facts.task_names.get_mut(at).expect("a task's name exists");
+        name.tasks -= 1;
+        if name.tasks == 0 {
+            let gone = self.facts.task_names.remove(at).expect("it was there a line ago");
+            self.task_names.remove(&*gone.text, at);
         }
     }
 
@@ -426,6 +427,9 @@ impl Ledger for State {
         }
         self.free_blob(task.payload);
         self.free_blob(task.output);
+        if let Some(name) = task.name.get() {
+            self.drop_name(name);
+        }
         let queue = self.facts.queues.get_mut(task.queue).expect("a task's queue exists");
         queue.tasks -= 1;
         self.drop_queue_if_unused(task.queue);
@@ -467,6 +471,15 @@ impl Ledger for State {
         self.facts.next_task_id = to.next_task_id;
         self.facts.next_lease_id = to.next_lease_id;
         self.facts.next_run_id = self.facts.next_run_id.max(to.next_run_id);
+    }
+
+    fn task_named(&mut self, name: &Text<'_>) -> NameRef {
+        if let Some(at) = self.name_ref(name.as_str()) {
+            return at;
+        }
+        let at = self.facts.task_names.insert(TaskName { text: name.to_shared(), tasks: 0 });
+        self.task_names.insert(name.as_str(), at);
+        at
     }
 
     fn worker_named(&mut self, name: &Text<'_>) -> WorkerRef {

@@ -80,21 +80,23 @@ impl Runs for State {
     }
 
     fn change_run(&mut self, id: RunId, change: impl FnOnce(&mut Run)) {
-        let head = &self.stored_run(id).expect("a decision names runs that exist").head;
-        let parent = Parent::of(head, &self.facts);
         let stored = self.run_mut(id);
-        let before = HeadPlace::of(&stored.head, parent);
+        let before = HeadPlace::of(&stored.head, Parent::None);
         let mut bytes_before = head_bytes(&stored.head);
         change(&mut stored.head);
-        let after = HeadPlace::of(&stored.head, parent);
+        let after = HeadPlace::of(&stored.head, Parent::None);
         let bytes_after = head_bytes(&stored.head);
         if before != after && stored.head.state.is_terminal() {
             bytes_before += stored.kept.values().map(kept_bytes).sum::<u64>();
             stored.kept = Arc::default();
         }
-        if let Some(indexes) = &mut self.indexes {
-            indexes.runs.moved(id, before, after);
-            indexes.runs.resized(bytes_before, bytes_after);
+        let Some(indexes) = &mut self.indexes else { return };
+        indexes.runs.resized(bytes_before, bytes_after);
+        // Most changes move nothing, and then the parent need not be found.
+        if before != after {
+            let head = &self.facts.runs.get(id.0).expect("it was there a line ago").head;
+            let parent = Parent::of(head, &self.facts);
+            indexes.runs.moved(id, before.under(parent), after.under(parent));
         }
     }
 

@@ -11,7 +11,7 @@ use tenure_record::terms::{Backoff, Budget, Budgets, Priority};
 use tenure_record::time::{Clock, Timestamp, WallOffset};
 
 use super::blobs::BlobRef;
-use super::dense::{ColdRef, QueueRef, WorkerRef};
+use super::dense::{ColdRef, NameRef, QueueRef, WorkerRef};
 
 /// The phase of a task's life: its state, with the facts that are true there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +112,8 @@ pub(crate) struct Task {
     pub output: BlobRef,
     pub queue: QueueRef,
     pub cold: ColdRef,
+    /// What kind of work it is.
+    pub name: NameRef,
     /// Grants so far.
     pub attempt: u32,
     /// How long a lease lasts unless its worker asks for another span.

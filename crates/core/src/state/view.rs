@@ -310,6 +310,12 @@ impl<'a> TaskView<'a> {
         self.cold.map(|cold| cold.attempt_deadline_at).filter(|at| *at > Timestamp::ZERO)
     }
 
+    /// What kind of work it is.
+    #[must_use]
+    pub fn name(&self) -> Option<&'a Arc<str>> {
+        self.facts.task_name(self.task)
+    }
+
     /// The W3C trace context of its submit.
     #[must_use]
     pub fn traceparent(&self) -> Option<Arc<str>> {

@@ -113,6 +113,7 @@ impl Cascade<'_, '_> {
         let created = Created {
             task_id: self.draft.next_task_id(),
             queue: Text::Shared(Arc::clone(&rule.queue)),
+            name: rule.name.as_ref().map(|name| Text::Shared(Arc::clone(name))),
             priority: Priority::parse(rule.priority.into()).unwrap_or_default(),
             payload: Cow::Owned(payload),
             lease_ms: rule.lease_ms.unwrap_or(LEASE_MS_DEFAULT),

@@ -86,6 +86,8 @@ fn same_task(task: &Task, view: &TaskView<'_>) -> Result<(), String> {
     same!("attempt_timeout_ms", view.attempt_timeout_ms(), attempt_timeout_ms);
     let attempt_deadline = task.lease.as_ref().and_then(|lease| lease.attempt_deadline);
     same!("the attempt's deadline", view.attempt_deadline_at(), attempt_deadline.map(Timestamp));
+    let name = terms.name.as_ref().map(|name| name.as_str());
+    same!("the name", view.name().map(|name| &**name), name);
     let traceparent = terms.traceparent.as_ref().map(|text| text.as_str());
     let shown = view.traceparent();
     same!("traceparent", shown.as_deref(), traceparent);
@@ -172,8 +174,8 @@ fn by_state(counts: &StateCounts) -> [u64; 6] {
 
 /// Turns the pages of a list to its end and compares it with a plain filter.
 pub(crate) fn list(state: &State, model: &Model, look: &Look) -> Result<(), String> {
-    let Look { queue, state: name, tag, worker, code, retrying, limit } = *look;
-    let filter = Filter { queue, state: name, tag, worker, code, retrying, run: None };
+    let Look { queue, state: named, name, tag, worker, code, retrying, limit } = *look;
+    let filter = Filter { queue, state: named, name, tag, worker, code, retrying, run: None };
     let (mut listed, mut before) = (Vec::new(), None);
     loop {
         let page = state.list(&filter, before, limit);
@@ -193,7 +195,9 @@ pub(crate) fn list(state: &State, model: &Model, look: &Look) -> Result<(), Stri
         let lease = task.lease.as_ref();
         let mut tags = task.terms.tags.as_slice().iter();
         queue.is_none_or(|queue| task.terms.queue.as_str() == queue)
-            && name.is_none_or(|name| task.state == name)
+            && named.is_none_or(|named| task.state == named)
+            && name
+                .is_none_or(|name| task.terms.name.as_ref().is_some_and(|it| it.as_str() == name))
             && worker.is_none_or(|worker| lease.is_some_and(|lease| lease.worker == worker))
             && retrying.is_none_or(|wanted| wanted == (model.phase(task) == Some("retrying")))
             && code.is_none_or(|code| task.errors.last().is_some_and(|(last, _)| last == code))

@@ -258,6 +258,7 @@ impl Model {
             let queue = QueueName::parse(&name).expect("it is the name of a queue");
             let new = NewTask {
                 priority: task.priority,
+                name: task.terms.name.clone(),
                 tags: task.terms.tags.clone(),
                 traceparent: task.terms.traceparent.clone(),
                 ..NewTask::new(queue, task.terms.payload.clone())

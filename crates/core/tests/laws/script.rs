@@ -131,6 +131,7 @@ fn new_task(new: &NewTask) -> String {
     add("total_timeout_ms", new.total_timeout_ms.is_none(), format!("{:?}", new.total_timeout_ms));
     let attempt_timeout_ms = format!("{:?}", new.attempt_timeout_ms);
     add("attempt_timeout_ms", new.attempt_timeout_ms.is_none(), attempt_timeout_ms);
+    add("name", new.name.is_none(), format!("{:?}", new.name));
     add("traceparent", new.traceparent.is_none(), format!("{:?}", new.traceparent));
     add("key_ttl_ms", new.key_ttl_ms.is_none(), format!("{:?}", new.key_ttl_ms));
     add("key", new.key.is_none(), format!("{:?}", new.key));

@@ -17,7 +17,9 @@ use tenure_core::command::{
     Retry, Setting, Start, SubmitTasks,
 };
 use tenure_record::id::{LeaseId, Lsn, TaskId};
-use tenure_record::name::{FailureCode, QueueName, Reason, TagKey, TagValue, TaskKey, WorkerName};
+use tenure_record::name::{
+    FailureCode, QueueName, Reason, TagKey, TagValue, TaskKey, TaskName, WorkerName,
+};
 use tenure_record::progress::Checkpoint;
 use tenure_record::state::TaskState;
 use tenure_record::terms::{
@@ -76,11 +78,15 @@ pub(crate) enum Drift {
     Near(u16, i8),
 }
 
+/// Kinds of work.
+const NAMES: [&str; 2] = ["send", "scan"];
+
 /// What to list afterwards.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub queue: Option<&'static str>,
     pub state: Option<TaskState>,
+    pub name: Option<&'static str>,
     pub tag: Option<(&'static str, &'static str)>,
     pub worker: Option<&'static str>,
     pub code: Option<&'static str>,
@@ -181,12 +187,14 @@ fn look() -> impl Strategy<Value = Look> {
         (
             option::weighted(0.2, select(&["E_DISK", "TASK_FAILED"][..])),
             option::weighted(0.2, any::<bool>()),
+            option::weighted(0.2, select(&NAMES[..])),
         ),
         1..5_usize,
     )
-        .prop_map(|(queue, state, tag, worker, (code, retrying), limit)| Look {
+        .prop_map(|(queue, state, tag, worker, (code, retrying, name), limit)| Look {
             queue,
             state,
+            name,
             tag,
             worker,
             code,
@@ -252,13 +260,14 @@ fn free_task() -> impl Strategy<Value = NewTask> {
             option::weighted(0.3, span(&[0, 1, 40, 90, 300, 300])),
             option::weighted(0.3, span(&[1, 30, 60, 90, 200])),
             tags(),
+            option::weighted(0.5, select(&NAMES[..])),
         ),
     )
         .prop_map(
             |(
                 (queue, payload, priority, start),
                 terms,
-                (total_timeout_ms, attempt_timeout_ms, tags),
+                (total_timeout_ms, attempt_timeout_ms, tags, name),
             )| {
                 let (budgets, backoff, lease_ms) = terms;
                 NewTask {
@@ -270,6 +279,7 @@ fn free_task() -> impl Strategy<Value = NewTask> {
                     total_timeout_ms,
                     attempt_timeout_ms,
                     tags,
+                    name: name.map(|name| TaskName::parse(name).expect("it is a name")),
                     ..NewTask::new(queue, payload)
                 }
             },
@@ -300,6 +310,7 @@ fn keyed_task() -> impl Strategy<Value = NewTask> {
             4 => new.budgets.max_expiries = Some(Budget::of(2)),
             15 => new.key_ttl_ms = Some(some),
             16 => new.attempt_timeout_ms = Some(some),
+            19 => new.name = Some(TaskName::parse(NAMES[0]).expect("it is a name")),
             // The same payload, and the same submit, in other words.
             17 => new.payload = text_payload(" {\n} "),
             18 => {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! submit QUEUE [payload= priority= delay= run_at= max_failures= max_expiries= max_attempts=
-//!               lease= timeout= attempt_timeout= key= key_ttl= tag=k:v backoff=fixed|linear|exponential:INITIAL:MAX:JITTER_PERMILLE]
+//!               lease= timeout= attempt_timeout= key= key_ttl= name= tag=k:v backoff=fixed|linear|exponential:INITIAL:MAX:JITTER_PERMILLE]
 //! batch QUEUE [count= and as above]; QUEUE …
 //! lease WORKER QUEUE[,QUEUE…] [max= lease=]
 //! heartbeat TASK/LEASE [lease= checkpoint=]                 complete TASK/LEASE [output= worker=]
@@ -36,7 +36,7 @@ use tenure_core::limits::{END_ITEMS_MAX, RETENTION_MS_DEFAULT, RETENTION_TASKS_D
 use tenure_flow::Definition;
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
 use tenure_record::name::{
-    FailureCode, QueueName, Reason, SignalText, TagKey, TagValue, TaskKey, WorkerName,
+    FailureCode, QueueName, Reason, SignalText, TagKey, TagValue, TaskKey, TaskName, WorkerName,
 };
 use tenure_record::progress::Checkpoint;
 use tenure_record::terms::{
@@ -170,6 +170,7 @@ fn new_tasks(mut words: Words) -> Result<Vec<NewTask>, String> {
     task.key_ttl_ms = at_the_door(key_ttl_ms.transpose())?;
     task.backoff = words.named("backoff").map(|text| backoff(&text)).transpose()?;
     task.key = at_the_door(words.named("key").map(|key| TaskKey::parse(&key)).transpose())?;
+    task.name = at_the_door(words.named("name").map(|name| TaskName::parse(&name)).transpose())?;
     let mut tags = Vec::new();
     while let Some(text) = words.named("tag") {
         let (key, value) = pair(&text)?;

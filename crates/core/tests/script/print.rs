@@ -300,6 +300,9 @@ pub(crate) fn task(task: &TaskView<'_>, out: &mut String) {
     if let Some(attempts) = budgets.max_attempts {
         fact.add(format_args!("attempts at most {}", attempts.get()));
     }
+    if let Some(name) = task.name() {
+        fact.add(format_args!("name {name}"));
+    }
     if let Some(lease) = task.lease() {
         fact.add(format_args!("lease {} of {}", lease.lease_id, lease.worker));
         fact.add_time("until", Some(lease.expires_at));

@@ -232,11 +232,12 @@ impl Story {
             found.ok_or(format!("`{name}` is no state"))
         });
         let (queue, worker) = (words.named("queue"), words.named("worker"));
-        let (tag, code) = (words.named("tag"), words.named("code"));
+        let (name, tag, code) = (words.named("name"), words.named("tag"), words.named("code"));
         let retrying = words.named("retrying").map(|text| text == "true");
         let filter = Filter {
             queue: queue.as_deref(),
             state: state.transpose()?,
+            name: name.as_deref(),
             tag: tag.as_deref().map(pair).transpose()?,
             worker: worker.as_deref(),
             run: None,

@@ -50,6 +50,8 @@ pub enum NodeKind {
 pub struct TaskNode {
     /// Where it waits.
     pub queue: Arc<str>,
+    /// What kind of work it is.
+    pub name: Option<Arc<str>>,
     /// How urgent it is, -100 … 100.
     pub priority: i8,
     /// How long a lease lasts, if the definition says.

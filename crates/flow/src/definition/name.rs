@@ -2,7 +2,7 @@
 
 use tenure_code::Echo;
 
-use crate::limits::NAME_BYTES_MAX;
+use crate::limits::{NAME_BYTES_MAX, TASK_NAME_BYTES_MAX};
 
 /// Names that mean something in every expression.
 pub(super) const ROOTS: [&str; 7] =
@@ -22,6 +22,12 @@ pub(super) fn check_name(text: &str) -> Result<(), String> {
         return Err(format!("the name is {text:?}, which clients drop from a path; use another"));
     }
     Ok(())
+}
+
+/// The kind of work of a task.
+pub(super) fn check_task_name(text: &str) -> Result<(), String> {
+    check_len(text, TASK_NAME_BYTES_MAX)?;
+    check_name(text)
 }
 
 /// A node, a transition, a group: it stands in expressions and in the paths of branches.

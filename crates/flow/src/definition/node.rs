@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_value::Value;
 
 use super::fields::{Fields, Findings, Targets};
-use super::name::{check_len, check_name, check_ref};
+use super::name::{check_len, check_name, check_ref, check_task_name};
 use super::roots::{Place, Site};
 use super::{
     Backoff, BackoffKind, Node, NodeKind, OnFailure, Retry, RetryOn, SignalNode, TaskNode,
@@ -139,13 +139,14 @@ fn task(fields: &mut Fields<'_>, found: &mut Findings) -> Option<TaskNode> {
     let mut task = fields.object("task", found)?;
     task.need("queue", found);
     let queue = task.name("queue", check_name, found);
+    let name = task.name("name", check_task_name, found);
     let range = (TASK_PRIORITY_MIN, TASK_PRIORITY_MAX);
     let priority = task.count("priority", range, found).unwrap_or(0);
     let lease_ms = task.count("lease_ms", (LEASE_MS_MIN, LEASE_MS_MAX), found);
     let tags = task.texts("tags", (TAGS_MAX, TAG_BYTES_MAX), found);
     task.end(found);
     let retry = retry.unwrap_or_default();
-    Some(TaskNode { queue: queue?, priority, lease_ms, tags, retry, attempt_timeout_ms })
+    Some(TaskNode { queue: queue?, name, priority, lease_ms, tags, retry, attempt_timeout_ms })
 }
 
 fn read_retry(mut retry: Fields<'_>, found: &mut Findings) -> Retry {

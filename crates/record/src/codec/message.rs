@@ -383,10 +383,18 @@ impl<'a, M: Message<'a>> Field<'a> for Vec<M> {
     }
 
     fn take(&mut self, wire: Wire, from: &mut Reader<'a>) -> Result<(), Malformed> {
+        // A vector begins with room for four. Of long items that is more than allocators have small
+        // blocks for, and most records have one.
+        if size_of::<M>() > LONG_ITEM_BYTES && self.capacity() == 0 {
+            self.reserve_exact(1);
+        }
         self.push(M::read(wire, from)?);
         Ok(())
     }
 }
+
+/// Four items of this size fit one KiB.
+const LONG_ITEM_BYTES: usize = 256;
 
 impl<'a> Field<'a> for Vec<Text<'a>> {
     fn is_default(&self) -> bool {

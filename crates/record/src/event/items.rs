@@ -83,6 +83,8 @@ message! {
         20 => key_free_at: Timestamp,
         /// The task that held its key until now, if the key was free and still held.
         21 => key_from: TaskId,
+        /// What kind of work it is, if its submit says.
+        22 => name: Option<Text<'a>>,
     }
 
     /// A label.
@@ -159,8 +161,9 @@ message! {
         10 => dead_letter: Option<Box<DeadLetter<'a>>>,
     }
 
-    /// A copy of a task that ended FAILED or DEAD, in the dead letter queue of its queue. Its payload,
-    /// tags, priority, errors and trace context are those of that task, and are not repeated here.
+    /// A copy of a task that ended FAILED or DEAD, in the dead letter queue of its queue. Its name,
+    /// payload, tags, priority, errors and trace context are those of that task, and are not repeated
+    /// here.
     pub struct DeadLetter<'a> {
         /// The copy's number.
         1 => task_id: TaskId,

@@ -88,6 +88,8 @@ message! {
         22 => cancel_requested: bool,
         /// What few tasks have.
         23 => cold: Option<ColdItem<'a>>,
+        /// What kind of work it is, if its submit said.
+        24 => name: Option<Text<'a>>,
     }
 
     /// The fields of a task that few tasks have.

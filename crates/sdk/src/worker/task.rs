@@ -98,6 +98,12 @@ impl Task {
         }
     }
 
+    /// What kind of work it is, if its submit says.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.lease.name.as_deref()
+    }
+
     /// Its tags.
     #[must_use]
     pub fn tags(&self) -> &BTreeMap<String, String> {

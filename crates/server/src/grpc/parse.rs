@@ -10,7 +10,7 @@ use tenure_core::limits::LEASE_QUEUES_MAX;
 use tenure_proto::v1;
 use tenure_record::artifact::{ArtifactName, Sha256};
 use tenure_record::id::{LeaseId, RunId, TaskId};
-use tenure_record::name::{FailureCode, QueueName, Reason, TaskKey, WorkerName};
+use tenure_record::name::{FailureCode, QueueName, Reason, TaskKey, TaskName, WorkerName};
 use tenure_record::progress::Progress;
 use tenure_record::state::TaskState;
 use tenure_record::terms::{Backoff, BackoffKind, Budgets, LeaseMs, Priority, SpanMs};
@@ -51,6 +51,7 @@ pub(crate) fn new_task(task: v1::NewTask) -> Parsed<NewTask> {
         key: task.key.as_deref().map(TaskKey::parse).transpose()?,
         tags: terms::tags("tags", task.tags)?,
         traceparent: task.traceparent.as_deref().map(TraceParent::parse).transpose()?,
+        name: task.name.as_deref().map(TaskName::parse).transpose()?,
         seal: None,
     }
     .sealed())
@@ -96,6 +97,7 @@ pub(crate) fn filter(list: &v1::ListTasksRequest) -> Parsed<TaskFilter> {
     Ok(TaskFilter {
         queue: list.queue.as_deref().map(QueueName::parse).transpose()?,
         state: state(list.state)?,
+        name: list.name.as_deref().map(TaskName::parse).transpose()?,
         tag: lists::tag(list.tag.as_deref())?,
         worker: list.worker.as_deref().map(WorkerName::parse).transpose()?,
         run: list.run_id.map(RunId),

@@ -105,6 +105,7 @@ pub(super) fn task(task: TaskInfo) -> v1::Task {
         next_attempt_at: moment(task.next_attempt_at),
         progress,
         checkpoint: checkpoint(task.checkpoint),
+        name: task.name.map(|name| name.to_string()),
         dead_letter: task.dead_letter.map(link),
         dead_letter_of: task.dead_letter_of.map(link),
     }
@@ -129,7 +130,9 @@ pub(super) fn grant(grant: Grant) -> v1::Lease {
         tags: tags(&grant.tags),
         expires_at: grant.wall_expires_at.0,
         log_expires_at: grant.expires_at.0,
-        run_id: grant.run_id.map(|id| id.0),
+        run_id: grant.run.as_ref().map(|run| run.run_id.0),
+        node: grant.run.map(|run| run.node.to_string()),
+        name: grant.name.map(|name| name.to_string()),
         traceparent: grant.traceparent.map(|text| text.to_string()),
         checkpoint: checkpoint(grant.checkpoint),
     }

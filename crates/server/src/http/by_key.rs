@@ -59,6 +59,8 @@ async fn forward(
         .parse()
         .map_err(|_| Problem::invalid("the address cannot be read; encode its parts"))?;
     *request.uri_mut() = address;
+    // The parts of the address by key would count as parts of the run's address.
+    request.extensions_mut().clear();
     match inner.oneshot(request).await {
         Ok(response) => Ok(response),
         Err(never) => match never {},

@@ -11,7 +11,7 @@ use tenure_coordinator::limits::HISTORY_BYTES;
 use tenure_coordinator::{Answer, Ask, Query, TaskFilter};
 use tenure_core::command::{Command, SubmitOutcome, SubmitTasks};
 use tenure_record::id::{RunId, TaskId};
-use tenure_record::name::{QueueName, WorkerName};
+use tenure_record::name::{QueueName, TaskName, WorkerName};
 use tenure_record::state::TaskState;
 
 use super::{
@@ -94,6 +94,8 @@ pub(super) fn show(answer: Answer) -> Outcome {
 struct ListQuery {
     queue: Option<String>,
     state: Option<String>,
+    /// With this name.
+    name: Option<String>,
     tag: Option<String>,
     worker: Option<String>,
     /// Of this run.
@@ -119,6 +121,7 @@ impl ListQuery {
         Ok(TaskFilter {
             queue: self.queue.as_deref().map(QueueName::parse).transpose()?,
             state: self.state.map(state).transpose()?,
+            name: self.name.as_deref().map(TaskName::parse).transpose()?,
             tag: list::tag(self.tag.as_deref())?,
             worker: self.worker.as_deref().map(WorkerName::parse).transpose()?,
             run: self.run.map(RunId),

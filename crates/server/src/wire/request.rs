@@ -8,7 +8,7 @@ use tenure_core::command::{
     CancelTask, Command, ConfigureQueue, LeaseTasks, NewTask, PauseQueue, Setting,
 };
 use tenure_record::id::TaskId;
-use tenure_record::name::{QueueName, TaskKey, WorkerName};
+use tenure_record::name::{QueueName, TaskKey, TaskName, WorkerName};
 use tenure_record::terms::{Backoff, BackoffKind, Budgets, LeaseMs, Payload, Priority, SpanMs};
 use tenure_record::trace::TraceParent;
 use utoipa::ToSchema;
@@ -25,6 +25,9 @@ pub(crate) struct NewTaskBody<'a> {
     /// Where it waits; "default" if not given.
     #[schema(max_length = 256, min_length = 1)]
     queue: Option<String>,
+    /// What kind of work it is, for workers and for lists.
+    #[schema(max_length = 128, min_length = 1)]
+    name: Option<String>,
     /// Any JSON; kept as it is.
     #[serde(borrow)]
     #[schema(value_type = Option<serde_json::Value>)]
@@ -146,6 +149,7 @@ impl NewTaskBody<'_> {
         Ok(NewTask {
             queue: QueueName::parse(self.queue.as_deref().unwrap_or("default"))?,
             payload: payload("payload", self.payload)?,
+            name: self.name.as_deref().map(TaskName::parse).transpose()?,
             priority: Priority::parse(self.priority.unwrap_or(0))?,
             start: terms::start(self.delay_ms.map(i128::from), run_at)?,
             budgets: Budgets::parse(self.max_failures, self.max_expiries, self.max_attempts)?,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tenure_coordinator::{Grant, ProgressInfo, Step, TaskInfo, WorkerInfo};
+use tenure_coordinator::{Grant, ProgressInfo, Step, TaskInfo, TaskOfRun, WorkerInfo};
 use tenure_core::state::{Phase, QueueView};
 use tenure_record::name::QueueName;
 use tenure_record::progress::{Fraction, ProgressMessage};
@@ -27,6 +27,8 @@ pub(crate) fn moment(at: Timestamp) -> String {
 pub(crate) struct ShownTask<'a> {
     id: u64,
     queue: &'a str,
+    /// What kind of work it is.
+    name: Option<&'a str>,
     state: &'static str,
     /// What a WAITING task waits for: `ready` (a worker), `delayed` (its time), `retrying` (its
     /// backoff), `paused` (its queue or its run). Null in other states.
@@ -101,6 +103,12 @@ struct ShownTaskOfRun<'a> {
     token: u32,
 }
 
+impl<'a> ShownTaskOfRun<'a> {
+    fn of(run: &'a TaskOfRun) -> Self {
+        Self { run_id: run.run_id.0, node: &run.node, token: run.token.0 }
+    }
+}
+
 /// Another task, which may be purged.
 #[derive(Debug, Serialize, ToSchema)]
 struct ShownLink {
@@ -138,6 +146,7 @@ impl<'a> ShownTask<'a> {
         Self {
             id: task.id.0,
             queue: &task.queue,
+            name: task.name.as_deref(),
             state: task.state.as_str(),
             phase: task.phase.map(Phase::as_str),
             priority: task.priority.get(),
@@ -167,11 +176,7 @@ impl<'a> ShownTask<'a> {
             finished_at: task.finished_at.map(moment),
             key: task.key.as_deref(),
             tags: tags_of(&task.tags),
-            run: task.run.as_ref().map(|run| ShownTaskOfRun {
-                run_id: run.run_id.0,
-                node: &run.node,
-                token: run.token.0,
-            }),
+            run: task.run.as_ref().map(ShownTaskOfRun::of),
             dead_letter: task.dead_letter.map(|id| ShownLink { task_id: id.0 }),
             dead_letter_of: task.dead_letter_of.map(|id| ShownLink { task_id: id.0 }),
             progress: task.progress.as_ref().map(ShownProgress::of),
@@ -188,6 +193,8 @@ pub(crate) struct ShownGrant<'a> {
     lease_id: u64,
     attempt: u32,
     queue: &'a str,
+    /// What kind of work it is.
+    name: Option<&'a str>,
     #[schema(value_type = serde_json::Value)]
     payload: Verbatim<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,9 +206,8 @@ pub(crate) struct ShownGrant<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint_encoding: Option<&'static str>,
     expires_at: String,
-    /// The run that the task belongs to, if it does.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run_id: Option<u64>,
+    /// What it is for, if a run made it.
+    run: Option<ShownTaskOfRun<'a>>,
     /// The W3C trace context of the task's submit.
     traceparent: Option<&'a str>,
 }
@@ -217,13 +223,14 @@ impl<'a> ShownGrant<'a> {
             lease_id: grant.lease_id.0,
             attempt: grant.attempt,
             queue: &grant.queue,
+            name: grant.name.as_deref(),
             payload_encoding: payload.is_binary().then_some("base64"),
             payload,
             tags: tags_of(&grant.tags),
             checkpoint_encoding: checkpoint.is_binary().then_some("base64"),
             checkpoint,
             expires_at: moment(grant.wall_expires_at),
-            run_id: grant.run_id.map(|id| id.0),
+            run: grant.run.as_ref().map(ShownTaskOfRun::of),
             traceparent: grant.traceparent.as_deref(),
         }
     }

@@ -124,6 +124,7 @@ pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
         | Rejection::SignalConflict { .. }
         | Rejection::KeyConflict { .. }
         | Rejection::KeyTwice { .. }
+        | Rejection::TooManyNames { .. }
         | Rejection::TooManyQueues { .. }
         | Rejection::BatchTooLarge { .. }
         | Rejection::ValueTooLarge { .. }

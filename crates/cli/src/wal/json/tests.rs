@@ -77,6 +77,7 @@ fn a_task_is_shown_with_all_its_terms() {
         key_free_at: Timestamp(90),
         key_from: TaskId(8),
         traceparent: Some(Text::Borrowed("00-ab")),
+        name: Some(Text::Borrowed("send")),
         key: Some(Text::Borrowed("k/1")),
         submit_hash: Some(SubmitHash([0xab; 16])),
         tags: vec![Tag { key: Text::Borrowed("a"), value: Text::Borrowed("\"b\"") }],
@@ -93,7 +94,7 @@ fn a_task_is_shown_with_all_its_terms() {
         r#""deadline_at":"1970-01-01T00:00:00.061Z","key":"k/1","#,
         r#""submit_hash":"abababababababababababababababab","#,
         r#""key_free_at":"1970-01-01T00:00:00.090Z","key_from":8,"tags":{"a":"\"b\""},"#,
-        r#""traceparent":"00-ab"}]}"#
+        r#""traceparent":"00-ab","name":"send"}]}"#
     );
     assert_eq!(shown(Event::TaskCreated(TaskCreated { tasks: vec![task] })), expected);
 }

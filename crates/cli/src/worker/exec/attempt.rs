@@ -110,7 +110,13 @@ fn surround(
         let kept = CLEAN_ENV.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         command.envs(kept);
     }
-    for ours in ["TENURE_ARTIFACTS", "TENURE_API_KEY", "TENURE_TRACEPARENT", "TRACEPARENT"] {
+    for ours in [
+        "TENURE_ARTIFACTS",
+        "TENURE_API_KEY",
+        "TENURE_TRACEPARENT",
+        "TRACEPARENT",
+        "TENURE_TASK_NAME",
+    ] {
         command.env_remove(ours);
     }
     command.envs(env);
@@ -118,6 +124,9 @@ fn surround(
     command.env("TENURE_LEASE_ID", task.lease_id().to_string());
     command.env("TENURE_ATTEMPT", task.attempt().to_string());
     command.env("TENURE_QUEUE", task.queue());
+    if let Some(name) = task.name() {
+        command.env("TENURE_TASK_NAME", name);
+    }
     if let Some(traceparent) = task.traceparent() {
         command.env("TENURE_TRACEPARENT", traceparent).env("TRACEPARENT", traceparent);
     }

@@ -97,7 +97,7 @@ fn runs_begin_together_or_not_at_all() {
 
 #[test]
 fn a_workflow_is_deleted_when_nothing_needs_it() {
-    let mut server = Server::start_with("flow-delete", &["--retention", "0s"], &[]);
+    let mut server = Server::start_with("flow-delete", &["--retention", "1ms"], &[]);
     let caller = json!({
         "workflow": "caller", "initial_node": "call",
         "nodes": [{"ref": "call", "kind": "workflow", "workflow": {"name": "line"}}],

@@ -3,6 +3,7 @@
 //! Each item of a batch is decided on the draft that the items before it have left, so it is
 //! decided as if they were applied. The state itself is only read.
 
+mod compare;
 mod few;
 mod runs;
 
@@ -23,7 +24,7 @@ use tenure_value::Value;
 use self::runs::DraftRuns;
 use super::State;
 use super::blobs::BlobRef;
-use super::dense::{ColdRef, QueueRef, WorkerRef};
+use super::dense::{ColdRef, NameRef, QueueRef, WorkerRef};
 use super::ledger::Ledger;
 use super::task::{Cold, Task, TaskPhase};
 use crate::apply::precomputed::Precomputed;
@@ -45,10 +46,8 @@ pub struct Draft<'s> {
     touched: SmallVec<[Touched; 1]>,
     /// Where a task is in `touched`, once there are many.
     places: HashMap<TaskId, usize, FixedState>,
-    /// Trees, because strangers choose these texts: no choice makes a tree slow.
-    new_keys: BTreeMap<(QueueRef, Arc<str>), TaskId>,
-    new_queues: Vec<Arc<str>>,
-    new_queue_refs: BTreeMap<Arc<str>, QueueRef>,
+    /// Absent until a key, a queue or a name is new: in most drafts none is.
+    new_names: Option<Box<NewNames>>,
     new_workers: SmallVec<[Arc<str>; 1]>,
     settings: Vec<(QueueRef, QueueSettings)>,
     next_task_id: TaskId,
@@ -80,6 +79,35 @@ pub(crate) struct Spent {
     pub bytes: usize,
 }
 
+/// What the state does not know by name. Trees, because strangers choose these texts: no choice makes a
+/// tree slow.
+#[derive(Default)]
+struct NewNames {
+    keys: BTreeMap<(QueueRef, Arc<str>), TaskId>,
+    queues: NewTexts,
+    tasks: NewTexts,
+}
+
+/// Texts that are new in a draft, and their places.
+#[derive(Default)]
+struct NewTexts {
+    texts: Vec<Arc<str>>,
+    places: BTreeMap<Arc<str>, u32>,
+}
+
+impl NewTexts {
+    fn find(&self, text: &str) -> Option<u32> {
+        self.places.get(text).map(|at| DRAFT_REF + at)
+    }
+
+    fn add(&mut self, text: Arc<str>) -> u32 {
+        let at = self.texts.len() as u32;
+        self.texts.push(Arc::clone(&text));
+        self.places.insert(text, at);
+        DRAFT_REF + at
+    }
+}
+
 struct Touched {
     id: TaskId,
     /// Absent once it is purged.
@@ -97,9 +125,7 @@ impl<'s> Draft<'s> {
             created: Vec::new(),
             touched: SmallVec::new(),
             places: HashMap::with_hasher(FixedState::default()),
-            new_keys: BTreeMap::new(),
-            new_queues: Vec::new(),
-            new_queue_refs: BTreeMap::new(),
+            new_names: None,
             new_workers: SmallVec::new(),
             settings: Vec::new(),
             next_task_id: state.facts.next_task_id,
@@ -120,10 +146,11 @@ impl<'s> Draft<'s> {
         &self.precomputed
     }
 
-    /// Ends the draft, and gives what its decisions have computed.
+    /// Gives what its decisions have computed, for the record. The draft stays where it is: it is large
+    /// to move.
     #[must_use]
-    pub fn into_precomputed(self) -> Precomputed {
-        self.precomputed
+    pub fn take_precomputed(&mut self) -> Precomputed {
+        std::mem::take(&mut self.precomputed)
     }
 
     /// What its record costs so far, in the units of [`crate::limits::RECORD_WORK_MAX`].
@@ -184,16 +211,39 @@ impl<'s> Draft<'s> {
 
     /// How many queues there would be.
     pub(crate) fn queue_count(&self) -> usize {
-        self.state.facts.queues.len() + self.new_queues.len()
+        let new = self.new_names.as_ref().map_or(0, |new| new.queues.texts.len());
+        self.state.facts.queues.len() + new
     }
 
     pub(crate) fn find_queue(&self, name: &str) -> Option<QueueRef> {
-        self.state.queue_ref(name).or_else(|| self.new_queue_refs.get(name).copied())
+        let new = || self.new_names.as_ref()?.queues.find(name).map(QueueRef);
+        self.state.queue_ref(name).or_else(new)
+    }
+
+    /// How many names of tasks there would be.
+    pub(crate) fn name_count(&self) -> usize {
+        let new = self.new_names.as_ref().map_or(0, |new| new.tasks.texts.len());
+        self.state.facts.task_names.len() + new
+    }
+
+    pub(crate) fn find_name(&self, name: &str) -> Option<NameRef> {
+        let new = || self.new_names.as_ref()?.tasks.find(name).map(NameRef);
+        self.state.name_ref(name).or_else(new)
+    }
+
+    fn text_of(&self, name: NameRef) -> &Arc<str> {
+        match (name.0.checked_sub(DRAFT_REF), &self.new_names) {
+            (Some(new), Some(names)) => &names.tasks.texts[new as usize],
+            _ => self.state.facts.text_of(name),
+        }
     }
 
     pub(crate) fn queue_name(&self, queue: QueueRef) -> Text<'static> {
         let name = match queue.0.checked_sub(DRAFT_REF) {
-            Some(new) => &self.new_queues[new as usize],
+            Some(new) => {
+                let names = self.new_names.as_ref().expect("a queue that is new has a name");
+                &names.queues.texts[new as usize]
+            }
             None => self.state.facts.queue_name(queue),
         };
         Text::Shared(Arc::clone(name))
@@ -246,7 +296,8 @@ impl<'s> Draft<'s> {
         // A task of this draft may have taken it.
         let holds = |id: &TaskId| Ledger::cold(self, *id).is_some_and(|it| it.held_key().is_some());
         let known = known.filter(holds);
-        known.or_else(|| self.new_keys.get(&(queue, Arc::from(key))).copied())
+        let new = || self.new_names.as_ref()?.keys.get(&(queue, Arc::from(key))).copied();
+        known.or_else(new)
     }
 
     /// Every touched task before and after, for the laws that are checked before a record is
@@ -259,69 +310,11 @@ impl<'s> Draft<'s> {
         known.chain(self.created.iter().map(|new| (new.id, None, new.task.as_ref())))
     }
 
-    /// Compares what is drafted with a state to which the record was applied. Says the first
-    /// difference; where things lie in memory does not count.
-    pub fn check_against(&self, applied: &State) -> Result<(), String> {
-        let (next_task, next_lease) = (applied.facts.next_task_id, applied.facts.next_lease_id);
-        if (self.next_task_id, self.next_lease_id) != (next_task, next_lease)
-            || self.next_run_id != applied.facts.next_run_id
-        {
-            return Err("the counters differ".to_owned());
-        }
-        for (id, _, drafted) in self.changes() {
-            match (drafted, applied.task_slot(id)) {
-                (None, None) => {}
-                (Some(drafted), Some(task)) => self.compare(id, drafted, applied, task)?,
-                _ => return Err(format!("task {id} is in one of the two only")),
-            }
-        }
-        for (queue, settings) in &self.settings {
-            let name = self.queue_name(*queue);
-            let queue = applied.queue_ref(name.as_str());
-            if queue.and_then(|at| applied.facts.queues.get(at)).map(|q| &q.settings)
-                != Some(settings)
-            {
-                return Err(format!("the settings of queue {name:?} differ"));
-            }
-        }
-        self.check_runs(applied)
-    }
-
-    fn compare(
-        &self,
-        id: TaskId,
-        drafted: &Task,
-        applied: &State,
-        task: &Task,
-    ) -> Result<(), String> {
-        let facts = &applied.facts;
-        let mut same = *drafted;
-        if self.queue_name(drafted.queue).as_str() == &**facts.queue_name(task.queue) {
-            same.queue = task.queue;
-        }
-        if let (TaskPhase::Leased { worker, .. }, TaskPhase::Leased { worker: there, .. }) =
-            (&mut same.state, task.state)
-            && self.worker_name(*worker).as_str() == &**facts.worker_name(there)
-        {
-            *worker = there;
-        }
-        (same.cold, same.payload, same.output) = (task.cold, task.payload, task.output);
-        if same != *task {
-            return Err(format!("task {id} differs:\n{same:?}\n{task:?}"));
-        }
-        let default = Cold::default();
-        let drafted = Ledger::cold(self, id).unwrap_or(&default);
-        let cold = facts.cold_of(task).unwrap_or(&default);
-        if drafted != cold {
-            return Err(format!("the cold part of task {id} differs:\n{drafted:?}\n{cold:?}"));
-        }
-        Ok(())
-    }
-
     /// Adds a new task.
     fn insert(&mut self, id: TaskId, task: Task, cold: Option<Cold>) {
         if let Some(key) = cold.as_ref().and_then(|cold| cold.key.as_ref()) {
-            self.new_keys.insert((task.queue, Arc::clone(&key.text)), id);
+            let new = self.new_names.get_or_insert_default();
+            new.keys.insert((task.queue, Arc::clone(&key.text)), id);
         }
         assert_eq!(id, self.next_task_id, "a draft gives out ids one after the other");
         self.next_task_id = id.next();
@@ -420,11 +413,7 @@ impl Ledger for Draft<'_> {
 
     fn queue_named(&mut self, name: &str) -> QueueRef {
         self.find_queue(name).unwrap_or_else(|| {
-            let at = QueueRef(DRAFT_REF + self.new_queues.len() as u32);
-            let name: Arc<str> = Arc::from(name);
-            self.new_queues.push(Arc::clone(&name));
-            self.new_queue_refs.insert(name, at);
-            at
+            QueueRef(self.new_names.get_or_insert_default().queues.add(Arc::from(name)))
         })
     }
 
@@ -442,6 +431,12 @@ impl Ledger for Draft<'_> {
         assert!(self.created.is_empty(), "a draft gives out ids one after the other");
         (self.next_task_id, self.next_lease_id) = (to.next_task_id, to.next_lease_id);
         self.next_run_id = self.next_run_id.max(to.next_run_id);
+    }
+
+    fn task_named(&mut self, name: &Text<'_>) -> NameRef {
+        self.find_name(name.as_str()).unwrap_or_else(|| {
+            NameRef(self.new_names.get_or_insert_default().tasks.add(name.to_shared()))
+        })
     }
 
     fn worker_named(&mut self, name: &Text<'_>) -> WorkerRef {

@@ -8,17 +8,14 @@ use crate::state::task::Task;
 impl Indexes {
     /// A task's run was parked, or goes on.
     pub(crate) fn hold(&mut self, id: TaskId, task: &Task, is_held: bool) {
-        let before = self.place(id, task);
-        if is_held && !task.is_terminal() {
-            self.held.insert(id);
-        } else if self.held.remove(&id) {
-            self.unheld.insert(id);
+        if task.is_terminal() || is_held == self.held.contains(&id) {
+            return;
         }
-        let after = self.place(id, task);
-        if before != after {
-            self.leave(id, task, before);
-            self.enter(id, task, after);
-        }
+        // It goes and comes back: what is held is in another place.
+        self.moved(id, Some(task), None);
+        let set = if is_held { &mut self.held } else { &mut self.unheld };
+        set.insert(id);
+        self.moved(id, None, Some(task));
     }
 
     /// A task that is about to come belongs to a parked run.

@@ -366,7 +366,7 @@ impl Indexes {
     }
 
     fn place(&self, id: TaskId, task: &Task) -> Place {
-        if !task.is_terminal() && !self.held.is_empty() && self.held.contains(&id) {
+        if !self.held.is_empty() && !task.is_terminal() && self.held.contains(&id) {
             return Place::Held;
         }
         match task.state {

@@ -71,13 +71,6 @@ pub(crate) struct HeadPlace {
 impl HeadPlace {
     pub(crate) fn of(run: &Run, parent: Parent) -> Self {
         let Run { state, finished_at, .. } = *run;
-        let finished_at = match parent {
-            Parent::None => Some(finished_at),
-            Parent::Kept if planted::has(Bug::ChildPurgedAlone) => Some(finished_at),
-            Parent::Kept => None,
-            Parent::Gone => Some(Timestamp::ZERO),
-        };
-        let finished_at = finished_at.filter(|_| state.is_terminal());
         // The deadline of a run that ends anyway, or stands still, wakes nothing.
         let deadline_at = match run.ending_root().is_some() || run.stands_still() {
             true => Timestamp::ZERO,
@@ -86,11 +79,23 @@ impl HeadPlace {
         Self {
             state,
             deadline_at,
-            finished_at,
+            finished_at: state.is_terminal().then_some(finished_at),
             is_waiting: run.is_waiting(),
             is_ending: run.endings.is_some(),
             is_parked: run.stands_still(),
         }
+        .under(parent)
+    }
+
+    /// The place of a run without a parent, as it is under this one.
+    pub(crate) fn under(mut self, parent: Parent) -> Self {
+        match parent {
+            Parent::None => {}
+            Parent::Kept if planted::has(Bug::ChildPurgedAlone) => {}
+            Parent::Kept => self.finished_at = None,
+            Parent::Gone => self.finished_at = self.finished_at.map(|_| Timestamp::ZERO),
+        }
+        self
     }
 }
 

@@ -15,8 +15,8 @@ use super::write::joined;
 use crate::shelf::Shelf;
 use crate::state::State;
 use crate::state::blobs::BlobKind;
-use crate::state::dense::{ColdRef, QueueRef, WorkerRef};
-use crate::state::facts::{Facts, Queue, Worker};
+use crate::state::dense::{ColdRef, NameRef, QueueRef, WorkerRef};
+use crate::state::facts::{Facts, Queue, TaskName, Worker};
 use crate::state::index::Names;
 use crate::state::task::{Cold, Key, Task, TaskError};
 
@@ -26,6 +26,7 @@ pub struct Decoder {
     facts: Facts,
     queue_names: Names<QueueRef>,
     worker_names: Names<WorkerRef>,
+    task_names: Names<NameRef>,
     table_seed: u64,
     /// By their place in their sections.
     queues: Vec<QueueRef>,
@@ -44,6 +45,7 @@ impl Decoder {
             facts: Facts::new(),
             queue_names: Names::new(table_seed),
             worker_names: Names::new(table_seed),
+            task_names: Names::new(table_seed),
             table_seed,
             queues: Vec::new(),
             workers: Vec::new(),
@@ -72,9 +74,9 @@ impl Decoder {
     /// The state, once all was read. Call [`State::serve`] after the records that follow it.
     pub fn finish(self) -> Result<State, Malformed> {
         self.blocks.finish()?;
-        let Self { facts, queue_names, worker_names, table_seed, .. } = self;
+        let Self { facts, queue_names, worker_names, task_names, table_seed, .. } = self;
         let rest = State::replaying(table_seed);
-        Ok(State { facts, queue_names, worker_names, ..rest })
+        Ok(State { facts, queue_names, worker_names, task_names, ..rest })
     }
 
     fn item(&mut self, item: Item<'_>) -> Result<(), Malformed> {
@@ -137,6 +139,21 @@ impl Decoder {
         Ok(())
     }
 
+    /// The reference of a task's name, with this task counted.
+    fn task_name(&mut self, name: &Text<'_>) -> NameRef {
+        let facts = &mut self.facts;
+        let known = |at| &**facts.text_of(at) == name.as_str();
+        let at = self.task_names.find(name.as_str(), known).unwrap_or_else(|| {
+            let at = facts.task_names.insert(TaskName { text: name.to_shared(), tasks: 0 });
+            self.task_names.insert(name.as_str(), at);
+            at
+        });
+        if let Some(name) = facts.task_names.get_mut(at) {
+            name.tasks += 1;
+        }
+        at
+    }
+
     fn task(&mut self, item: &TaskItem<'_>) -> Result<(), Malformed> {
         if item.id <= self.last_task || item.id >= self.facts.next_task_id {
             return Err(Malformed::new(format!("task {} is out of place", item.id)));
@@ -154,6 +171,7 @@ impl Decoder {
         };
         let state = joined(item, worker);
         let state = state.ok_or_else(|| lost("worker"))?;
+        let name = item.name.as_ref().map_or(NameRef::NONE, |name| self.task_name(name));
         let facts = &mut self.facts;
         if let Some(worker) = worker.and_then(|worker| facts.workers.get_mut(worker)) {
             worker.leases += 1;
@@ -170,6 +188,7 @@ impl Decoder {
             output: facts.blobs.put(item.id, BlobKind::Output, item.output),
             queue,
             cold: cold.map_or(ColdRef::NONE, |cold| facts.cold.insert(cold)),
+            name,
             attempt: item.attempt,
             lease_ms: item.lease_ms,
             failures: item.failures,

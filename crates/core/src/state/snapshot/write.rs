@@ -46,6 +46,7 @@ impl Encoder {
             blobs: _,
             queues,
             workers,
+            task_names: _,
             next_task_id: _,
             next_lease_id: _,
             runs: _,
@@ -157,6 +158,7 @@ impl Encoder {
             expiries: task.expiries,
             cancel_requested: task.cancel_requested,
             cold: self.facts.cold_of(task).map(cold),
+            name: self.facts.task_name(task).map(|name| Text::Borrowed(name)),
         })
     }
 }

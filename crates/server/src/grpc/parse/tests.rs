@@ -3,7 +3,7 @@
 use prost::Message;
 use tenure_code::Code;
 use tenure_core::command::{Heartbeat, ReleaseTask, Retry, Start};
-use tenure_record::name::{TagKey, TagValue};
+use tenure_record::name::{TagKey, TagValue, TaskName};
 use tenure_record::progress::{Checkpoint, Progress};
 use tenure_record::terms::{BackoffKind, Budgets, Payload, Tags};
 use tenure_record::time::Timestamp;
@@ -30,6 +30,7 @@ fn every_field_of_a_task_arrives() {
         priority: -7,
         delay_ms: Some(5),
         run_at: None,
+        name: Some("send".to_owned()),
         max_failures: Some(4),
         max_expiries: Some(6),
         max_attempts: Some(9),
@@ -52,6 +53,7 @@ fn every_field_of_a_task_arrives() {
     let expected = NewTask {
         queue: QueueName::parse("mail").unwrap(),
         payload: Payload::parse("payload", b"\xff\x00".to_vec()).unwrap(),
+        name: Some(TaskName::parse("send").unwrap()),
         priority: Priority::parse(-7).unwrap(),
         start: Start::After(SpanMs::parse("delay_ms", 5).unwrap()),
         budgets: Budgets::parse(Some(4), Some(6), Some(9)).unwrap(),
