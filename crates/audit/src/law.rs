@@ -49,8 +49,12 @@ pub enum Law {
     KeysAreUnique,
     /// Only a task that has ended is purged.
     OnlyTheEndedIsPurged,
-    /// Only a queue without tasks, or a workflow without runs, is deleted.
+    /// Only a queue without tasks that no queue names as its dead letter queue, or a workflow without
+    /// runs, is deleted.
     OnlyTheUnusedIsDeleted,
+    /// A task that ends FAILED or DEAD leaves a copy in its queue's dead letter queue, unless it is a copy
+    /// itself; nothing else leaves one.
+    DeadLettersFollowSettings,
     /// A run, a token and a group begin once, one after the other, in a run that is live.
     RunsGrowInOrder,
     /// A token that has ended never changes, and a run that is over has none that is live.
@@ -65,7 +69,7 @@ pub enum Law {
 
 impl Law {
     /// All of them, in the order in which they are explained.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::NoGapInLsns,
         Self::TimeNeverGoesBack,
         Self::BytesAreTheRecord,
@@ -89,6 +93,7 @@ impl Law {
         Self::KeysAreUnique,
         Self::OnlyTheEndedIsPurged,
         Self::OnlyTheUnusedIsDeleted,
+        Self::DeadLettersFollowSettings,
         Self::RunsGrowInOrder,
         Self::TheEndedStaysEnded,
         Self::GroupsCloseOnce,

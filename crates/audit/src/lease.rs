@@ -111,7 +111,7 @@ impl Audit {
         self.summary.ends.failed += 1;
         self.end(id, row, item.to, item.not_before);
         self.keep_checkpoint(id, item.checkpoint);
-        Ok(())
+        self.leaves(&item.about, row, item.to, item.dead_letter.as_deref())
     }
 
     pub(super) fn released(&mut self, item: &LeaseReleased<'_>) -> Result<(), Violation> {
@@ -188,7 +188,7 @@ impl Audit {
             format!("task {id} becomes {to} at failure {failures}, and not before {not_before:?}")
         })?;
         self.end(id, row, to, item.not_before);
-        Ok(())
+        self.leaves(&item.about, row, to, item.dead_letter.as_deref())
     }
 
     pub(super) fn reported_late(

@@ -6,6 +6,7 @@
 //! a task that exists, and one look at each item.
 
 mod compare;
+mod dead_letter;
 mod law;
 mod lease;
 mod names;
@@ -133,10 +134,7 @@ impl Audit {
             }
             Event::TaskRetried(item) => self.retried(item),
             Event::TimerFired(event) => self.timer_fired(event),
-            Event::QueueConfigured(item) => {
-                self.configured(item);
-                Ok(())
-            }
+            Event::QueueConfigured(item) => self.configured(item),
             Event::QueueDeleted(item) => self.queue_deleted(item),
             Event::WorkflowDeleted(item) => self.workflow_deleted(item),
             Event::TasksPurged(event) => {

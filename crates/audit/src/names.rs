@@ -27,6 +27,8 @@ struct Name {
     paused: bool,
     /// For a queue: nor before this moment of the wall clock.
     paused_until: Timestamp,
+    /// For a queue: the one that gets copies of its tasks that end FAILED or DEAD.
+    dead_letter_queue: Option<Arc<str>>,
     /// For a queue: it has settings, which need its name as long as they are there.
     configured: bool,
 }
@@ -66,16 +68,34 @@ impl Names {
         let at = self.hold(text);
         let name = &mut self.names[at.0 as usize];
         (name.paused, name.paused_until) = (settings.paused, settings.paused_until);
-        if std::mem::replace(&mut name.configured, true) {
+        name.dead_letter_queue = settings.dead_letter_queue.clone();
+        self.keep(at);
+        if let Some(text) = &settings.dead_letter_queue {
+            let at = self.hold(text);
+            self.keep(at);
+        }
+    }
+
+    /// A queue that was just held stays until it is deleted. Its settings hold it once.
+    fn keep(&mut self, at: NameRef) {
+        if std::mem::replace(&mut self.names[at.0 as usize].configured, true) {
             self.let_go(at);
         }
     }
 
-    /// Forgets a queue, if nothing but its settings needs its name.
+    /// The queue that gets copies of a queue's tasks that end FAILED or DEAD.
+    pub(super) fn dead_letter_queue(&self, at: NameRef) -> Option<Arc<str>> {
+        self.names[at.0 as usize].dead_letter_queue.clone()
+    }
+
+    /// Forgets a queue, if nothing but its own settings needs its name.
     pub(super) fn delete(&mut self, text: &str) -> bool {
         let Some(at) = self.places.get(text).copied() else { return false };
         let name = &self.names[at.0 as usize];
-        let is_unused = name.configured && name.uses == 1;
+        let dead_letters =
+            |at: &NameRef| self.names[at.0 as usize].dead_letter_queue.as_deref() == Some(text);
+        let is_unused =
+            name.configured && name.uses == 1 && !self.places.values().any(dead_letters);
         if is_unused {
             self.let_go(at);
         }

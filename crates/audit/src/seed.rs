@@ -134,5 +134,7 @@ fn rare(item: &ColdItem<'_>) -> Rare {
         key_free_at: item.key_free_at,
         key_is_lost: item.key_is_lost,
         checkpoint: checkpoint_hash(item.checkpoint),
+        dead_letter: item.dead_letter,
+        dead_letter_of: item.dead_letter_of,
     }
 }

@@ -67,6 +67,10 @@ pub(super) struct Rare {
     pub stale_lease: LeaseId,
     /// A hash of the checkpoint; zero for none.
     pub checkpoint: u64,
+    /// Its copy in a dead letter queue; zero for none.
+    pub dead_letter: TaskId,
+    /// The task that it is the copy of; zero for none.
+    pub dead_letter_of: TaskId,
 }
 
 /// What tells one checkpoint from another; zero for none.

@@ -170,7 +170,7 @@ impl Audit {
         goes_to(id, item.to, to)?;
         self.summary.ends.timed_out += u64::from(row.state == TaskState::Leased);
         self.end(id, row, to, Timestamp::ZERO);
-        Ok(())
+        self.leaves(&item.about, row, to, item.dead_letter.as_deref())
     }
 
     pub(super) fn purged(&mut self, id: TaskId) -> Result<(), Violation> {
@@ -188,15 +188,23 @@ impl Audit {
     }
 
     /// A queue with settings stays until it is deleted.
-    pub(super) fn configured(&mut self, item: &QueueConfigured<'_>) {
-        self.queues.configure(item.queue.as_str(), &item.settings);
+    pub(super) fn configured(&mut self, item: &QueueConfigured<'_>) -> Result<(), Violation> {
+        let name = item.queue.as_str();
+        let is_own = item.settings.dead_letter_queue.as_deref() == Some(name);
+        hold(Law::DeadLettersFollowSettings, !is_own, || {
+            format!("queue {name:?} is its own dead letter queue")
+        })?;
+        self.queues.configure(name, &item.settings);
+        Ok(())
     }
 
     /// Only a queue that exists and has no tasks is deleted.
     pub(super) fn queue_deleted(&mut self, item: &QueueDeleted<'_>) -> Result<(), Violation> {
         let name = item.queue.as_str();
         hold(Law::OnlyTheUnusedIsDeleted, self.queues.delete(name), || {
-            format!("queue {name:?} is deleted, and has tasks or does not exist")
+            format!(
+                "queue {name:?} is deleted, and has tasks, is a dead letter queue or does not exist"
+            )
         })
     }
 

@@ -1,5 +1,6 @@
 //! Things as programs see them: the same JSON as over HTTP, field by field.
 
+mod link;
 mod progress;
 
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use tenure_sdk::{Event, Explanation, History, Queue, ServerStatus, TaskInfo, WorkerInfo, wire};
 
+use self::link::ShownLink;
 use self::progress::ShownProgress;
 use crate::base64::base64;
 use crate::moment::rfc_3339;
@@ -85,6 +87,8 @@ pub(crate) struct ShownTask<'a> {
     key: Option<&'a str>,
     tags: &'a BTreeMap<String, String>,
     run: Option<ShownTaskOfRun<'a>>,
+    dead_letter: Option<ShownLink>,
+    dead_letter_of: Option<ShownLink>,
     progress: Option<ShownProgress<'a>>,
     checkpoint: Verbatim<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,6 +159,8 @@ impl<'a> ShownTask<'a> {
                 node: &run.node,
                 token: run.token,
             }),
+            dead_letter: task.dead_letter.as_ref().map(ShownLink::of),
+            dead_letter_of: task.dead_letter_of.as_ref().map(ShownLink::of),
             progress: task.progress.as_ref().map(ShownProgress::of),
             checkpoint_encoding: checkpoint.is_binary().then_some("base64"),
             checkpoint,
@@ -267,6 +273,8 @@ pub(crate) struct ShownTaskEvent<'a> {
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dead_letter_of: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -312,6 +320,7 @@ impl<'a> ShownTaskEvent<'a> {
             code: event.code.as_deref(),
             reason: event.reason.as_deref(),
             run_id: event.run_id,
+            dead_letter_of: event.dead_letter_of,
         }
     }
 }
@@ -345,6 +354,7 @@ pub(crate) struct ShownQueue<'a> {
     paused: bool,
     paused_until: Option<String>,
     retention_ms: Option<u64>,
+    dead_letter_queue: Option<&'a str>,
     oldest_waiting_at: Option<String>,
 }
 
@@ -361,6 +371,7 @@ impl<'a> ShownQueue<'a> {
             paused: queue.paused,
             paused_until: queue.paused_until.map(rfc_3339),
             retention_ms: queue.retention_ms,
+            dead_letter_queue: queue.dead_letter_queue.as_deref(),
             oldest_waiting_at: queue.oldest_waiting_at.map(rfc_3339),
         }
     }

@@ -127,6 +127,9 @@ fn line(event: &Event, paint: Paint) -> String {
     if let Some(reason) = &event.reason {
         line.push_str(&format!("  {}", plain::line(reason)));
     }
+    if let Some(of) = event.dead_letter_of {
+        line.push_str(&format!("  dead letter of {of}"));
+    }
     line
 }
 

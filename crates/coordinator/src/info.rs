@@ -135,6 +135,10 @@ pub struct TaskInfo {
     pub progress: Option<ProgressInfo>,
     /// What it is for, if a run made it.
     pub run: Option<TaskOfRun>,
+    /// Its copy in a dead letter queue, from when it last ended FAILED or DEAD.
+    pub dead_letter: Option<TaskId>,
+    /// The task that it is the copy of, in a dead letter queue.
+    pub dead_letter_of: Option<TaskId>,
     /// The last record of its history.
     pub last_lsn: Lsn,
 }
@@ -180,6 +184,8 @@ impl TaskInfo {
             checkpoint: task.checkpoint().map(Arc::clone),
             progress: None,
             run: TaskOfRun::of(task),
+            dead_letter: task.dead_letter(),
+            dead_letter_of: task.dead_letter_of(),
             last_lsn: task.last_lsn(),
         }
     }

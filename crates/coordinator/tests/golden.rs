@@ -248,6 +248,7 @@ fn tasks(house: &mut House) {
         queue,
         retention_ms,
         paused_until: Setting::Keep,
+        dead_letter_queue: Setting::Keep,
     })));
     for n in 0..8 {
         house.tell(submit_keyed("mail", &format!("key-{n}")));

@@ -483,8 +483,12 @@ fn queues() -> Vec<(&'static str, Cost)> {
         let leases = engine.lease(&queue("mail"), leases);
         engine.complete(&leases);
         let retention_ms = Setting::Set(SpanMs::parse("retention_ms", 1_000).unwrap());
-        let command =
-            ConfigureQueue { queue: queue("mail"), paused_until: Setting::Keep, retention_ms };
+        let command = ConfigureQueue {
+            queue: queue("mail"),
+            paused_until: Setting::Keep,
+            dead_letter_queue: Setting::Keep,
+            retention_ms,
+        };
         engine.measure(&Command::ConfigureQueue(command))
     };
     vec![

@@ -319,6 +319,8 @@ pub struct ConfigureQueue {
     pub retention_ms: Setting<SpanMs>,
     /// Until which moment of the wall clock no leases are given.
     pub paused_until: Setting<Timestamp>,
+    /// Which queue gets a copy of each task that ends FAILED or DEAD; a new one is made.
+    pub dead_letter_queue: Setting<QueueName>,
 }
 
 /// A queue that should give no more leases.

@@ -53,6 +53,9 @@ pub enum Law {
     NothingUnused,
     /// Payloads, outputs and cold parts belong to exactly one task, which exists.
     PartsHaveOneOwner,
+    /// A copy is younger than the task that it is of, and has no copy. A queue's dead letter queue is another
+    /// queue, which is kept.
+    DeadLettersAreLinked,
     /// A task that a run made belongs to the token that has it.
     TasksBelongToTokens,
     /// Every token but the first has a parent that is older.
@@ -290,6 +293,15 @@ impl Seen {
         hold(Law::PartsHaveOneOwner, self.cold_parts.insert(cold.0), || {
             format!("task {id} shares its cold part")
         })?;
+        if let Some(cold) = facts.cold.get(cold) {
+            let (copy, of) = (cold.dead_letter, cold.dead_letter_of);
+            let is_copied = of == TaskId::NONE && id < copy && copy < facts.next_task_id;
+            hold(
+                Law::DeadLettersAreLinked,
+                of < id && (copy == TaskId::NONE || is_copied),
+                || format!("task {id} is the copy of task {of} and has task {copy} as its copy"),
+            )?;
+        }
         if let Some(key) = facts.cold.get(cold).and_then(Cold::held_key) {
             let is_new = self.keys.insert((task.queue, key.text.to_string()));
             hold(Law::KeysAreUnique, is_new, || format!("the key {:?} is held twice", key.text))?;
@@ -306,6 +318,15 @@ impl Seen {
             let needed = tasks == queue.tasks && (tasks > 0 || queue.configured);
             hold(Law::NothingUnused, needed, || {
                 format!("queue {:?} counts {} tasks and has {tasks}", queue.name, queue.tasks)
+            })?;
+        }
+        let kept = facts.queues.iter().map(|(_, queue)| queue).filter(|queue| queue.configured);
+        let kept: BTreeSet<&str> = kept.map(|queue| &*queue.name).collect();
+        for (_, queue) in facts.queues.iter() {
+            let Some(name) = &queue.settings.dead_letter_queue else { continue };
+            let is_there = *name != queue.name && kept.contains(&**name);
+            hold(Law::DeadLettersAreLinked, is_there, || {
+                format!("queue {:?} has {name:?} as its dead letter queue", queue.name)
             })?;
         }
         for (at, name) in facts.task_names.iter() {

@@ -93,6 +93,18 @@ pub enum Rejection {
         /// How many of them have ended.
         ended: u64,
     },
+    /// A queue cannot take the copies of its own tasks.
+    OwnDeadLetterQueue {
+        /// The queue.
+        name: QueueName,
+    },
+    /// The queue is the dead letter queue of another and cannot be deleted.
+    QueueOfDeadLetters {
+        /// The queue.
+        name: QueueName,
+        /// The first queue, by name, whose copies it takes.
+        of: Arc<str>,
+    },
     /// There are as many queues as there may be.
     TooManyQueues {
         /// Which task of the batch, if there are several.
@@ -287,13 +299,14 @@ impl Rejection {
             | Rejection::RunEnding { .. }
             | Rejection::WorkflowBroken { .. }
             | Rejection::QueueInUse { .. }
+            | Rejection::QueueOfDeadLetters { .. }
             | Rejection::WorkflowInUse { .. }
             | Rejection::TaskOfRun { .. } => Code::Conflict,
             Rejection::RunParked { .. } => Code::RunParked,
             Rejection::SignalsFull { .. } | Rejection::SignalBytesFull { .. } => Code::Overloaded,
-            Rejection::InputInvalid { .. } | Rejection::NoRunForArtifacts { .. } => {
-                Code::InvalidRequest
-            }
+            Rejection::InputInvalid { .. }
+            | Rejection::NoRunForArtifacts { .. }
+            | Rejection::OwnDeadLetterQueue { .. } => Code::InvalidRequest,
             Rejection::TooManyVersions { .. }
             | Rejection::TooManyWorkflows
             | Rejection::TooManyDeletedWorkflows => Code::TooManyWorkflows,
@@ -368,6 +381,18 @@ impl fmt::Display for Rejection {
                     Echo(name.as_str())
                 )
             }
+            Rejection::OwnDeadLetterQueue { name } => write!(
+                f,
+                "the queue {} cannot be its own dead letter queue; name another queue, which is made \
+                 if there is none",
+                Echo(name.as_str())
+            ),
+            Rejection::QueueOfDeadLetters { name, of } => write!(
+                f,
+                "the queue {} is the dead letter queue of {}; clear dead_letter_queue there first",
+                Echo(name.as_str()),
+                Echo(of)
+            ),
             Rejection::IdsExhausted { what, next, wanted } => write!(
                 f,
                 "the next {what} id is {next}, and {wanted} more would pass {ID_MAX}; begin a new \

@@ -12,7 +12,7 @@ use tenure_core::command::{
 use tenure_core::state::snapshot::each_item;
 use tenure_core::{Draft, State, Verdict, apply, decide};
 use tenure_record::codec;
-use tenure_record::event::{Event, ExpiryCause, QueueDeleted, Record, Report};
+use tenure_record::event::{DeadLetter, Event, ExpiryCause, QueueDeleted, Record, Report};
 use tenure_record::id::{ID_MAX, LeaseId, Lsn, TaskId};
 use tenure_record::name::{QueueName, Reason, TaskKey, Text, WorkerName};
 use tenure_record::snapshot::{Item, TaskItem};
@@ -319,6 +319,14 @@ fn of_leases() -> Vec<(Law, u64, Change)> {
     ]
 }
 
+/// The queue has the dead letter queue `lost`, and the failure in record 20 leaves a copy.
+fn with_letter(log: &mut [Record<'_>], queue: &'static str, id: u64) {
+    item!(log, 10, QueueConfigured).settings.dead_letter_queue = Some("lost".into());
+    let (task_id, queue) = (TaskId(id), Text::Borrowed(queue));
+    let letter = DeadLetter { task_id, queue, ..DeadLetter::default() };
+    item!(log, 20, TimerFired).deadlines[0].dead_letter = Some(Box::new(letter));
+}
+
 fn of_tasks() -> Vec<(Law, u64, Change)> {
     vec![
         (Law::OnlyLegalSteps, 1, |log| item!(log, 1, TaskCreated).tasks[0].max_failures = None),
@@ -345,6 +353,20 @@ fn of_tasks() -> Vec<(Law, u64, Change)> {
         }),
         (Law::OnlyLegalSteps, 18, |log| item!(log, 18, CancelRequested).to = TaskState::Waiting),
         (Law::OnlyLegalSteps, 21, |log| item!(log, 21, CancelRequested).to = TaskState::Leased),
+        // Task 4 fails in record 20, and its queue has no dead letter queue.
+        (Law::DeadLettersFollowSettings, 20, |log| {
+            let letter = DeadLetter { task_id: TaskId(5), ..DeadLetter::default() };
+            item!(log, 20, TimerFired).deadlines[0].dead_letter = Some(Box::new(letter));
+        }),
+        (Law::DeadLettersFollowSettings, 20, |log| {
+            item!(log, 10, QueueConfigured).settings.dead_letter_queue = Some("lost".into());
+        }),
+        (Law::DeadLettersFollowSettings, 20, |log| with_letter(log, "found", 5)),
+        (Law::IdsOnlyGrow, 20, |log| with_letter(log, "lost", 6)),
+        (Law::OnlyLegalSteps, 20, |log| with_letter(log, "lost", 5)),
+        (Law::DeadLettersFollowSettings, 10, |log| {
+            item!(log, 10, QueueConfigured).settings.dead_letter_queue = Some("q".into());
+        }),
         (Law::CancelsOnlyTighten, 5, |log| item!(log, 5, CancelRequested).expires_at.0 += 1),
         (Law::CancelsOnlyTighten, 6, |log| {
             let later = item!(log, 5, CancelRequested).clone();

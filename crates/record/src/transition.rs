@@ -3,10 +3,10 @@
 use tenure_code::Code;
 
 use crate::event::{
-    About, CancelRequested, Created, DeadlinePassed, Decision, Event, Expired, ExpiryCause,
-    Granted, LeaseReleased, Record, Report, RunBegun, RunStarted, RunState, SignalReceived,
-    StaleReportRejected, Step, Stopped, StoppedTasks, TaskCompleted, TaskFailed, TaskRetried,
-    TimerFired,
+    About, CancelRequested, Created, DeadLetter, DeadlinePassed, Decision, Event, Expired,
+    ExpiryCause, Granted, LeaseReleased, Record, Report, RunBegun, RunStarted, RunState,
+    SignalReceived, StaleReportRejected, Step, Stopped, StoppedTasks, TaskCompleted, TaskFailed,
+    TaskRetried, TimerFired,
 };
 use crate::id::{GroupId, LeaseId, Lsn, RunId, TaskId};
 use crate::name::Text;
@@ -45,6 +45,8 @@ pub struct Transition<'a> {
     pub previous: Lsn,
     /// The run that the task belongs to.
     pub run_id: Option<RunId>,
+    /// The task that a new task is the copy of, in a dead letter queue.
+    pub dead_letter_of: Option<TaskId>,
 }
 
 /// One run's step, as it is streamed.
@@ -123,6 +125,12 @@ impl<'a> Teller<'a> {
         self.told.push(Told::Task(transition));
     }
 
+    fn copied(&mut self, item: Option<&'a DeadLetter<'_>>, of: &About<'_>) {
+        if let Some(item) = item {
+            self.task(copied(item, of));
+        }
+    }
+
     fn event(&mut self, event: &'a Event<'_>) {
         match event {
             Event::TaskCreated(event) => event.tasks.iter().for_each(|it| self.task(created(it))),
@@ -132,6 +140,7 @@ impl<'a> Teller<'a> {
             Event::LeaseExpired(event) => {
                 for item in &event.leases {
                     self.task(expired(item));
+                    self.copied(item.dead_letter.as_deref(), &item.about);
                     self.cascade(&item.cascade);
                 }
             }
@@ -192,6 +201,7 @@ impl<'a> Teller<'a> {
             }
             Report::TaskFailed(item) => {
                 self.task(failed(item));
+                self.copied(item.dead_letter.as_deref(), &item.about);
                 self.cascade(&item.cascade);
             }
             Report::LeaseReleased(item) => {
@@ -205,6 +215,7 @@ impl<'a> Teller<'a> {
     fn timer_fired(&mut self, event: &'a TimerFired<'_>) {
         for item in &event.deadlines {
             self.task(deadline_passed(item));
+            self.copied(item.dead_letter.as_deref(), &item.about);
             self.cascade(&item.cascade);
         }
         event.runs.iter().for_each(|item| self.cascade(&item.cascade));
@@ -301,6 +312,7 @@ fn stopped<'a>(tasks: &'a StoppedTasks<'_>, item: &Stopped, run_id: RunId) -> Tr
         reason: None,
         previous: item.previous,
         run_id: Some(run_id),
+        dead_letter_of: None,
     }
 }
 
@@ -325,6 +337,7 @@ fn step<'a>(
         reason: None,
         previous: about.previous,
         run_id: Some(about.run_id).filter(|run| run.is_some()),
+        dead_letter_of: None,
     }
 }
 
@@ -352,6 +365,28 @@ fn created<'a>(item: &'a Created<'_>) -> Transition<'a> {
         reason: None,
         previous: Lsn::NONE,
         run_id: item.run.as_ref().map(|link| link.run_id),
+        dead_letter_of: None,
+    }
+}
+
+/// The copy of a task that ended, in a dead letter queue.
+fn copied<'a>(item: &'a DeadLetter<'_>, of: &About<'_>) -> Transition<'a> {
+    Transition {
+        index: 0,
+        event: "TaskCreated",
+        task_id: item.task_id,
+        queue: item.queue.as_str(),
+        from: None,
+        to: TaskState::Waiting,
+        worker: None,
+        lease_id: None,
+        attempt: 0,
+        priority: of.priority,
+        code: None,
+        reason: None,
+        previous: Lsn::NONE,
+        run_id: None,
+        dead_letter_of: Some(of.task_id),
     }
 }
 

@@ -217,9 +217,18 @@ fn extended() -> impl Strategy<Value = oracle::LeaseExtended> {
     )
 }
 
+fn dead_letter() -> impl Strategy<Value = Option<oracle::DeadLetter>> {
+    let budget = || 0..=u32::from(BUDGET_MAX);
+    let letter = (number(), text(), small(), budget(), budget());
+    option::of(letter.prop_map(|(task_id, queue, lease_ms, max_failures, max_expiries)| {
+        oracle::DeadLetter { task_id, queue, lease_ms, max_failures, max_expiries }
+    }))
+}
+
 fn expired() -> impl Strategy<Value = oracle::Expired> {
-    (about(), number(), text(), state(), count(), 0..=3, count(), number()).prop_map(
-        |(about, lease_id, worker, to, expiries, cause, failures, not_before)| oracle::Expired {
+    let after = (count(), number(), dead_letter());
+    (about(), number(), text(), state(), count(), 0..=3, after).prop_map(
+        |(about, lease_id, worker, to, expiries, cause, after)| oracle::Expired {
             about,
             lease_id,
             worker,
@@ -227,8 +236,9 @@ fn expired() -> impl Strategy<Value = oracle::Expired> {
             expiries,
             cause,
             cascade: Vec::new(),
-            failures,
-            not_before,
+            failures: after.0,
+            not_before: after.1,
+            dead_letter: after.2,
         },
     )
 }
@@ -257,7 +267,8 @@ fn completed() -> impl Strategy<Value = oracle::TaskCompleted> {
 }
 
 fn failed() -> impl Strategy<Value = oracle::TaskFailed> {
-    (about(), number(), text(), state(), count(), number(), (text(), text(), bytes())).prop_map(
+    let why = (text(), text(), bytes(), dead_letter());
+    (about(), number(), text(), state(), count(), number(), why).prop_map(
         |(about, lease_id, worker, to, failures, not_before, why)| oracle::TaskFailed {
             about,
             lease_id,
@@ -269,6 +280,7 @@ fn failed() -> impl Strategy<Value = oracle::TaskFailed> {
             reason: why.1,
             cascade: Vec::new(),
             checkpoint: why.2,
+            dead_letter: why.3,
         },
     )
 }
@@ -306,8 +318,8 @@ fn cancel_requested() -> impl Strategy<Value = oracle::CancelRequested> {
 }
 
 fn deadline() -> impl Strategy<Value = oracle::DeadlinePassed> {
-    (about(), state(), text(), number(), number(), state()).prop_map(
-        |(about, from, worker, lease_id, deadline_at, to)| oracle::DeadlinePassed {
+    (about(), state(), text(), number(), number(), state(), dead_letter()).prop_map(
+        |(about, from, worker, lease_id, deadline_at, to, dead_letter)| oracle::DeadlinePassed {
             about,
             from,
             worker,
@@ -315,6 +327,7 @@ fn deadline() -> impl Strategy<Value = oracle::DeadlinePassed> {
             deadline_at,
             cascade: Vec::new(),
             to,
+            dead_letter,
         },
     )
 }
@@ -325,12 +338,17 @@ fn record() -> impl Strategy<Value = oracle::Record> {
             Wire::TaskRetried(oracle::TaskRetried { about, from, not_before, deadline_at })
         },
     );
-    let configured = (text(), any::<bool>(), option::of(number()), number()).prop_map(
-        |(queue, paused, retention_ms, paused_until)| {
-            let settings = Some(oracle::QueueSettings { paused, retention_ms, paused_until });
+    let configured = (text(), any::<bool>(), option::of(number()), number(), option::of(text()));
+    let configured =
+        configured.prop_map(|(queue, paused, retention_ms, paused_until, dead_letter_queue)| {
+            let settings = Some(oracle::QueueSettings {
+                paused,
+                retention_ms,
+                paused_until,
+                dead_letter_queue,
+            });
             Wire::QueueConfigured(oracle::QueueConfigured { queue, settings })
-        },
-    );
+        });
     let deleted = text().prop_map(|queue| Wire::QueueDeleted(oracle::QueueDeleted { queue }));
     let skipped = (number(), number(), number());
     let skipped = skipped.prop_map(|(next_task_id, next_lease_id, next_run_id)| {
@@ -400,7 +418,8 @@ fn from_wire(record: &oracle::Record) -> Record<'_> {
             let settings = e.settings.as_ref().unwrap();
             let (paused, retention_ms) = (settings.paused, settings.retention_ms);
             let paused_until = Timestamp(settings.paused_until);
-            let settings = QueueSettings { paused, retention_ms, paused_until };
+            let dead_letter_queue = settings.dead_letter_queue.as_deref().map(Into::into);
+            let settings = QueueSettings { paused, retention_ms, paused_until, dead_letter_queue };
             Event::QueueConfigured(QueueConfigured { queue: our_text(&e.queue), settings })
         }
         Wire::QueueDeleted(e) => Event::QueueDeleted(QueueDeleted { queue: our_text(&e.queue) }),
@@ -537,7 +556,20 @@ fn our_expired(item: &oracle::Expired) -> Expired<'_> {
         cascade: Vec::new(),
         failures: our_count(item.failures),
         not_before: Timestamp(item.not_before),
+        dead_letter: our_letter(item.dead_letter.as_ref()),
     }
+}
+
+fn our_letter(item: Option<&oracle::DeadLetter>) -> Option<Box<DeadLetter<'_>>> {
+    item.map(|item| {
+        Box::new(DeadLetter {
+            task_id: TaskId(item.task_id),
+            queue: our_text(&item.queue),
+            lease_ms: item.lease_ms,
+            max_failures: our_budget(item.max_failures),
+            max_expiries: our_budget(item.max_expiries),
+        })
+    })
 }
 
 fn our_released(item: &oracle::LeaseReleased) -> LeaseReleased<'_> {
@@ -575,6 +607,7 @@ fn our_failed(item: &oracle::TaskFailed) -> TaskFailed<'_> {
         reason: our_text(&item.reason),
         cascade: Vec::new(),
         checkpoint: &item.checkpoint,
+        dead_letter: our_letter(item.dead_letter.as_ref()),
     }
 }
 
@@ -606,5 +639,6 @@ fn our_deadline(item: &oracle::DeadlinePassed) -> DeadlinePassed<'_> {
         deadline_at: Timestamp(item.deadline_at),
         cascade: Vec::new(),
         to: our_state(item.to),
+        dead_letter: our_letter(item.dead_letter.as_ref()),
     }
 }

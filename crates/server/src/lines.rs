@@ -185,6 +185,8 @@ fn illegal_step(rejection: &Rejection) -> Option<Illegal> {
         Rejection::TaskNotFound { .. }
         | Rejection::QueueNotFound { .. }
         | Rejection::QueueInUse { .. }
+        | Rejection::OwnDeadLetterQueue { .. }
+        | Rejection::QueueOfDeadLetters { .. }
         | Rejection::WorkflowInUse { .. }
         | Rejection::TooManyDeletedWorkflows
         | Rejection::RunKeyNotFound { .. }
@@ -398,6 +400,7 @@ macro_rules! write_step {
             code = $step.code.filter(|code| !code.is_empty()),
             reason = $step.reason.filter(|reason| !reason.is_empty()),
             run = $step.run_id.map(|run| run.0),
+            dead_letter_of = $step.dead_letter_of.map(|id| id.0),
             $says
         )
     };

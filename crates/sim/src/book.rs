@@ -67,6 +67,10 @@ pub(crate) struct TaskEntry {
     pub(crate) is_purged: bool,
     /// The run that it belongs to.
     pub(crate) run: Option<RunId>,
+    /// Its copy in a dead letter queue.
+    pub(crate) copy: Option<TaskId>,
+    /// The task that it is the copy of.
+    pub(crate) copy_of: Option<TaskId>,
 }
 
 /// A task after a record.
@@ -98,6 +102,29 @@ impl LeaseEntry {
 }
 
 impl TaskEntry {
+    /// A task that was just made.
+    fn new(record: &Record<'_>, queue: &str, payload: Vec<u8>) -> Self {
+        let mut task = Self {
+            queue: queue.to_owned(),
+            payload,
+            key: None,
+            key_free_at: None,
+            state: TaskState::Waiting,
+            since: record.at,
+            history: Vec::new(),
+            lease: None,
+            grants: 0,
+            completed: None,
+            checkpoint: Vec::new(),
+            is_purged: false,
+            run: None,
+            copy: None,
+            copy_of: None,
+        };
+        task.now(record, TaskState::Waiting);
+        task
+    }
+
     /// What it was after the last of its records up to this one.
     pub(crate) fn seen_at(&self, lsn: Lsn) -> Option<Seen> {
         let after = self.history.partition_point(|seen| seen.lsn <= lsn);
@@ -176,27 +203,25 @@ impl Book {
                     let place = (item.queue.as_str().to_owned(), key.clone());
                     self.keys.insert(place, item.task_id);
                 }
-                let mut task = TaskEntry {
-                    queue: item.queue.as_str().to_owned(),
-                    payload: item.payload.to_vec(),
-                    key,
-                    key_free_at: Some(item.key_free_at).filter(|at| *at > Timestamp::ZERO),
-                    state: TaskState::Waiting,
-                    since: record.at,
-                    history: Vec::new(),
-                    lease: None,
-                    grants: 0,
-                    completed: None,
-                    checkpoint: Vec::new(),
-                    is_purged: false,
-                    run: item.run.as_ref().map(|link| link.run_id),
-                };
-                task.now(record, TaskState::Waiting);
-                if let Some(run) = task.run.and_then(|run| self.runs.get_mut(&run)) {
+                let run = item.run.as_ref().map(|link| link.run_id);
+                if let Some(run) = run.and_then(|run| self.runs.get_mut(&run)) {
                     run.tasks.push(item.task_id);
                 }
-                self.tasks.insert(item.task_id, task);
-                self.last_task = item.task_id;
+                let free_at = Some(item.key_free_at).filter(|at| *at > Timestamp::ZERO);
+                let payload = item.payload.to_vec();
+                let task = TaskEntry::new(record, item.queue.as_str(), payload);
+                let task = TaskEntry { key, key_free_at: free_at, run, ..task };
+                self.add(item.task_id, task);
+            }
+            Item::Copied { of, item } => {
+                let payload = self.tasks.get(&of.task_id).map(|task| task.payload.clone());
+                let payload = payload.unwrap_or_default();
+                let task = TaskEntry::new(record, item.queue.as_str(), payload);
+                let copy_of = Some(of.task_id);
+                self.add(item.task_id, TaskEntry { copy_of, ..task });
+                if let Some(task) = self.tasks.get_mut(&of.task_id) {
+                    task.copy = Some(item.task_id);
+                }
             }
             Item::Granted { worker, item } => {
                 let Some(task) = self.tasks.get_mut(&item.about.task_id) else { return };
@@ -306,6 +331,7 @@ impl Book {
                 }
             }
             Item::Created(_)
+            | Item::Copied { .. }
             | Item::Granted { .. }
             | Item::Extended(_)
             | Item::Checkpoint(..)
@@ -323,6 +349,11 @@ impl Book {
     /// Ends a record.
     pub(crate) fn turn(&mut self, record: &Record<'_>) {
         (self.last_lsn, self.last_at) = (record.lsn, record.at);
+    }
+
+    fn add(&mut self, id: TaskId, task: TaskEntry) {
+        self.tasks.insert(id, task);
+        self.last_task = id;
     }
 
     fn step(&mut self, id: TaskId, record: &Record<'_>, to: TaskState) {

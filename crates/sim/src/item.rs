@@ -1,8 +1,8 @@
 //! A record taken apart: what it says about each task and run, in the order in which it says so.
 
 use tenure_record::event::{
-    About, Created, Decision, Event, ExpiryCause, Granted, LeaseExtended, Record, Report, RunBegun,
-    RunStarted, RunState, Step, Stopped, TimerFired,
+    About, Created, DeadLetter, Decision, Event, ExpiryCause, Granted, LeaseExtended, Record,
+    Report, RunBegun, RunStarted, RunState, Step, Stopped, TimerFired,
 };
 use tenure_record::id::{LeaseId, RunId, TaskId};
 use tenure_record::state::TaskState;
@@ -12,6 +12,11 @@ use tenure_record::time::Timestamp;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Item<'r> {
     Created(&'r Created<'r>),
+    /// A task that just ended leaves a copy in a dead letter queue.
+    Copied {
+        of: &'r About<'r>,
+        item: &'r DeadLetter<'r>,
+    },
     Granted {
         worker: &'r str,
         item: &'r Granted<'r>,
@@ -69,6 +74,7 @@ impl Item<'_> {
     pub(crate) fn task(&self) -> Option<TaskId> {
         match self {
             Item::Created(item) => Some(item.task_id),
+            Item::Copied { item, .. } => Some(item.task_id),
             Item::Granted { item, .. } => Some(item.about.task_id),
             Item::Ended { about, .. }
             | Item::Stale { about, .. }
@@ -117,6 +123,7 @@ fn take<'r>(event: &'r Event<'r>, all: &mut Vec<Item<'r>>) {
         Event::LeaseExpired(event) => {
             for x in &event.leases {
                 all.push(ended(&x.about, x.lease_id, x.to, End::Expired(x.cause)));
+                copied(&x.about, x.dead_letter.as_deref(), all);
                 cascade(&x.cascade, all);
             }
         }
@@ -167,6 +174,7 @@ fn timer_fired<'r>(event: &'r TimerFired<'r>, all: &mut Vec<Item<'r>>) {
             }
             false => Item::EndedWaiting { about: &x.about, to: x.to },
         });
+        copied(&x.about, x.dead_letter.as_deref(), all);
         cascade(&x.cascade, all);
     }
     event.runs.iter().for_each(|x| cascade(&x.cascade, all));
@@ -188,6 +196,7 @@ fn report<'r>(report: &'r Report<'r>, all: &mut Vec<Item<'r>>) {
         Report::TaskFailed(x) => {
             all.push(ended(&x.about, x.lease_id, x.to, End::Failed));
             checkpoint(x.about.task_id, x.checkpoint, all);
+            copied(&x.about, x.dead_letter.as_deref(), all);
             cascade(&x.cascade, all);
         }
         Report::LeaseReleased(x) => {
@@ -199,6 +208,10 @@ fn report<'r>(report: &'r Report<'r>, all: &mut Vec<Item<'r>>) {
             all.push(Item::Stale { about: &x.about, lease_id: x.lease_id, state: x.state });
         }
     }
+}
+
+fn copied<'r>(of: &'r About<'r>, item: Option<&'r DeadLetter<'r>>, all: &mut Vec<Item<'r>>) {
+    all.extend(item.map(|item| Item::Copied { of, item }));
 }
 
 fn checkpoint<'r>(task_id: TaskId, bytes: &'r [u8], all: &mut Vec<Item<'r>>) {

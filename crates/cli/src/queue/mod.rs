@@ -22,7 +22,7 @@ Examples:
   tenure queue list
   tenure queue pause mail
   tenure queue resume mail
-  tenure queue configure mail --retention 7d
+  tenure queue configure mail --retention 7d --dead-letter-queue mail-failed
   tenure queue delete mail";
 
 /// The verbs of queues.
@@ -62,7 +62,7 @@ pub(crate) fn run(queue: &Queue, server: &Server, format: Format) -> Result<(), 
     }
 }
 
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 11] = [
     Column::text("QUEUE"),
     Column::word("STATE"),
     Column::number("WAITING"),
@@ -73,6 +73,7 @@ const COLUMNS: [Column; 10] = [
     Column::number("CANCELED"),
     Column::word("OLDEST"),
     Column::word("RETENTION"),
+    Column::text("DEAD LETTERS"),
 ];
 
 /// A table of queues.
@@ -96,6 +97,7 @@ fn table<'a>(queues: impl IntoIterator<Item = &'a QueueInfo>) -> Table {
             queue.canceled.to_string().into(),
             Cell::maybe(queue.oldest_waiting_at.map(|at| relative(at, now))),
             Cell::maybe(queue.retention_ms.map(span::exact)),
+            Cell::maybe(queue.dead_letter_queue.as_deref()),
         ]);
     }
     table

@@ -74,6 +74,8 @@ fn facts(task: &TaskInfo, now: u64) -> Facts {
     facts.add("expiries", counted(task.expiries, task.max_expiries));
     facts.add_some("max attempts", task.max_attempts.map(|budget| budget.to_string()));
     facts.add_some("error", error);
+    facts.add_some("dead letter", task.dead_letter.as_ref().map(task_link));
+    facts.add_some("dead letter of", task.dead_letter_of.as_ref().map(task_link));
     facts.add("created", ago(task.created_at));
     facts.add_some("runs", task.run_at.map(ago));
     facts.add_some("started", task.started_at.map(ago));
@@ -87,6 +89,10 @@ fn facts(task: &TaskInfo, now: u64) -> Facts {
     facts.add_some("output", some(&task.output));
     facts.add_some("checkpoint", some(&task.checkpoint));
     facts
+}
+
+fn task_link(link: &tenure_sdk::wire::TaskLink) -> String {
+    format!("task {}", link.task_id)
 }
 
 fn progress(said: &tenure_sdk::wire::Progress, now: u64) -> String {

@@ -5,8 +5,8 @@ use std::fmt;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tenure_record::event::{
-    About, CancelRequested, Created, DeadlinePassed, Event, Expired, Granted, LeaseExtended,
-    LeaseReleased, QueueConfigured, Record, Report, RunStarted, SignalReceived,
+    About, CancelRequested, Created, DeadLetter, DeadlinePassed, Event, Expired, Granted,
+    LeaseExtended, LeaseReleased, QueueConfigured, Record, Report, RunStarted, SignalReceived,
     StaleReportRejected, TaskCompleted, TaskFailed, TaskRetried,
 };
 use tenure_record::history;
@@ -179,6 +179,7 @@ fn expired(item: &Expired<'_>) -> Object {
         .with("cause", item.cause.as_str())
         .with("failures", Some(item.failures).filter(|failures| *failures > 0))
         .with("not_before", moment_or_null(item.not_before))
+        .with_letter(item.dead_letter.as_deref())
 }
 
 fn released(item: &LeaseReleased<'_>) -> Object {
@@ -207,6 +208,7 @@ fn failed(item: &TaskFailed<'_>) -> Object {
         .with("not_before", moment_or_null(item.not_before))
         .with("code", item.code.as_str())
         .with("reason", item.reason.as_str())
+        .with_letter(item.dead_letter.as_deref())
 }
 
 fn reported_late(item: &StaleReportRejected<'_>) -> Object {
@@ -246,13 +248,24 @@ fn deadline_passed(item: &DeadlinePassed<'_>) -> Object {
         .with("to", state(item.to))
         .under(item.lease_id, &item.worker)
         .with("deadline_at", moment(item.deadline_at))
+        .with_letter(item.dead_letter.as_deref())
+}
+
+fn dead_letter(item: &DeadLetter<'_>) -> Object {
+    Object::default()
+        .with("task_id", item.task_id.0)
+        .with("queue", item.queue.as_str())
+        .with("lease_ms", item.lease_ms)
+        .with("max_failures", item.max_failures.map(Budget::get))
+        .with("max_expiries", item.max_expiries.map(Budget::get))
 }
 
 fn configured(item: &QueueConfigured<'_>) -> Object {
     let settings = Object::default()
         .with("paused", item.settings.paused)
         .with("retention_ms", item.settings.retention_ms)
-        .with("paused_until", moment_or_null(item.settings.paused_until));
+        .with("paused_until", moment_or_null(item.settings.paused_until))
+        .with("dead_letter_queue", item.settings.dead_letter_queue.as_deref());
     Object::default().with("queue", item.queue.as_str()).with_object("settings", &settings)
 }
 
@@ -302,6 +315,14 @@ impl Object {
     fn with_some(self, name: &str, value: Option<impl Into<Value>>) -> Self {
         match value {
             Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    /// An end that leaves no copy says nothing of it.
+    fn with_letter(self, item: Option<&DeadLetter<'_>>) -> Self {
+        match item {
+            Some(item) => self.with_object("dead_letter", &dead_letter(item)),
             None => self,
         }
     }

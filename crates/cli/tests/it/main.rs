@@ -17,6 +17,7 @@ mod bad_input;
 mod bench;
 mod client;
 mod data_folder;
+mod dead_letters;
 mod exec;
 mod faults;
 mod flows;

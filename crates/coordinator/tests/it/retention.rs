@@ -117,8 +117,12 @@ fn a_queue_may_keep_its_tasks_for_longer_or_shorter() {
     let mut house = house(u64::MAX, 1_000);
     for (name, ms) in [("short", 2_000), ("long", 60_000)] {
         let retention_ms = Setting::Set(SpanMs::parse("retention_ms", ms).unwrap());
-        let configure =
-            ConfigureQueue { queue: queue(name), retention_ms, paused_until: Setting::Keep };
+        let configure = ConfigureQueue {
+            queue: queue(name),
+            retention_ms,
+            paused_until: Setting::Keep,
+            dead_letter_queue: Setting::Keep,
+        };
         house.tell(Ask::Command(Command::ConfigureQueue(configure))).answer();
     }
     for (id, name) in [(1, "short"), (2, "usual"), (3, "long")] {

@@ -9,7 +9,7 @@ use tenure_record::state::TaskState;
 use tenure_record::terms::{ATTEMPT_TIMEOUT_CODE, ATTEMPT_TIMEOUT_MESSAGE};
 use tenure_record::time::{Clock, Timestamp};
 
-use super::{Stamp, task};
+use super::{Stamp, dead_letter, task};
 use crate::planted::{self, Bug};
 use crate::state::{Cold, Ledger, Task, TaskPhase, WorkerRef};
 
@@ -61,6 +61,7 @@ pub(crate) fn expired(to: &mut impl Ledger, stamp: Stamp, item: &Expired<'_>) {
     if has_failed {
         task::keep_error(to, id, ATTEMPT_TIMEOUT_CODE, ATTEMPT_TIMEOUT_MESSAGE);
     }
+    dead_letter::left(to, stamp, id, item.to, item.dead_letter.as_deref());
 }
 
 pub(crate) fn released(to: &mut impl Ledger, stamp: Stamp, item: &LeaseReleased<'_>) {

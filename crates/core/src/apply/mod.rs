@@ -1,6 +1,7 @@
 //! What an event does. Nothing is judged here: what the event says is stored, live and on replay
 //! alike. The functions on single items also draft a batch while it is being decided.
 
+mod dead_letter;
 mod ending;
 pub(crate) mod group;
 pub(crate) mod lease;

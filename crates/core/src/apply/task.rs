@@ -12,7 +12,7 @@ use tenure_record::state::TaskState;
 use tenure_record::terms::{TIMEOUT_CODE, TIMEOUT_MESSAGE};
 use tenure_record::time::{Clock, Timestamp};
 
-use super::{Stamp, lease};
+use super::{Stamp, dead_letter, lease};
 use crate::limits::FAILURES_KEPT_MAX;
 use crate::state::{BlobRef, Cold, ColdRef, Key, Ledger, NameRef, Task, TaskError, TaskPhase};
 
@@ -118,6 +118,7 @@ pub(crate) fn failed(to: &mut impl Ledger, stamp: Stamp, item: &TaskFailed<'_>) 
     lease::forget_bounds(to, id);
     keep_error(to, id, item.code.as_str(), item.reason.as_str());
     lease::keep_checkpoint(to, id, item.checkpoint);
+    dead_letter::left(to, stamp, id, item.to, item.dead_letter.as_deref());
 }
 
 /// The task stays as it is; its history and the mark of the lease move on.
@@ -189,6 +190,7 @@ pub(crate) fn deadline_passed(to: &mut impl Ledger, stamp: Stamp, item: &Deadlin
     });
     lease::forget_bounds(to, id);
     keep_error(to, id, TIMEOUT_CODE, TIMEOUT_MESSAGE);
+    dead_letter::left(to, stamp, id, item.to, item.dead_letter.as_deref());
 }
 
 pub(super) fn keep_error(to: &mut impl Ledger, id: TaskId, code: &str, message: &str) {

@@ -1,5 +1,7 @@
 //! An operator changes a queue's settings.
 
+use std::sync::Arc;
+
 use tenure_record::event::{Event, QueueConfigured, QueueSettings};
 use tenure_record::name::{QueueName, Text};
 use tenure_record::time::Timestamp;
@@ -15,6 +17,11 @@ pub(super) fn decide<'c>(
     draft: &mut Draft<'_>,
     command: &'c ConfigureQueue,
 ) -> Result<Verdict<'c>, Rejection> {
+    if let Setting::Set(name) = &command.dead_letter_queue
+        && *name == command.queue
+    {
+        return Err(Rejection::OwnDeadLetterQueue { name: name.clone() });
+    }
     set(draft, &command.queue, |settings| {
         match command.retention_ms {
             Setting::Keep => {}
@@ -26,10 +33,15 @@ pub(super) fn decide<'c>(
             Setting::Set(at) => settings.paused_until = at,
             Setting::Clear => settings.paused_until = Timestamp::ZERO,
         }
+        match &command.dead_letter_queue {
+            Setting::Keep => {}
+            Setting::Set(name) => settings.dead_letter_queue = Some(name.as_str().into()),
+            Setting::Clear => settings.dead_letter_queue = None,
+        }
     })
 }
 
-/// Changes a queue's settings, which makes the queue if there is none. What is so already needs
+/// Changes a queue's settings, which makes the queue, and its dead letter queue, if there is none. What is so already needs
 /// no record.
 pub(super) fn set<'c>(
     draft: &mut Draft<'_>,
@@ -44,7 +56,10 @@ pub(super) fn set<'c>(
     if settings == before && known.is_some_and(|queue| draft.is_configured(queue)) {
         return Ok(Verdict::Answer(reply));
     }
-    if known.is_none() && draft.queue_count() >= QUEUES_MAX {
+    let is_new = |name: &Arc<str>| draft.find_queue(name).is_none();
+    let new = usize::from(known.is_none())
+        + usize::from(settings.dead_letter_queue.as_ref().is_some_and(is_new));
+    if new > 0 && draft.queue_count() + new > QUEUES_MAX {
         return Err(Rejection::TooManyQueues { index: None });
     }
     let item = QueueConfigured { queue: Text::Borrowed(name.as_str()), settings };

@@ -21,6 +21,9 @@ pub(super) fn decide<'c>(
         let (tasks, ended) = (counts.all(), counts.terminal());
         return Err(Rejection::QueueInUse { name: name.clone(), tasks, ended });
     }
+    if let Some(of) = draft.base().dead_letters_of(name.as_str()) {
+        return Err(Rejection::QueueOfDeadLetters { name: name.clone(), of });
+    }
     let item = QueueDeleted { queue: Text::Borrowed(name.as_str()) };
     apply::queue::deleted(draft, &item);
     Ok(Verdict::Append(Event::QueueDeleted(item), Reply::Deleted))

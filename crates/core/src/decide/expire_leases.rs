@@ -6,7 +6,7 @@ use tenure_record::state::TaskState;
 use tenure_record::terms::{ATTEMPT_TIMEOUT_CODE, ATTEMPT_TIMEOUT_MESSAGE};
 use tenure_record::time::{Now, Timestamp};
 
-use super::{Halt, Verdict, about, fail_task, fire_deadlines, halt, stamp};
+use super::{Halt, Verdict, about, dead_letter, fail_task, fire_deadlines, halt, stamp};
 use crate::command::{Reply, Rest, Retry, Swept};
 use crate::limits::DUE_ITEMS_MAX;
 use crate::state::{Draft, Ledger, Task};
@@ -80,6 +80,7 @@ pub(super) fn expire(
         cascade: Vec::new(),
         failures: if has_failed { failures } else { 0 },
         not_before,
+        dead_letter: dead_letter::of(draft, task_id, task, to),
     };
     apply::lease::expired(draft, stamp(draft, now), &item);
     if task.in_run && to.is_terminal() {

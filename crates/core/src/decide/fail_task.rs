@@ -10,7 +10,7 @@ use tenure_record::terms::Backoff;
 use tenure_record::time::{Now, Timestamp};
 
 use super::standing::{self, Standing};
-use super::{Ruling, about, checkpoint, stamp};
+use super::{Ruling, about, checkpoint, dead_letter, stamp};
 use crate::apply;
 use crate::command::{Accepted, FailTask, Retry};
 use crate::state::{Draft, Ledger, Runs, Task};
@@ -53,6 +53,7 @@ pub(super) fn rule<'c>(
                 reason: Text::Borrowed(command.reason.as_str()),
                 cascade: Vec::new(),
                 checkpoint: checkpoint(draft, command.checkpoint.as_ref()),
+                dead_letter: dead_letter::of(draft, task_id, &task, to),
             };
             apply::task::failed(draft, stamp(draft, now), &item);
             if task.in_run && to.is_terminal() {

@@ -12,7 +12,7 @@ use tenure_record::terms::{TIMEOUT_CODE, TIMEOUT_MESSAGE};
 use tenure_record::time::{Clock, Now};
 use tenure_value::Value;
 
-use super::{Verdict, about, stamp};
+use super::{Verdict, about, dead_letter, stamp};
 use crate::apply;
 use crate::command::{Reply, Rest, Swept};
 use crate::limits::DUE_ITEMS_MAX;
@@ -82,6 +82,10 @@ impl Sweep<'_, '_> {
                 return;
             }
             let task = *Ledger::task(self.draft, task_id).expect("a deadline belongs to a task");
+            let to = match task.cancel_requested {
+                true => TaskState::Canceled,
+                false => TaskState::Failed,
+            };
             let mut item = DeadlinePassed {
                 about: about(self.draft, task_id, &task),
                 from: task.name(),
@@ -92,10 +96,8 @@ impl Sweep<'_, '_> {
                 },
                 deadline_at,
                 cascade: Vec::new(),
-                to: match task.cancel_requested {
-                    true => TaskState::Canceled,
-                    false => TaskState::Failed,
-                },
+                to,
+                dead_letter: dead_letter::of(self.draft, task_id, &task, to),
             };
             apply::task::deadline_passed(self.draft, stamp(self.draft, self.now), &item);
             if task.in_run {

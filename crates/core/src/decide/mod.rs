@@ -7,6 +7,7 @@ mod complete_task;
 mod configure_queue;
 mod continue_dispatch;
 mod continue_ending;
+mod dead_letter;
 mod delete_queue;
 mod delete_workflow;
 mod drop_leases;

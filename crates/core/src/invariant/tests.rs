@@ -170,6 +170,22 @@ fn every_law_of_parts_and_indexes_can_be_seen_broken() {
             task(state, COMPLETED).state =
                 TaskPhase::ended(TaskState::Completed, Timestamp(7), WallOffset::ZERO);
         }),
+        (Law::DeadLettersAreLinked, "a copy that is older", |state| {
+            cold(state, WAITING).dead_letter = LEASED;
+        }),
+        (Law::DeadLettersAreLinked, "a copy of a younger task", |state| {
+            cold(state, LEASED).dead_letter_of = WAITING;
+        }),
+        (Law::DeadLettersAreLinked, "a copy of a copy", |state| {
+            (cold(state, COMPLETED).dead_letter, cold(state, COMPLETED).dead_letter_of) =
+                (WAITING, LEASED);
+        }),
+        (Law::DeadLettersAreLinked, "a dead letter queue that is not there", |state| {
+            let dead_letter_queue = Some("lost".into());
+            let settings = QueueSettings { dead_letter_queue, ..QueueSettings::default() };
+            let at = task(state, WAITING).queue;
+            state.facts_mut().queues.get_mut(at).unwrap().settings = settings;
+        }),
         (Law::IndexesFollowFacts, "a retention that no index knows", |state| {
             let settings = QueueSettings { retention_ms: Some(1), ..QueueSettings::default() };
             let at = task(state, WAITING).queue;

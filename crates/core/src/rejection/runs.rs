@@ -133,6 +133,8 @@ impl Rejection {
             Rejection::BatchTooLarge { .. }
             | Rejection::QueueNotFound { .. }
             | Rejection::QueueInUse { .. }
+            | Rejection::OwnDeadLetterQueue { .. }
+            | Rejection::QueueOfDeadLetters { .. }
             | Rejection::IdsExhausted { .. }
             | Rejection::KeyConflict { .. }
             | Rejection::KeyTwice { .. }

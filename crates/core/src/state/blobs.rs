@@ -231,6 +231,21 @@ impl Blobs {
         BlobRef::new(at, offset)
     }
 
+    /// The same blob for another owner. Bytes on the shelf are shared, those in memory are copied.
+    pub(crate) fn copy(&mut self, owner: TaskId, kind: BlobKind, blob: BlobRef) -> BlobRef {
+        if let Some(shelved) = self.find_shelved(blob) {
+            let bytes = Arc::clone(&shelved.bytes);
+            return BlobRef::shelved(self.shelved.insert(ShelvedBlob { owner, kind, bytes }));
+        }
+        let bytes = self.share(blob).into_near();
+        self.put(owner, kind, &bytes)
+    }
+
+    /// How many bytes a copy of it copies.
+    pub(crate) fn near_len(&self, blob: BlobRef) -> usize {
+        self.find(blob).map_or(0, |(_, range)| range.len())
+    }
+
     /// The bytes of a blob that is there; nothing for no blob. Those on the shelf are read, so this
     /// is not for the writer.
     pub(crate) fn get(&self, blob: BlobRef) -> Cow<'_, [u8]> {

@@ -124,6 +124,7 @@ impl Facts {
             sink.number(u64::from(queue.settings.paused));
             sink.optional(queue.settings.retention_ms);
             sink.number(queue.settings.paused_until.0);
+            sink.bytes(queue.settings.dead_letter_queue.as_deref().unwrap_or_default().as_bytes());
         }
     }
 
@@ -230,6 +231,8 @@ fn hash_cold(cold: &Cold, sink: &mut Sink) {
     let (run, token) = cold.run.unwrap_or_default();
     sink.number(run.0);
     sink.number(token.0.into());
+    sink.number(cold.dead_letter.0);
+    sink.number(cold.dead_letter_of.0);
     sink.number(cold.stale_lease.0);
     sink.number(cold.granted_ms.into());
     sink.bytes(cold.checkpoint.as_deref().unwrap_or_default());

@@ -19,6 +19,9 @@ pub(crate) trait Ledger {
     /// Adds a task; its queue was named before.
     fn create(&mut self, id: TaskId, task: Task, cold: Option<Cold>, payload: &[u8]);
 
+    /// Adds a copy of a task, with the payload of that task; its queue was named before.
+    fn create_copy(&mut self, of: TaskId, id: TaskId, task: Task, cold: Cold);
+
     /// Changes a task that exists.
     fn change(&mut self, id: TaskId, change: impl FnOnce(&mut Task));
 
@@ -36,6 +39,9 @@ pub(crate) trait Ledger {
 
     /// Replaces a queue's settings.
     fn configure(&mut self, queue: QueueRef, settings: &QueueSettings);
+
+    /// Keeps a queue, even without tasks, until it is deleted.
+    fn keep_queue(&mut self, queue: QueueRef);
 
     /// Forgets a queue that has no tasks, with its settings.
     fn delete_queue(&mut self, queue: QueueRef);

@@ -2,12 +2,14 @@
 
 mod blobs;
 mod bytes;
+mod check;
 mod dense;
 mod draft;
 mod due;
 mod facts;
 mod hash;
 mod index;
+mod insert;
 mod ledger;
 mod list;
 mod of_runs;
@@ -233,22 +235,6 @@ impl State {
         }
     }
 
-    /// Compares the indexes with ones built anew. Says the first difference.
-    pub(crate) fn check_indexes(&self) -> Result<(), String> {
-        let Some(live) = &self.indexes else { return Ok(()) };
-        let anew = Indexes::build(&self.facts, self.table_seed, live.followed());
-        live.compare(&anew)?;
-        for (id, task) in self.facts.tasks.iter() {
-            let key = self.facts.cold_of(task).and_then(Cold::held_key);
-            let Some(key) = key else { continue };
-            let holder = live.key_holder(&self.facts, task.queue, &key.text);
-            if holder != Some(TaskId(id)) {
-                return Err(format!("the key {:?} is not found at task {id}", key.text));
-            }
-        }
-        Ok(())
-    }
-
     pub(crate) fn live(&self) -> &Indexes {
         self.indexes.as_ref().expect("a state that serves has its indexes")
     }
@@ -356,32 +342,14 @@ impl Ledger for State {
     }
 
     fn create(&mut self, id: TaskId, mut task: Task, cold: Option<Cold>, payload: &[u8]) {
-        let indexes = self.indexes.as_mut();
-        if let (Some(indexes), Some(cold)) = (indexes, &cold) {
-            let run = cold.run.and_then(|(run, _)| self.facts.runs.get(run.0));
-            if run.is_some_and(|run| run.head.stands_still()) {
-                indexes.hold_new(id);
-            }
-            indexes.deadline_moved(id, Timestamp::ZERO, cold.deadline_at);
-            indexes.text_bytes += cold.text_bytes();
-            if let Some(key) = cold.held_key() {
-                indexes.key_added(task.queue, &key.text, id);
-            }
-        }
-        if let Some(cold) = cold {
-            task.cold = self.facts.cold.insert(cold);
-        }
         task.payload = self.facts.blobs.put(id, BlobKind::Payload, payload);
-        self.facts.queues.get_mut(task.queue).expect("a new task's queue is named first").tasks +=
-            1;
-        if let Some(name) = task.name.get().and_then(|name| self.facts.task_names.get_mut(name)) {
-            name.tasks += 1;
-        }
-        self.facts.tasks.insert(id.0, task);
-        self.facts.next_task_id = self.facts.next_task_id.max(id.next());
-        if let Some(indexes) = &mut self.indexes {
-            indexes.moved(id, None, Some(&task));
-        }
+        self.insert(id, task, cold);
+    }
+
+    fn create_copy(&mut self, of: TaskId, id: TaskId, mut task: Task, cold: Cold) {
+        let payload = self.task_slot(of).expect("a copy is made of a task that exists").payload;
+        task.payload = self.facts.blobs.copy(id, BlobKind::Payload, payload);
+        self.insert(id, task, Some(cold));
     }
 
     fn change(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
@@ -486,6 +454,11 @@ impl Ledger for State {
             indexes.configured(queue, &before, settings);
             indexes.wake(queue);
         }
+    }
+
+    fn keep_queue(&mut self, queue: QueueRef) {
+        let found = self.facts.queues.get_mut(queue).expect("a queue is named before it is kept");
+        found.configured = true;
     }
 
     fn delete_queue(&mut self, queue: QueueRef) {

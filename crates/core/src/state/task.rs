@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tenure_record::event::SubmitHash;
-use tenure_record::id::{LeaseId, Lsn, RunId, TokenId};
+use tenure_record::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::snapshot::LeaseEnd;
 use tenure_record::state::TaskState;
 use tenure_record::terms::{Backoff, Budget, Budgets, Priority};
@@ -194,6 +194,10 @@ pub(crate) struct Cold {
     pub attempt_deadline_at: Timestamp,
     /// The W3C trace context of its submit.
     pub traceparent: Option<Arc<str>>,
+    /// Its copy in a dead letter queue, from when it last ended FAILED or DEAD. It may be purged.
+    pub dead_letter: TaskId,
+    /// The task that it is the copy of, in a dead letter queue. It may be purged.
+    pub dead_letter_of: TaskId,
 }
 
 impl Cold {

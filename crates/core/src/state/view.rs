@@ -92,6 +92,13 @@ impl State {
         named.into_iter().map(|(_, at)| self.view_queue(at)).collect()
     }
 
+    /// The first queue, by name, whose dead letter queue this one is.
+    pub(crate) fn dead_letters_of(&self, name: &str) -> Option<Arc<str>> {
+        let queues = self.facts.queues.iter().map(|(_, queue)| queue);
+        let found = queues.filter(|it| it.settings.dead_letter_queue.as_deref() == Some(name));
+        found.map(|queue| Arc::clone(&queue.name)).min()
+    }
+
     /// How many leases a worker holds.
     #[must_use]
     pub fn leases_of(&self, worker: &str) -> u32 {
@@ -313,6 +320,18 @@ impl<'a> TaskView<'a> {
     #[must_use]
     pub fn traceparent(&self) -> Option<Arc<str>> {
         self.cold.and_then(|cold| cold.traceparent.clone())
+    }
+
+    /// Its copy in a dead letter queue, from when it last ended FAILED or DEAD. It may be purged.
+    #[must_use]
+    pub fn dead_letter(&self) -> Option<TaskId> {
+        self.cold.map(|cold| cold.dead_letter).filter(|id| id.is_some())
+    }
+
+    /// The task that it is the copy of, in a dead letter queue. It may be purged.
+    #[must_use]
+    pub fn dead_letter_of(&self) -> Option<TaskId> {
+        self.cold.map(|cold| cold.dead_letter_of).filter(|id| id.is_some())
     }
 
     /// When its key is free for another task, if that is before the task is forgotten.

@@ -111,6 +111,8 @@ fn same_task(task: &Task, view: &TaskView<'_>) -> Result<(), String> {
     let checkpoint = view.checkpoint().map(|bytes| bytes.to_vec());
     same!("the checkpoint", checkpoint, task.checkpoint.clone());
     same!("the last stale lease", view.stale_lease_id().0, task.stale_lease);
+    same!("the dead letter", view.dead_letter().map(|id| id.0), task.dead_letter);
+    same!("dead_letter_of", view.dead_letter_of().map(|id| id.0), task.dead_letter_of);
     same!("the last LSN", view.last_lsn().0, task.last_lsn);
     Ok(())
 }

@@ -122,5 +122,6 @@ fn as_step(told: &Transition<'_>) -> Step {
         code: told.code.map(str::to_owned),
         reason: told.reason.map(str::to_owned),
         previous: told.previous.0,
+        dead_letter_of: told.dead_letter_of.map(|id| id.0),
     }
 }

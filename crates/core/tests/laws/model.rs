@@ -83,6 +83,10 @@ pub(crate) struct Task {
     /// The newest lease whose stale report is on record.
     pub stale_lease: u64,
     pub checkpoint: Option<Vec<u8>>,
+    /// Its copy in a dead letter queue, from its last end.
+    pub dead_letter: Option<u64>,
+    /// The task that it is the copy of.
+    pub dead_letter_of: Option<u64>,
     pub last_lsn: u64,
 }
 
@@ -110,6 +114,8 @@ pub(crate) struct Step {
     pub code: Option<String>,
     pub reason: Option<String>,
     pub previous: u64,
+    /// Of a new task: the one that it is the copy of.
+    pub dead_letter_of: Option<u64>,
 }
 
 /// A backoff with jitter: anything within the band is right.
@@ -185,7 +191,7 @@ impl Model {
             Command::PauseQueue(command) => Ok(self.pause(command, now)),
             Command::DeleteQueue(name) => self.delete_queue(name),
             Command::ResumeQueue(name) => Ok(self.resume(name.as_str())),
-            Command::ConfigureQueue(command) => Ok(self.configure(command)),
+            Command::ConfigureQueue(command) => self.configure(command),
             Command::PurgeTasks(retention) => Ok(self.purge(*retention, now)),
             Command::PurgeArchived(archived) => Ok(self.purge_archived(archived)),
             Command::SkipIds(jump) => Ok(self.skip_ids(*jump)),
@@ -238,6 +244,33 @@ impl Model {
     }
 
     fn create(&mut self, new: &NewTask, now: Now) -> u64 {
+        self.create_as(new, None, now)
+    }
+
+    /// A task that failed or died leaves a copy where its queue says so, unless it is a copy itself.
+    pub(crate) fn leave_copy(&mut self, id: u64, now: Now) {
+        let task = self.tasks[&id].clone();
+        if !matches!(task.state, TaskState::Failed | TaskState::Dead) {
+            return;
+        }
+        let to = self.settings(task.terms.queue.as_str()).dead_letter_queue;
+        let copy = to.filter(|_| task.dead_letter_of.is_none()).map(|name| {
+            let queue = QueueName::parse(&name).expect("it is the name of a queue");
+            let new = NewTask {
+                priority: task.priority,
+                name: task.terms.name.clone(),
+                tags: task.terms.tags.clone(),
+                traceparent: task.terms.traceparent.clone(),
+                ..NewTask::new(queue, task.terms.payload.clone())
+            };
+            let copy = self.create_as(&new, Some(id), now);
+            self.task(copy).errors = task.errors.clone();
+            copy
+        });
+        self.task(id).dead_letter = copy;
+    }
+
+    fn create_as(&mut self, new: &NewTask, dead_letter_of: Option<u64>, now: Now) -> u64 {
         let id = self.next_task;
         self.next_task += 1;
         let (clock, not_before) = match new.start {
@@ -274,12 +307,14 @@ impl Model {
             key_free_at: new.key_ttl_ms.map(|ms| now.log.0 + ms.get()),
             stale_lease: 0,
             checkpoint: None,
+            dead_letter: None,
+            dead_letter_of,
             last_lsn: 0,
             priority: new.priority,
             terms: new.clone(),
         };
         self.tasks.insert(id, task);
-        self.tell(id, Step { from: None, ..self.step("TaskCreated", id) });
+        self.tell(id, Step { from: None, dead_letter_of, ..self.step("TaskCreated", id) });
         id
     }
 
@@ -347,8 +382,11 @@ impl Model {
             && !self.is_paused(task.terms.queue.as_str(), self.clocks.wall)
     }
 
-    fn configure(&mut self, command: &ConfigureQueue) -> Reply {
-        self.set_queue(command.queue.as_str(), |queue| {
+    fn configure(&mut self, command: &ConfigureQueue) -> Result<Reply, Rejection> {
+        if command.dead_letter_queue == Setting::Set(command.queue.clone()) {
+            return Err(Rejection::OwnDeadLetterQueue { name: command.queue.clone() });
+        }
+        Ok(self.set_queue(command.queue.as_str(), |queue| {
             match command.retention_ms {
                 Setting::Keep => {}
                 Setting::Set(ms) => queue.retention_ms = Some(ms.get()),
@@ -359,7 +397,12 @@ impl Model {
                 Setting::Set(at) => queue.paused_until = at,
                 Setting::Clear => queue.paused_until = Timestamp::ZERO,
             }
-        })
+            match &command.dead_letter_queue {
+                Setting::Keep => {}
+                Setting::Set(name) => queue.dead_letter_queue = Some(name.as_str().into()),
+                Setting::Clear => queue.dead_letter_queue = None,
+            }
+        }))
     }
 
     /// A pause with an end is that end alone; one without holds until the queue is resumed.
@@ -387,6 +430,11 @@ impl Model {
             let ended = tasks.iter().filter(|task| task.state.is_terminal()).count() as u64;
             let (name, tasks) = (name.clone(), tasks.len() as u64);
             return Err(Rejection::QueueInUse { name, tasks, ended });
+        }
+        let mut others = self.configured.iter();
+        let needs = others.find(|(_, it)| it.dead_letter_queue.as_deref() == Some(name.as_str()));
+        if let Some((of, _)) = needs {
+            return Err(Rejection::QueueOfDeadLetters { name: name.clone(), of: (&**of).into() });
         }
         if self.configured.remove(name.as_str()).is_none() {
             return Err(Rejection::QueueNotFound { name: name.clone() });
@@ -426,6 +474,10 @@ impl Model {
         change(&mut settings);
         if self.configured.get(name) != Some(&settings) {
             self.configured.insert(name.to_owned(), settings.clone());
+            // Its dead letter queue is there from now on.
+            if let Some(dead_letters) = &settings.dead_letter_queue {
+                self.configured.entry(dead_letters.to_string()).or_default();
+            }
             self.writes = true;
         }
         Reply::Queue(settings)
@@ -455,6 +507,7 @@ impl Model {
             code: None,
             reason: None,
             previous: task.last_lsn,
+            dead_letter_of: None,
         }
     }
 

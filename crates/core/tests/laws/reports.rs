@@ -197,6 +197,7 @@ impl Model {
         let from = Some(TaskState::Leased);
         let step = self.step(event, id);
         self.tell(id, Step { from, worker, lease, code, reason, ..step });
+        self.leave_copy(id, now);
         to
     }
 

@@ -76,6 +76,7 @@ impl Model {
         let code = Some(cause.to_owned());
         let step = self.step("LeaseExpired", id);
         self.tell(id, Step { from, worker, lease: Some(lease), code, ..step });
+        self.leave_copy(id, now);
     }
 
     /// An attempt that takes too long is a failure of the task, and the worker is not asked.
@@ -98,6 +99,7 @@ impl Model {
         let (code, reason) = (code.map(str::to_owned), reason.map(str::to_owned));
         let step = self.step("TaskFailed", id);
         self.tell(id, Step { from, worker, lease: Some(lease), code, reason, ..step });
+        self.leave_copy(id, now);
         if to == TaskState::Waiting {
             let (from, to) = (now.log.0 + least, now.log.0 + most);
             self.task(id).not_before = from;
@@ -130,6 +132,7 @@ impl Model {
             let code = Some("TIMEOUT".to_owned());
             let step = self.step("TimerFired", *id);
             self.tell(*id, Step { from, worker, lease, code, ..step });
+            self.leave_copy(*id, now);
         }
         Reply::Swept(Swept { items: due.len(), rest })
     }

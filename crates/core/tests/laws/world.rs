@@ -363,15 +363,27 @@ fn queue_command() -> impl Strategy<Value = Command> {
         1 => Just(Setting::Clear),
         1 => near_moment().prop_map(Setting::Set),
     ];
+    let dead_letter_queue = prop_oneof![
+        1 => Just(Setting::Keep),
+        1 => Just(Setting::Clear),
+        3 => queue().prop_map(Setting::Set),
+    ];
+    let configure = (queue(), retention_ms, paused_until, dead_letter_queue);
+    let configure = configure.prop_map(|(queue, retention_ms, paused_until, dead_letter_queue)| {
+        Command::ConfigureQueue(ConfigureQueue {
+            queue,
+            retention_ms,
+            paused_until,
+            dead_letter_queue,
+        })
+    });
     prop_oneof![
         1 => (queue(), pause_end()).prop_map(|(queue, end)| {
             Command::PauseQueue(PauseQueue { queue, end })
         }),
         1 => queue().prop_map(Command::DeleteQueue),
         3 => queue().prop_map(Command::ResumeQueue),
-        1 => (queue(), retention_ms, paused_until).prop_map(|(queue, retention_ms, paused_until)| {
-            Command::ConfigureQueue(ConfigureQueue { queue, retention_ms, paused_until })
-        }),
+        2 => configure,
     ]
 }
 

@@ -13,7 +13,7 @@
 //! expire        deadlines         drop TASK/LEASE …                  purge [age= max=]
 //! purge_archived TASK … [as_of=LSN]
 //! pause QUEUE [until=SPAN for=SPAN]      resume QUEUE           delete_queue QUEUE
-//! configure QUEUE [retention=SPAN|clear paused_until=SPAN|clear]
+//! configure QUEUE [retention=SPAN|clear paused_until=SPAN|clear dead_letters=QUEUE|clear]
 //! delete_workflow WORKFLOW [version=]
 //! skip_ids restore|unclean
 //! workflow                        the definition in YAML on the lines after it, each after a `|`
@@ -292,7 +292,12 @@ fn configure(words: &mut Words) -> Result<ConfigureQueue, String> {
         Some("clear") => Setting::Clear,
         Some(text) => Setting::Set(moment(span(text)?)),
     };
-    Ok(ConfigureQueue { queue, retention_ms, paused_until })
+    let dead_letter_queue = match words.named("dead_letters").as_deref() {
+        None => Setting::Keep,
+        Some("clear") => Setting::Clear,
+        Some(name) => Setting::Set(self::queue(name)?),
+    };
+    Ok(ConfigureQueue { queue, retention_ms, paused_until, dead_letter_queue })
 }
 
 fn pause(words: &mut Words) -> Result<PauseQueue, String> {

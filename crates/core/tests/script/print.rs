@@ -147,6 +147,9 @@ pub(crate) fn transition(step: &Transition<'_>, out: &mut String) {
     if let Some(reason) = step.reason.filter(|reason| !reason.is_empty()) {
         fact.add(format_args!("{reason:?}"));
     }
+    if let Some(of) = step.dead_letter_of {
+        fact.add(format_args!("dead letter of {of}"));
+    }
     out.push('\n');
 }
 
@@ -278,7 +281,8 @@ fn settings(settings: &QueueSettings) -> String {
         (false, until) => format!("paused until {}", time(until)),
     };
     let retention = settings.retention_ms.map(|ms| format!(", retention {}", span_text(ms as i64)));
-    format!("{paused}{}", retention.unwrap_or_default())
+    let to = settings.dead_letter_queue.as_ref().map(|name| format!(", dead letters to {name}"));
+    format!("{paused}{}{}", retention.unwrap_or_default(), to.unwrap_or_default())
 }
 
 /// All that a task has beyond the defaults.
@@ -322,6 +326,12 @@ pub(crate) fn task(task: &TaskView<'_>, out: &mut String) {
     }
     for (key, value) in task.tags() {
         fact.add(format_args!("tag {key}:{value}"));
+    }
+    if let Some(copy) = task.dead_letter() {
+        fact.add(format_args!("dead letter {copy}"));
+    }
+    if let Some(of) = task.dead_letter_of() {
+        fact.add(format_args!("dead letter of {of}"));
     }
     for error in task.errors() {
         fact.add(format_args!("error {} {:?}", error.code, error.message));

@@ -5,6 +5,7 @@
 //! wall SPAN                the wall clock alone jumps, ahead or (with a minus) back
 //! seed NUMBER              what jitter is drawn from
 //! crash                    everything but the log is lost; the log is replayed
+//! snapshot                 the state is written as a snapshot, and goes on from what is read of it
 //! repeat TIMES COMMAND …   shows the last time only
 //! task TASK   history TASK   queues   next   run RUN   tokens RUN
 //! tasks [queue= state= tag=k:v worker= limit= before=]
@@ -12,7 +13,9 @@
 
 use std::fmt::Write as _;
 
+use tenure_core::command::Rest;
 use tenure_core::state::Filter;
+use tenure_core::state::snapshot::{Decoder, Encoder};
 use tenure_core::{Draft, State, Verdict, apply, decide, invariant};
 use tenure_record::codec;
 use tenure_record::event::Record;
@@ -86,6 +89,10 @@ impl Story {
             "crash" => {
                 self.state = self.replay()?;
                 let _ = writeln!(out, "ok: {} records replayed, same state", self.log.len());
+            }
+            "snapshot" => {
+                self.state = self.reload()?;
+                out.push_str("ok: written and read, same state\n");
             }
             "task" => {
                 let id = task_id(&words.next("the task")?)?;
@@ -168,6 +175,22 @@ impl Story {
         }
         // The hash leaves out the counters, a draft without a change does not.
         Draft::new(&self.state).check_against(&state)?;
+        Ok(state)
+    }
+
+    /// The state as a snapshot of it gives it.
+    fn reload(&self) -> Result<State, String> {
+        let mut encoder = Encoder::new(self.state.facts().clone());
+        let mut bytes = Vec::new();
+        while encoder.next_block(&mut bytes) == Rest::More {}
+        let mut decoder = Decoder::new(1);
+        let read = decoder.feed(&bytes).and_then(|()| decoder.finish());
+        let mut state = read.map_err(|malformed| malformed.to_string())?;
+        state.serve(self.now());
+        invariant::check(&state).map_err(|broken| format!("a snapshot breaks a law: {broken}"))?;
+        if state.facts().hash() != self.state.facts().hash() {
+            return Err("a snapshot gives another state".to_owned());
+        }
         Ok(state)
     }
 

@@ -2,6 +2,7 @@
 //! and its borrowing decoder, with the field numbers in plain sight.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::wire::{Malformed, Reader, Wire, put_bytes, put_nested, put_varint};
 use crate::id::{GroupId, LeaseId, Lsn, RunId, TaskId, TokenId};
@@ -278,6 +279,22 @@ impl<'a> Field<'a> for Text<'a> {
         let text = std::str::from_utf8(from.bytes()?)
             .map_err(|_| Malformed::new("a text is not UTF-8"))?;
         *self = Text::Borrowed(text);
+        Ok(())
+    }
+}
+
+/// A text that is kept beyond the bytes that it was read from.
+impl Field<'_> for Arc<str> {
+    fn is_default(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn put(&self, tag: u32, out: &mut Vec<u8>) {
+        put_bytes(tag, self.as_bytes(), out);
+    }
+
+    fn take(&mut self, wire: Wire, from: &mut Reader<'_>) -> Result<(), Malformed> {
+        *self = Text::read(wire, from)?.to_shared();
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 //! they are never used for anything else, and a new one needs a new format version.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::decision::Decision;
 use super::run::{JoinTimedOut, RunDeadlinePassed, RunLink, TokenDue};
@@ -156,6 +157,24 @@ message! {
         8 => failures: u16,
         /// If the attempt took too long and another follows: when that may run, by log time.
         9 => not_before: Timestamp,
+        /// Its copy, if it is FAILED or DEAD now and its queue has a dead letter queue.
+        10 => dead_letter: Option<Box<DeadLetter<'a>>>,
+    }
+
+    /// A copy of a task that ended FAILED or DEAD, in the dead letter queue of its queue. Its name,
+    /// payload, tags, priority, errors and trace context are those of that task, and are not repeated
+    /// here.
+    pub struct DeadLetter<'a> {
+        /// The copy's number.
+        1 => task_id: TaskId,
+        /// The dead letter queue, where the copy waits.
+        2 => queue: Text<'a>,
+        /// How long a lease of the copy lasts unless the worker asks for another span.
+        3 => lease_ms: u32,
+        /// Failures that end the copy.
+        4 => max_failures: Option<Budget>,
+        /// Expired leases that end the copy.
+        5 => max_expiries: Option<Budget>,
     }
 
     /// A lease given back.
@@ -214,6 +233,8 @@ message! {
         9 => cascade: Vec<Decision<'a>>,
         /// Where the next attempt goes on; empty if the task keeps the checkpoint that it has.
         10 => checkpoint: &'a [u8],
+        /// Its copy, if it is FAILED now and its queue has a dead letter queue.
+        11 => dead_letter: Option<Box<DeadLetter<'a>>>,
     }
 
     /// A result or failure reported under a lease that was over. Nothing changed.
@@ -299,6 +320,8 @@ message! {
         6 => cascade: Vec<Decision<'a>>,
         /// FAILED, or CANCELED if that was asked for.
         7 => to: TaskState,
+        /// Its copy, if it is FAILED now and its queue has a dead letter queue.
+        8 => dead_letter: Option<Box<DeadLetter<'a>>>,
     }
 
     /// A queue's settings are now these.
@@ -323,6 +346,8 @@ message! {
         2 => retention_ms: Option<u64>,
         /// No leases are given before this moment of the wall clock; zero for none.
         3 => paused_until: Timestamp,
+        /// The queue that gets a copy of each task that ends FAILED or DEAD, if there is one.
+        4 => dead_letter_queue: Option<Arc<str>>,
     }
 
     /// Finished tasks that were forgotten.

@@ -28,10 +28,10 @@ pub use run::{
 };
 
 pub use items::{
-    About, CancelRequested, Created, DeadlinePassed, Expired, ExpiryCause, Granted, IdsSkipped,
-    LeaseExpired, LeaseExtended, LeaseGranted, LeaseReleased, QueueConfigured, QueueDeleted,
-    QueueSettings, Report, ReportsApplied, StaleReportRejected, SubmitHash, Tag, TaskCompleted,
-    TaskCreated, TaskFailed, TaskRetried, TasksPurged, TimerFired,
+    About, CancelRequested, Created, DeadLetter, DeadlinePassed, Expired, ExpiryCause, Granted,
+    IdsSkipped, LeaseExpired, LeaseExtended, LeaseGranted, LeaseReleased, QueueConfigured,
+    QueueDeleted, QueueSettings, Report, ReportsApplied, StaleReportRejected, SubmitHash, Tag,
+    TaskCompleted, TaskCreated, TaskFailed, TaskRetried, TasksPurged, TimerFired,
 };
 
 use crate::codec::one_of;

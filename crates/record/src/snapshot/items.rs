@@ -130,6 +130,10 @@ message! {
         17 => key_is_lost: bool,
         /// Where its next attempt goes on; empty for none.
         18 => checkpoint: &'a [u8],
+        /// Its copy in a dead letter queue; zero for none.
+        19 => dead_letter: TaskId,
+        /// The task that it is the copy of, in a dead letter queue; zero for none.
+        20 => dead_letter_of: TaskId,
     }
 
     /// A failure that a task keeps.

@@ -80,6 +80,7 @@ fn task_event(step: &Transition<'_>) -> v1::Event {
         code: text(step.code),
         reason: text(step.reason),
         run_id: step.run_id.map(|run| run.0),
+        dead_letter_of: step.dead_letter_of.map(|id| id.0),
         ..v1::Event::default()
     }
 }

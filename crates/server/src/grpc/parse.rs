@@ -257,12 +257,13 @@ pub(crate) fn registration(register: v1::RegisterRequest) -> Parsed<Registration
 
 /// New settings of a queue.
 pub(crate) fn configure(configure: &v1::ConfigureQueueRequest) -> Parsed<ConfigureQueue> {
-    const SETTINGS: [&str; 2] = ["retention_ms", "paused_until"];
+    const SETTINGS: [&str; 3] = ["retention_ms", "paused_until", "dead_letter_queue"];
     if let Some(name) = configure.clear.iter().find(|name| !SETTINGS.contains(&name.as_str())) {
         let detail = format!("clear has {}; there is no such setting", Echo(name));
         return Err(Problem::invalid(detail));
     }
     let retention_ms = configure.retention_ms.map(|ms| span("retention_ms", ms)).transpose()?;
+    let dead_letters = configure.dead_letter_queue.as_deref().map(QueueName::parse).transpose()?;
     Ok(ConfigureQueue {
         queue: QueueName::parse(&configure.queue)?,
         retention_ms: setting("retention_ms", retention_ms, &configure.clear)?,
@@ -271,6 +272,7 @@ pub(crate) fn configure(configure: &v1::ConfigureQueueRequest) -> Parsed<Configu
             configure.paused_until.map(|ms| moment::checked("paused_until", ms)).transpose()?,
             &configure.clear,
         )?,
+        dead_letter_queue: setting("dead_letter_queue", dead_letters, &configure.clear)?,
     })
 }
 

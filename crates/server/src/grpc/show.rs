@@ -8,6 +8,7 @@ use tenure_coordinator::{Grant, Step, TaskInfo, WorkerInfo};
 use tenure_core::command::Reported;
 use tenure_core::state::{QueueView, SharedBytes};
 use tenure_proto::v1;
+use tenure_record::id::TaskId;
 use tenure_record::name::{QueueName, TagKey, TagValue};
 use tenure_record::progress::Fraction;
 use tenure_record::state::TaskState;
@@ -105,7 +106,13 @@ pub(super) fn task(task: TaskInfo) -> v1::Task {
         progress,
         checkpoint: checkpoint(task.checkpoint),
         name: task.name.map(|name| name.to_string()),
+        dead_letter: task.dead_letter.map(link),
+        dead_letter_of: task.dead_letter_of.map(link),
     }
+}
+
+fn link(task_id: TaskId) -> v1::TaskLink {
+    v1::TaskLink { task_id: task_id.0 }
 }
 
 fn checkpoint(bytes: Option<Arc<[u8]>>) -> Vec<u8> {
@@ -197,6 +204,7 @@ pub(super) fn queue(queue: &QueueView) -> v1::Queue {
         paused: queue.is_paused,
         paused_until: moment(queue.opens_at()),
         retention_ms: queue.settings.retention_ms,
+        dead_letter_queue: queue.settings.dead_letter_queue.as_deref().map(str::to_owned),
         oldest_waiting_at: moment(queue.oldest_waiting_at),
     }
 }

@@ -56,6 +56,9 @@ struct ShownEvent<'a> {
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<u64>,
+    /// Of a new task in a dead letter queue: the task that it is the copy of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dead_letter_of: Option<u64>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -164,6 +167,7 @@ fn show(record: &Record<'_>, step: &Transition<'_>) -> String {
         code: step.code.filter(|code| !code.is_empty()),
         reason: step.reason.filter(|reason| !reason.is_empty()),
         run_id: step.run_id.map(|run| run.0),
+        dead_letter_of: step.dead_letter_of.map(|id| id.0),
     };
     serde_json::to_string(&shown).unwrap_or_default()
 }

@@ -255,6 +255,9 @@ pub(crate) struct QueueBody {
     /// No leases are given before this moment of the wall clock, in RFC 3339.
     #[serde(default, deserialize_with = "given")]
     paused_until: Option<Option<String>>,
+    /// The queue that gets a copy of each task that ends FAILED or DEAD. It is made if it is not there yet.
+    #[serde(default, deserialize_with = "given")]
+    dead_letter_queue: Option<Option<String>>,
 }
 
 /// Tells a field that is null from one that is not there.
@@ -299,7 +302,17 @@ impl QueueBody {
             Some(None) => Setting::Clear,
             Some(Some(at)) => Setting::Set(moment::parse("paused_until", at)?),
         };
-        Ok(Command::ConfigureQueue(ConfigureQueue { queue, retention_ms, paused_until }))
+        let dead_letter_queue = match self.dead_letter_queue.as_ref().map(Option::as_deref) {
+            None => Setting::Keep,
+            Some(None) => Setting::Clear,
+            Some(Some(name)) => Setting::Set(QueueName::parse(name)?),
+        };
+        Ok(Command::ConfigureQueue(ConfigureQueue {
+            queue,
+            retention_ms,
+            paused_until,
+            dead_letter_queue,
+        }))
     }
 }
 

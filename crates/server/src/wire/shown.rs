@@ -61,6 +61,10 @@ pub(crate) struct ShownTask<'a> {
     key: Option<&'a str>,
     tags: BTreeMap<&'a str, &'a str>,
     run: Option<ShownTaskOfRun<'a>>,
+    /// Its copy in a dead letter queue, if it ended FAILED or DEAD and its queue has one.
+    dead_letter: Option<ShownLink>,
+    /// The task that it is the copy of, in a dead letter queue.
+    dead_letter_of: Option<ShownLink>,
     /// How far its worker says that it is, while an attempt is under way. Kept in memory only.
     progress: Option<ShownProgress<'a>>,
     /// Where its next attempt goes on, as a worker handed it in.
@@ -103,6 +107,12 @@ impl<'a> ShownTaskOfRun<'a> {
     fn of(run: &'a TaskOfRun) -> Self {
         Self { run_id: run.run_id.0, node: &run.node, token: run.token.0 }
     }
+}
+
+/// Another task, which may be purged.
+#[derive(Debug, Serialize, ToSchema)]
+struct ShownLink {
+    task_id: u64,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -167,6 +177,8 @@ impl<'a> ShownTask<'a> {
             key: task.key.as_deref(),
             tags: tags_of(&task.tags),
             run: task.run.as_ref().map(ShownTaskOfRun::of),
+            dead_letter: task.dead_letter.map(|id| ShownLink { task_id: id.0 }),
+            dead_letter_of: task.dead_letter_of.map(|id| ShownLink { task_id: id.0 }),
             progress: task.progress.as_ref().map(ShownProgress::of),
             checkpoint_encoding: checkpoint.is_binary().then_some("base64"),
             checkpoint,
@@ -312,6 +324,8 @@ pub(crate) struct ShownQueue<'a> {
     /// While it is paused: when it opens by itself, if it does.
     paused_until: Option<String>,
     retention_ms: Option<u64>,
+    /// The queue that gets a copy of each task that ends FAILED or DEAD.
+    dead_letter_queue: Option<&'a str>,
     oldest_waiting_at: Option<String>,
 }
 
@@ -330,6 +344,7 @@ impl<'a> ShownQueue<'a> {
             paused: queue.is_paused,
             paused_until: queue.opens_at().map(moment),
             retention_ms: queue.settings.retention_ms,
+            dead_letter_queue: queue.settings.dead_letter_queue.as_deref(),
             oldest_waiting_at: queue.oldest_waiting_at.map(moment),
         }
     }

@@ -319,7 +319,19 @@ impl Client {
             _ => {
                 let retention_ms = Setting::Set(span("retention_ms", 20_000));
                 let paused_until = Setting::Keep;
-                Command::ConfigureQueue(ConfigureQueue { queue, retention_ms, paused_until })
+                // Each but the first has the one before it, which is worked on too.
+                let mut names = (0..scene.mix.queues).map(|number| scene.mix.queue(number));
+                let at = names.position(|name| name == queue).unwrap_or_default() as u64;
+                let dead_letter_queue = match at.checked_sub(1) {
+                    Some(before) => Setting::Set(scene.mix.queue(before)),
+                    None => Setting::Keep,
+                };
+                Command::ConfigureQueue(ConfigureQueue {
+                    queue,
+                    retention_ms,
+                    paused_until,
+                    dead_letter_queue,
+                })
             }
         };
         self.send(Ask::Command(command), scene);

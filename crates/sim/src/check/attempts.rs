@@ -18,6 +18,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
         | Item::Retried { about } => (about.task_id, about.attempt, 0),
         Item::Stopped(stopped) => (stopped.task_id, stopped.attempt, 0),
         Item::Created(_)
+        | Item::Copied { .. }
         | Item::Extended(_)
         | Item::Checkpoint(..)
         | Item::Purged(_)

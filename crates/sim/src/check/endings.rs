@@ -123,7 +123,9 @@ impl EndingLaw {
                 self.decided(id, step);
                 Ok(())
             }
-            Item::Decided(_, None)
+            // A copy belongs to no run.
+            Item::Copied { .. }
+            | Item::Decided(_, None)
             | Item::Extended(_)
             | Item::Checkpoint(..)
             | Item::Ended { .. }

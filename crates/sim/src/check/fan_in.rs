@@ -39,6 +39,7 @@ impl FanInLaw {
             }
             Item::Decided(_, None)
             | Item::Created(_)
+            | Item::Copied { .. }
             | Item::Granted { .. }
             | Item::Extended(_)
             | Item::Checkpoint(..)

@@ -2,6 +2,7 @@
 
 use tenure_core::Rejection;
 use tenure_record::event::Record;
+use tenure_record::id::TaskId;
 
 use super::{Held, hold};
 use crate::book::Book;
@@ -11,9 +12,13 @@ const GROW: &str = "task ids only grow";
 const LAW: &str = "the same key never makes two tasks";
 
 pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
-    let Item::Created(item) = item else { return Ok(()) };
     let (lsn, last) = (record.lsn, book.last_task);
-    hold(GROW, item.task_id > last, || format!("record {lsn}: {} after {last}", item.task_id))?;
+    let grows = |id: TaskId| hold(GROW, id > last, || format!("record {lsn}: {id} after {last}"));
+    if let Item::Copied { item, .. } = item {
+        return grows(item.task_id);
+    }
+    let Item::Created(item) = item else { return Ok(()) };
+    grows(item.task_id)?;
     let Some(key) = &item.key else { return Ok(()) };
     let place = (item.queue.as_str().to_owned(), key.as_str().to_owned());
     let holder = book.keys.get(&place);

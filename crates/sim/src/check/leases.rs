@@ -85,6 +85,7 @@ pub(super) fn item(book: &Book, endings: &EndingLaw, record: &Record<'_>, item: 
             }
         },
         Item::Created(_)
+        | Item::Copied { .. }
         | Item::Checkpoint(..)
         | Item::Registered { .. }
         | Item::Began(_)

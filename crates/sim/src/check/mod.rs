@@ -49,7 +49,7 @@ use tenure_record::time::Timestamp;
 
 use crate::book::Book;
 use crate::desk::CallerId;
-use crate::item::items;
+use crate::item::{Item, items};
 use crate::mix::Mix;
 use crate::model::{Delivery, Model};
 use crate::process::Life;
@@ -139,7 +139,11 @@ impl Laws {
         runs::touched(self.shadow.facts(), &record, &items)?;
         self.feed.record(&record);
         self.read += 1;
-        Ok(replay::names(&record.event))
+        let mut names = replay::names(&record.event);
+        if items.iter().any(|item| matches!(item, Item::Copied { .. })) {
+            names.push("dead letter");
+        }
+        Ok(names)
     }
 
     /// Somebody is told something.

@@ -112,6 +112,8 @@ pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
         Rejection::LeaseLost { .. }
         | Rejection::QueueNotFound { .. }
         | Rejection::QueueInUse { .. }
+        | Rejection::OwnDeadLetterQueue { .. }
+        | Rejection::QueueOfDeadLetters { .. }
         | Rejection::WorkflowInUse { .. }
         | Rejection::TooManyDeletedWorkflows
         | Rejection::RunKeyNotFound { .. }

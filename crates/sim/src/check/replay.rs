@@ -79,7 +79,8 @@ pub(super) fn matches_book(book: &Book, facts: &Facts) -> Held {
         let is_so = (task.state(), task.attempt(), lease) == (entry.state, entry.grants, open)
             && task.output() == output
             && task.payload() == entry.payload
-            && task.key() == entry.key.as_deref();
+            && task.key() == entry.key.as_deref()
+            && task.dead_letter_of() == entry.copy_of;
         hold(BOOK, is_so, || format!("task {} is {task:?}; the log says {entry:?}", task.id))?;
     }
     Ok(())

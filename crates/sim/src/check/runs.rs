@@ -60,6 +60,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
             hold(CHILD, !is_kept, || format!("record {lsn} forgets run {id}: {:?}", book.run(id)))
         }
         Item::Created(_)
+        | Item::Copied { .. }
         | Item::Granted { .. }
         | Item::Extended(_)
         | Item::Checkpoint(..)

@@ -9,9 +9,9 @@ use tenure_record::terms::{Budget, Priority};
 use tenure_record::time::Timestamp;
 
 use super::{
-    About, Backoff, CancelRequested, Clock, Created, DeadlinePassed, Event, LeaseExtended, LeaseId,
-    LeaseReleased, Object, QueueConfigured, Record, Report, TaskFailed, TaskRetried, TaskState,
-    Text, base64, record,
+    About, Backoff, CancelRequested, Clock, Created, DeadLetter, DeadlinePassed, Event,
+    LeaseExtended, LeaseId, LeaseReleased, Object, QueueConfigured, Record, Report, TaskFailed,
+    TaskRetried, TaskState, Text, base64, record,
 };
 
 #[test]
@@ -123,6 +123,13 @@ fn every_report_of_a_batch_is_shown() {
         reason: Text::Borrowed("no\nroute"),
         cascade: Vec::new(),
         checkpoint: &[],
+        dead_letter: Some(Box::new(DeadLetter {
+            task_id: TaskId(9),
+            queue: Text::Borrowed("lost"),
+            lease_ms: 30,
+            max_failures: Some(Budget::of(3)),
+            max_expiries: None,
+        })),
     };
     let extended = LeaseExtended {
         task_id: TaskId(2),
@@ -135,7 +142,7 @@ fn every_report_of_a_batch_is_shown() {
         r#"{ABOUT},"lease_id":4,"worker":"anna","to":"WAITING","not_before":"1970-01-01T00:00:00.001Z","priority":-7,"checkpoint":[7]}}"#
     );
     let failed_text = format!(
-        r#"{ABOUT},"lease_id":4,"worker":"anna","to":"FAILED","failures":3,"not_before":null,"code":"smtp","reason":"no\nroute"}}"#
+        r#"{ABOUT},"lease_id":4,"worker":"anna","to":"FAILED","failures":3,"not_before":null,"code":"smtp","reason":"no\nroute","dead_letter":{{"task_id":9,"queue":"lost","lease_ms":30,"max_failures":3,"max_expiries":null}}}}"#
     );
     let extended_text = r#""task_id":2,"lease_id":4,"expires_at":18446744073709551615,"lease_ms":70,"checkpoint_base64":"/w=="}"#;
     let reports = vec![
@@ -192,7 +199,7 @@ fn what_operators_and_time_do_is_shown() {
     let settings = QueueSettings { paused: true, ..QueueSettings::default() };
     assert_eq!(
         shown(Event::QueueConfigured(QueueConfigured { queue: Text::Borrowed("mail"), settings })),
-        r#""queue":"mail","settings":{"paused":true,"retention_ms":null,"paused_until":null}}"#
+        r#""queue":"mail","settings":{"paused":true,"retention_ms":null,"paused_until":null,"dead_letter_queue":null}}"#
     );
     let (next_task_id, next_lease_id) = (TaskId(7), LeaseId(9));
     let next = IdsSkipped { next_task_id, next_lease_id, next_run_id: RunId(3) };

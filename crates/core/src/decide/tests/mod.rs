@@ -5,6 +5,7 @@
 
 mod cancel_task;
 mod complete_task;
+mod dead_letters;
 mod drop_leases;
 mod expire_leases;
 mod fail_task;

@@ -26,6 +26,7 @@ fn configure(retention_ms: Setting<SpanMs>) -> Command {
         queue: queue("q"),
         retention_ms,
         paused_until: Setting::Keep,
+        dead_letter_queue: Setting::Keep,
     })
 }
 

@@ -3,6 +3,7 @@
 //! Each item of a batch is decided on the draft that the items before it have left, so it is
 //! decided as if they were applied. The state itself is only read.
 
+mod compare;
 mod few;
 mod runs;
 
@@ -22,6 +23,7 @@ use tenure_value::Value;
 
 use self::runs::DraftRuns;
 use super::State;
+use super::blobs::BlobRef;
 use super::dense::{ColdRef, NameRef, QueueRef, WorkerRef};
 use super::ledger::Ledger;
 use super::task::{Cold, Task, TaskPhase};
@@ -253,6 +255,11 @@ impl<'s> Draft<'s> {
         drafted.map(|(_, settings)| settings.clone()).or_else(known).unwrap_or_default()
     }
 
+    /// The queue that gets copies of a queue's tasks that end FAILED or DEAD.
+    pub(crate) fn dead_letter_queue(&self, queue: QueueRef) -> Option<Arc<str>> {
+        self.state.facts.queues.get(queue)?.settings.dead_letter_queue.clone()
+    }
+
     /// Whether no leases are given from a queue at that moment of the wall clock.
     pub(crate) fn is_paused(&self, queue: QueueRef, wall: Timestamp) -> bool {
         self.state.facts.queues.get(queue).is_some_and(|it| it.settings.is_paused_at(wall))
@@ -303,68 +310,15 @@ impl<'s> Draft<'s> {
         known.chain(self.created.iter().map(|new| (new.id, None, new.task.as_ref())))
     }
 
-    /// Compares what is drafted with a state to which the record was applied. Says the first
-    /// difference; where things lie in memory does not count.
-    pub fn check_against(&self, applied: &State) -> Result<(), String> {
-        let (next_task, next_lease) = (applied.facts.next_task_id, applied.facts.next_lease_id);
-        if (self.next_task_id, self.next_lease_id) != (next_task, next_lease)
-            || self.next_run_id != applied.facts.next_run_id
-        {
-            return Err("the counters differ".to_owned());
+    /// Adds a new task.
+    fn insert(&mut self, id: TaskId, task: Task, cold: Option<Cold>) {
+        if let Some(key) = cold.as_ref().and_then(|cold| cold.key.as_ref()) {
+            let new = self.new_names.get_or_insert_default();
+            new.keys.insert((task.queue, Arc::clone(&key.text)), id);
         }
-        for (id, _, drafted) in self.changes() {
-            match (drafted, applied.task_slot(id)) {
-                (None, None) => {}
-                (Some(drafted), Some(task)) => self.compare(id, drafted, applied, task)?,
-                _ => return Err(format!("task {id} is in one of the two only")),
-            }
-        }
-        for (queue, settings) in &self.settings {
-            let name = self.queue_name(*queue);
-            let queue = applied.queue_ref(name.as_str());
-            if queue.and_then(|at| applied.facts.queues.get(at)).map(|q| &q.settings)
-                != Some(settings)
-            {
-                return Err(format!("the settings of queue {name:?} differ"));
-            }
-        }
-        self.check_runs(applied)
-    }
-
-    fn compare(
-        &self,
-        id: TaskId,
-        drafted: &Task,
-        applied: &State,
-        task: &Task,
-    ) -> Result<(), String> {
-        let facts = &applied.facts;
-        let mut same = *drafted;
-        if self.queue_name(drafted.queue).as_str() == &**facts.queue_name(task.queue) {
-            same.queue = task.queue;
-        }
-        if let (Some(name), Some(there)) = (drafted.name.get(), task.name.get())
-            && self.text_of(name) == facts.text_of(there)
-        {
-            same.name = there;
-        }
-        if let (TaskPhase::Leased { worker, .. }, TaskPhase::Leased { worker: there, .. }) =
-            (&mut same.state, task.state)
-            && self.worker_name(*worker).as_str() == &**facts.worker_name(there)
-        {
-            *worker = there;
-        }
-        (same.cold, same.payload, same.output) = (task.cold, task.payload, task.output);
-        if same != *task {
-            return Err(format!("task {id} differs:\n{same:?}\n{task:?}"));
-        }
-        let default = Cold::default();
-        let drafted = Ledger::cold(self, id).unwrap_or(&default);
-        let cold = facts.cold_of(task).unwrap_or(&default);
-        if drafted != cold {
-            return Err(format!("the cold part of task {id} differs:\n{drafted:?}\n{cold:?}"));
-        }
-        Ok(())
+        assert_eq!(id, self.next_task_id, "a draft gives out ids one after the other");
+        self.next_task_id = id.next();
+        self.created.push(Touched { id, task: Some(task), cold: cold.map(Box::new) });
     }
 
     fn find(&self, id: TaskId) -> Option<&Touched> {
@@ -423,13 +377,13 @@ impl Ledger for Draft<'_> {
 
     fn create(&mut self, id: TaskId, task: Task, cold: Option<Cold>, payload: &[u8]) {
         self.count_work(payload.len() / 1_024);
-        if let Some(key) = cold.as_ref().and_then(|cold| cold.key.as_ref()) {
-            let new = self.new_names.get_or_insert_default();
-            new.keys.insert((task.queue, Arc::clone(&key.text)), id);
-        }
-        assert_eq!(id, self.next_task_id, "a draft gives out ids one after the other");
-        self.next_task_id = id.next();
-        self.created.push(Touched { id, task: Some(task), cold: cold.map(Box::new) });
+        self.insert(id, task, cold);
+    }
+
+    fn create_copy(&mut self, of: TaskId, id: TaskId, task: Task, cold: Cold) {
+        let payload = self.state.task_slot(of).map_or(BlobRef::NONE, |task| task.payload);
+        self.count_work(self.state.facts.blobs.near_len(payload) / 1_024);
+        self.insert(id, task, Some(cold));
     }
 
     fn change(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
@@ -466,6 +420,9 @@ impl Ledger for Draft<'_> {
     fn configure(&mut self, queue: QueueRef, settings: &QueueSettings) {
         self.settings.push((queue, settings.clone()));
     }
+
+    /// A setting keeps it, and nothing else is decided in the record of a setting.
+    fn keep_queue(&mut self, _queue: QueueRef) {}
 
     /// Nothing else is decided in the record of a delete.
     fn delete_queue(&mut self, _queue: QueueRef) {}

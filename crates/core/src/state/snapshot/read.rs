@@ -242,5 +242,7 @@ fn cold(item: &ColdItem<'_>) -> Result<Cold, Malformed> {
         attempt_timeout_ms: item.attempt_timeout_ms,
         attempt_deadline_at: item.attempt_deadline_at,
         traceparent: item.traceparent.as_ref().map(Text::to_shared),
+        dead_letter: item.dead_letter,
+        dead_letter_of: item.dead_letter_of,
     })
 }

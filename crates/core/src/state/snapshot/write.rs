@@ -305,6 +305,8 @@ fn cold(cold: &Cold) -> ColdItem<'_> {
         attempt_timeout_ms,
         attempt_deadline_at,
         traceparent,
+        dead_letter,
+        dead_letter_of,
     } = cold;
     let tags = tags.as_deref().unwrap_or_default();
     let errors = errors.as_deref().unwrap_or_default();
@@ -336,6 +338,8 @@ fn cold(cold: &Cold) -> ColdItem<'_> {
         traceparent: traceparent.as_ref().map(|text| Text::Borrowed(text)),
         key_free_at: key.as_ref().map(|key| key.free_at).unwrap_or_default(),
         key_is_lost: key.as_ref().is_some_and(|key| !key.is_held),
+        dead_letter: *dead_letter,
+        dead_letter_of: *dead_letter_of,
     }
 }
 

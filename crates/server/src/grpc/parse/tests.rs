@@ -189,6 +189,7 @@ fn a_setting_is_kept_set_or_cleared() {
             retention_ms,
             clear: clear.iter().map(|name| (*name).to_owned()).collect(),
             paused_until: None,
+            dead_letter_queue: None,
         })
         .map(|configure| configure.retention_ms)
     };
