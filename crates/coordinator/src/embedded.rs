@@ -22,8 +22,9 @@ use tenure_record::name::{Invalid, QueueName, Reason, WorkerName};
 use tenure_record::state::TaskState;
 use tenure_record::terms::Payload;
 
-use crate::ask::{Answer, Ask, Kind, Outcome, Query, Refusal, TaskFilter};
+use crate::ask::{Answer, Ask, Kind, Outcome, Query, Refusal};
 use crate::feed::{Feed, Followed, Follower, Position};
+use crate::filter::TaskFilter;
 use crate::history::{History, Step, histories, history};
 use crate::inbox::{Inbox, Load};
 use crate::info::{Grant, Status, TaskInfo, TaskPage};

@@ -10,7 +10,8 @@ use tenure_record::id::{RunId, TokenId};
 use tenure_record::name::TaskKey;
 use tenure_record::time::Now;
 
-use crate::ask::{Answer, Caller, Outcome, RunFilter};
+use crate::ask::{Answer, Caller, Outcome};
+use crate::filter::RunFilter;
 use crate::run_info::{RunInfo, RunPage, TokenInfo, TokenPage, WorkflowInfo, WorkflowPage};
 use crate::step::Coordinator;
 

@@ -15,7 +15,8 @@ use tenure_record::id::{RunId, TaskId};
 use tenure_record::name::WorkerName;
 use tenure_record::time::Now;
 
-use crate::ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request, TaskFilter};
+use crate::ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request};
+use crate::filter::TaskFilter;
 use crate::info::{Explained, Grant, Status, TaskInfo, TaskOfRun, TaskPage};
 use crate::limits::STEP_GRANTS_MAX;
 use crate::parking::{Awaited, ParkedLease, ParkedReader};

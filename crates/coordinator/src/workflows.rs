@@ -11,8 +11,9 @@ use tenure_flow::Definition;
 use tenure_record::id::RunId;
 use tenure_record::name::TaskKey;
 
-use crate::ask::{Answer, Ask, Query, RunFilter};
+use crate::ask::{Answer, Ask, Query};
 use crate::embedded::{Error, Tenure, unexpected};
+use crate::filter::RunFilter;
 use crate::run_history::{RunHistory, run_history};
 use crate::run_info::{RunInfo, RunPage};
 

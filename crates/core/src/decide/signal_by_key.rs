@@ -55,12 +55,10 @@ pub(super) fn decide(
     let signal = SignalRun { run_id, ..command.signal.clone() };
     check_size(&signal)?;
     let head = Runs::run(draft, run_id).expect("it was begun a line ago").clone();
-    check_payload(draft, &head, &signal, None).map_err(|rejection| match rejection {
+    check_payload(draft, &head, &signal, None).map_err(|rejection| {
+        let Rejection::SignalUnknown { name, .. } = rejection else { return rejection };
         // There is no run that could be named.
-        Rejection::SignalUnknown { name, .. } => {
-            Rejection::WorkflowSignalUnknown { workflow: Arc::clone(workflow), name }
-        }
-        other => other,
+        Rejection::WorkflowSignalUnknown { workflow: Arc::clone(workflow), name }
     })?;
     // The run keeps the signal before it begins: the first token that waits for it finds it there.
     let item = SignalReceived {

@@ -12,6 +12,7 @@ use crate::limits::{
 
 impl Rejection {
     /// What is said about workflows, runs and signals.
+    #[expect(clippy::too_many_lines, reason = "one sentence for each refusal")]
     pub(super) fn about_runs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rejection::RunKeyConflict { key, run_id } => write!(
@@ -91,9 +92,9 @@ impl Rejection {
             ),
             Rejection::RunParked { run_id } => write!(
                 f,
-                "run {run_id} is parked: what comes next does not fit one record; look at it with \
-                 `tenure run get {run_id}`, then cancel it, or let it go on with `tenure run unpark \
-                 {run_id}` and report again"
+                "run {run_id} is parked: it cannot go on by itself; look at why with `tenure run get \
+                 {run_id}`, then cancel it, or let it go on with `tenure run unpark {run_id}` and \
+                 report again"
             ),
             Rejection::TaskOfRun { task_id, run_id } => write!(
                 f,
