@@ -17,22 +17,25 @@ use support::asks::{
 use support::{House, START_MS, options};
 use tenure_coordinator::{Ask, Keep, Recovery, Upkeep, recover};
 use tenure_core::command::{
-    Command, CompleteTask, ConfigureQueue, FailTask, IdJump, NewTask, RegisterWorkflow,
-    ReportTasks, Retention, Retry, Setting, SignalRun, StartRun,
+    Command, CompleteTask, ConfigureQueue, DeleteWorkflow, FailTask, Heartbeat, IdJump, NewTask,
+    PauseEnd, PauseQueue, RegisterWorkflow, ReleaseTask, ReportTasks, Retention, Retry, Setting,
+    SignalByKey, SignalRun, SignalStart, StartRun, StartRuns,
 };
 use tenure_core::invariant;
 use tenure_flow::{Definition, yaml};
 use tenure_record::codec;
 use tenure_record::id::{RunId, TaskId};
-use tenure_record::name::{Reason, SignalText, TagKey, TagValue, TaskKey};
-use tenure_record::terms::{Payload, SpanMs, Tags};
+use tenure_record::name::{Reason, SignalText, TagKey, TagValue, TaskKey, TaskName};
+use tenure_record::progress::Checkpoint;
+use tenure_record::terms::{Backoff, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags};
+use tenure_record::trace::TraceParent;
 use tenure_value::Value;
 use tenure_wal::disk::Disk;
 use tenure_wal::disk::model::ModelDisk;
 use tenure_wal::{Claim, Options, Wal};
 
 /// Every event that a record can hold.
-const EVENTS: [&str; 18] = [
+const EVENTS: [&str; 22] = [
     "CancelRequested",
     "DispatchContinued",
     "EndContinued",
@@ -40,17 +43,34 @@ const EVENTS: [&str; 18] = [
     "LeaseExpired",
     "LeaseGranted",
     "QueueConfigured",
+    "QueueDeleted",
     "ReportsApplied",
     "RunCancelRequested",
     "RunParked",
     "RunStarted",
+    "RunStartedBySignal",
     "RunUnparked",
+    "RunsStarted",
     "SignalReceived",
     "TaskCreated",
     "TaskRetried",
     "TasksPurged",
     "TimerFired",
+    "WorkflowDeleted",
     "WorkflowRegistered",
+];
+
+/// What few records hold, each at least once.
+const PARTS: [&str; 9] = [
+    "name: Some(\"send\")",
+    "traceparent: Some(",
+    "max_attempts: Some(",
+    "key_from: 12",
+    "cause: AttemptTimedOut",
+    "dead_letter: Some(",
+    "priority: Some(Priority(-3))",
+    "paused_until: 1",
+    "cause: RanOut",
 ];
 
 const WORKFLOW: &str = "workflow: golden
@@ -123,12 +143,17 @@ fn without_snapshots(disk: &ModelDisk) -> ModelDisk {
 
 /// The names of all events in a log.
 fn events(disk: &ModelDisk) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
+    let names = records(disk);
+    names.iter().map(|event| event.split(['(', ' ']).next().unwrap().to_owned()).collect()
+}
+
+/// All events of a log, as Rust writes them.
+fn records(disk: &ModelDisk) -> Vec<String> {
+    let mut found = Vec::new();
     let wal = Wal::open(&without_snapshots(disk), small(), None, |frame| {
         for (_, bytes) in frame.records() {
             let record = codec::decode(bytes).unwrap();
-            let event = format!("{:?}", record.event);
-            found.insert(event.split(['(', ' ']).next().unwrap().to_owned());
+            found.push(format!("{:?}", record.event));
         }
     });
     wal.unwrap();
@@ -142,6 +167,10 @@ fn the_story_of_a_golden_log_has_every_event() {
     let disk = story();
     let found = events(&disk);
     assert!(found.iter().map(String::as_str).eq(EVENTS), "{found:?}");
+    let text = records(&disk).concat();
+    for part in PARTS {
+        assert!(text.contains(part), "no record has `{part}`");
+    }
     let recovery = start(&disk);
     assert!(recovery.kept.newest.is_some(), "there is a snapshot");
     let facts = recovery.state.facts();
@@ -202,23 +231,27 @@ fn register(text: &str) -> Ask {
 }
 
 fn begin(workflow: &str, input: &str) -> Ask {
-    command(Command::StartRun(StartRun {
+    command(Command::StartRun(start_of(workflow, input, &format!("key-of-{workflow}"))))
+}
+
+fn start_of(workflow: &str, input: &str, key: &str) -> StartRun {
+    StartRun {
         workflow: workflow.into(),
         version: None,
         input: Value::from_json(input.as_bytes()).unwrap(),
-        key: Some(TaskKey::parse(&format!("key-of-{workflow}")).unwrap()),
+        key: Some(TaskKey::parse(key).unwrap()),
         tags: Tags::default(),
-    }))
+    }
 }
 
-fn signal(run: u64) -> Ask {
-    command(Command::SignalRun(SignalRun {
+fn signal(run: u64) -> SignalRun {
+    SignalRun {
         run_id: RunId(run),
         name: "approval".into(),
         payload: Value::from_json(br#"{"by":"anna"}"#).unwrap(),
         correlation: SignalText::parse("").unwrap(),
         signal_id: None,
-    }))
+    }
 }
 
 /// A little of everything that a log can tell.
@@ -232,6 +265,7 @@ fn story() -> ModelDisk {
     let mut house = House::with(ModelDisk::default(), START_MS, small());
     house.coordinator = house.coordinator.with_upkeep(upkeep);
     tasks(&mut house);
+    terms(&mut house);
     runs(&mut house);
     house.pass_ms(25_000);
     let last = house.tell(lease("bert", &["last"], 0)).grants()[0].lease();
@@ -289,6 +323,71 @@ fn tasks(house: &mut House) {
     house.pass_ms(30_000);
 }
 
+/// What tasks, reports and queues may say beside that, while the wall clock is behind log time.
+fn terms(house: &mut House) {
+    house.wall_ms -= 60_000;
+    let span = |ms: i64| SpanMs::parse("span", ms).unwrap();
+    let checkpoint = |text: &str| Checkpoint::parse(text.as_bytes()).unwrap();
+    let queue = support::asks::queue;
+    house.tell(command(Command::ConfigureQueue(ConfigureQueue {
+        queue: queue("terms"),
+        retention_ms: Setting::Keep,
+        paused_until: Setting::Keep,
+        dead_letter_queue: Setting::Set(queue("dead")),
+    })));
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let full = NewTask {
+        name: Some(TaskName::parse("send").unwrap()),
+        priority: Priority::parse(7).unwrap(),
+        budgets: Budgets::parse(Some(2), Some(3), Some(4)).unwrap(),
+        backoff: Some(Backoff { max_ms: 9_000, ..Backoff::STANDARD }),
+        total_timeout_ms: Some(span(900_000)),
+        attempt_timeout_ms: Some(span(20_000)),
+        key: Some(TaskKey::parse("for-a-while").unwrap()),
+        key_ttl_ms: Some(span(10_000)),
+        traceparent: Some(TraceParent::parse(parent).unwrap()),
+        ..task("terms")
+    };
+    house.tell(submit_task(full.clone()));
+    let held = house.tell(lease("carl", &["terms"], 0)).grants()[0].lease();
+    house.tell(command(Command::Heartbeat(Heartbeat {
+        lease_ms: Some(LeaseMs::parse(40_000).unwrap()),
+        checkpoint: checkpoint(r#"{"page":1}"#),
+        ..held.into()
+    })));
+    house.tell(command(Command::ReleaseTask(ReleaseTask {
+        delay_ms: span(1_000),
+        priority: Some(Priority::parse(-3).unwrap()),
+        checkpoint: checkpoint(r#"{"page":2}"#),
+        ..held.into()
+    })));
+    // Its key is free by then, and its attempt takes too long.
+    house.pass_ms(11_000);
+    house.tell(submit_task(full));
+    house.tell(lease("carl", &["terms"], 0));
+    house.tell(lease("carl", &["terms"], 0));
+    house.pass_ms(21_000);
+    // A failure that is final leaves a copy.
+    house.tell(submit_task(NewTask { name: None, ..task("terms") }));
+    house.pass_ms(9_000);
+    for _ in 0..3 {
+        let granted = house.tell(lease("carl", &["terms"], 0)).grants();
+        let Some(granted) = granted.first() else { break };
+        house.tell(command(Command::FailTask(FailTask {
+            lease: granted.lease(),
+            reason: Reason::keep_end("no"),
+            code: None,
+            retry: Retry::Never,
+            checkpoint: checkpoint("3"),
+            worker: None,
+        })));
+    }
+    for (name, end) in [("shut", PauseEnd::Resumed), ("later", PauseEnd::After(span(800_000)))] {
+        house.tell(command(Command::PauseQueue(PauseQueue { queue: queue(name), end })));
+    }
+    house.tell(command(Command::DeleteQueue(queue("shut"))));
+}
+
 fn runs(house: &mut House) {
     house.tell(register(WORKFLOW));
     house.tell(register(WIDE));
@@ -301,7 +400,7 @@ fn runs(house: &mut House) {
     while snapshot.waits() {
         house.settle();
     }
-    house.tell(signal(1));
+    house.tell(command(Command::SignalRun(signal(1))));
     house.pass_ms(5_001);
     let list: Vec<_> = (0..1_100).map(|n| n.to_string()).collect();
     house.tell(begin("wide", &format!(r#"{{"list":[{}]}}"#, list.join(","))));
@@ -314,4 +413,22 @@ fn runs(house: &mut House) {
     house.coordinator.limit_records(usize::MAX);
     house.tell(command(Command::UnparkRun(RunId(3))));
     house.pass_ms(1);
+    let list = r#"{"list":[1]}"#;
+    let runs = ["one", "two"].map(|key| start_of("golden", list, key)).into();
+    house.tell(command(Command::StartRuns(StartRuns { runs })));
+    house.tell(command(Command::SignalByKey(SignalByKey {
+        workflow: "golden".into(),
+        key: TaskKey::parse("three").unwrap(),
+        signal: SignalRun { signal_id: Some(SignalText::parse("s").unwrap()), ..signal(0) },
+        start: Some(SignalStart {
+            version: None,
+            input: Value::from_json(list.as_bytes()).unwrap(),
+            tags: Tags::default(),
+        }),
+    })));
+    house.tell(register(&WIDE.replace("workflow: wide", "workflow: unused")));
+    house.tell(command(Command::DeleteWorkflow(DeleteWorkflow {
+        name: "unused".into(),
+        version: Some(1),
+    })));
 }
