@@ -370,18 +370,7 @@ impl fmt::Display for Rejection {
                 "there is no queue {}; it comes with its first task or setting",
                 Echo(name.as_str())
             ),
-            Rejection::QueueInUse { name, tasks, ended } => {
-                let tasks = match tasks {
-                    1 => "one task".to_owned(),
-                    tasks => format!("{tasks} tasks"),
-                };
-                write!(
-                    f,
-                    "the queue {} has {tasks}, {ended} ended; cancel those that have not, and delete \
-                     the queue when retention has let all of them go",
-                    Echo(name.as_str())
-                )
-            }
+            Rejection::QueueInUse { name, tasks, ended } => queue_in_use(f, name, *tasks, *ended),
             Rejection::OwnDeadLetterQueue { name } => write!(
                 f,
                 "the queue {} cannot be its own dead letter queue; name another queue, which is made \
@@ -434,6 +423,24 @@ impl fmt::Display for Rejection {
             | Rejection::TooManyWorkflows => self.about_runs(f),
         }
     }
+}
+
+fn queue_in_use(
+    f: &mut fmt::Formatter<'_>,
+    name: &QueueName,
+    tasks: u64,
+    ended: u64,
+) -> fmt::Result {
+    let tasks = match tasks {
+        1 => "one task".to_owned(),
+        tasks => format!("{tasks} tasks"),
+    };
+    write!(
+        f,
+        "the queue {} has {tasks}, {ended} ended; cancel those that have not, and delete the queue \
+         when retention has let all of them go",
+        Echo(name.as_str())
+    )
 }
 
 /// Where in a batch the trouble is, as the beginning of a sentence.

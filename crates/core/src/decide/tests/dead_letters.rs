@@ -21,8 +21,8 @@ fn crowd(count: usize, payload: usize, to: &str) -> World {
     let payload = Payload::parse("payload", vec![b'x'; payload]).unwrap();
     let budgets = Budgets::parse(None, Some(1), None).unwrap();
     let task = NewTask { budgets, ..NewTask::new(queue("q"), payload) };
-    for begun in (0..count).step_by(1_000) {
-        let tasks = vec![task.clone(); (count - begun).min(1_000)];
+    for begun in (0..count).step_by(250) {
+        let tasks = vec![task.clone(); (count - begun).min(250)];
         world.play_unchecked(&Command::SubmitTasks(SubmitTasks { tasks }));
     }
     while world.play_unchecked(&Command::LeaseTasks(LeaseTasks {
