@@ -123,7 +123,7 @@ impl Run {
 
     fn last_report(&self) -> Option<&Command> {
         let commands = self.script.iter().rev().filter_map(|line| match line {
-            Line::Command(_, command, _) => Some(command),
+            Line::Command(_, command, _) => Some(&**command),
             Line::Restart(_) | Line::View(_) => None,
         });
         let mut reports = commands.filter(|command| {
@@ -177,7 +177,11 @@ impl Run {
     /// The path of every request, with a second opinion.
     pub(crate) fn obey(&mut self, command: &Command, seed: u64) -> Result<(), String> {
         let expected = self.model.command(command, self.now);
-        self.script.push(Line::Command(self.now, command.clone(), expected.answer.clone()));
+        self.script.push(Line::Command(
+            self.now,
+            Box::new(command.clone()),
+            expected.answer.clone(),
+        ));
         // A state that is shared with a clone takes other ways than one that is not: try both.
         if seed.is_multiple_of(2) {
             let verdict = decide(&mut Draft::new(&self.state), command, self.now, seed);

@@ -11,7 +11,7 @@ use tenure_record::time::Now;
 
 /// Something that was done at a time.
 pub(crate) enum Line {
-    Command(Now, Command, Result<Reply, Rejection>),
+    Command(Now, Box<Command>, Result<Reply, Rejection>),
     Restart(Now),
     View(Now),
 }
