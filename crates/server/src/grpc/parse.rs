@@ -33,6 +33,7 @@ pub(crate) fn new_task(task: v1::NewTask) -> Parsed<NewTask> {
     Ok(NewTask {
         queue: QueueName::parse(queue)?,
         payload: terms::payload("payload", task.payload)?,
+        name: task.name.as_deref().map(TaskName::parse).transpose()?,
         priority: Priority::parse(task.priority.into())?,
         start: terms::start(delay_ms, run_at)?,
         budgets: Budgets::parse(
@@ -51,7 +52,6 @@ pub(crate) fn new_task(task: v1::NewTask) -> Parsed<NewTask> {
         key: task.key.as_deref().map(TaskKey::parse).transpose()?,
         tags: terms::tags("tags", task.tags)?,
         traceparent: task.traceparent.as_deref().map(TraceParent::parse).transpose()?,
-        name: task.name.as_deref().map(TaskName::parse).transpose()?,
         seal: None,
     }
     .sealed())
