@@ -129,6 +129,9 @@ pub(crate) struct Task {
     pub in_run: bool,
 }
 
+/// A page of slots has to fit a size class of the allocator.
+const _: () = assert!(size_of::<Task>() == 96);
+
 impl Task {
     pub(crate) fn name(&self) -> TaskState {
         self.state.name()
