@@ -1,9 +1,8 @@
 //! The laws of dead letters: which tasks leave a copy, and where.
 
 use tenure_record::event::{About, DeadLetter};
-use tenure_record::id::{ID_MAX, LeaseId};
+use tenure_record::id::ID_MAX;
 use tenure_record::state::TaskState;
-use tenure_record::time::Timestamp;
 
 use super::Audit;
 use super::law::{Law, Violation, hold};
@@ -55,21 +54,9 @@ impl Audit {
         self.tasks.put(
             id,
             Row {
-                lease: LeaseId::NONE,
-                moment: Timestamp::ZERO,
-                last_lsn: self.lsn,
-                attempt: 0,
-                lease_ms: 0,
-                failures: 0,
-                expiries: 0,
                 max_failures: item.max_failures,
                 max_expiries: item.max_expiries,
-                queue,
-                worker: Default::default(),
-                priority: of.priority,
-                state: TaskState::Waiting,
-                cancel_requested: false,
-                by_wall_clock: false,
+                ..Row::new(queue, of.priority, self.lsn)
             },
         );
         Ok(())

@@ -43,6 +43,29 @@ pub(super) struct Row {
     pub by_wall_clock: bool,
 }
 
+impl Row {
+    /// A task that was just created and may be leased at once.
+    pub(super) fn new(queue: NameRef, priority: Priority, last_lsn: Lsn) -> Self {
+        Self {
+            lease: LeaseId::NONE,
+            moment: Timestamp::ZERO,
+            last_lsn,
+            attempt: 0,
+            lease_ms: 0,
+            failures: 0,
+            expiries: 0,
+            max_failures: None,
+            max_expiries: None,
+            queue,
+            worker: NameRef::default(),
+            priority,
+            state: TaskState::Waiting,
+            cancel_requested: false,
+            by_wall_clock: false,
+        }
+    }
+}
+
 const _: () = assert!(size_of::<Option<Row>>() <= 64, "ten million of these are in memory");
 
 /// What few tasks have.

@@ -52,21 +52,11 @@ impl Audit {
         self.tasks.put(
             id,
             Row {
-                lease: LeaseId::NONE,
-                moment: item.not_before,
-                last_lsn: self.lsn,
-                attempt: 0,
-                lease_ms: 0,
-                failures: 0,
-                expiries: 0,
                 max_failures: item.max_failures,
                 max_expiries: item.max_expiries,
-                queue,
-                worker: Default::default(),
-                priority: item.priority,
-                state: TaskState::Waiting,
-                cancel_requested: false,
+                moment: item.not_before,
                 by_wall_clock: item.clock == Clock::Wall,
+                ..Row::new(queue, item.priority, self.lsn)
             },
         );
         Ok(())

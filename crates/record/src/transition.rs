@@ -350,43 +350,33 @@ impl<'a> Transition<'a> {
 }
 
 fn created<'a>(item: &'a Created<'_>) -> Transition<'a> {
-    Transition {
-        index: 0,
-        event: "TaskCreated",
-        task_id: item.task_id,
-        queue: item.queue.as_str(),
-        from: None,
-        to: TaskState::Waiting,
-        worker: None,
-        lease_id: None,
-        attempt: 0,
-        priority: item.priority,
-        code: None,
-        reason: None,
-        previous: Lsn::NONE,
-        run_id: item.run.as_ref().map(|link| link.run_id),
-        dead_letter_of: None,
-    }
+    let run_id = item.run.as_ref().map(|link| link.run_id);
+    Transition { run_id, ..new_task(item.task_id, &item.queue, item.priority) }
 }
 
 /// The copy of a task that ended, in a dead letter queue.
 fn copied<'a>(item: &'a DeadLetter<'_>, of: &About<'_>) -> Transition<'a> {
+    let dead_letter_of = Some(of.task_id);
+    Transition { dead_letter_of, ..new_task(item.task_id, &item.queue, of.priority) }
+}
+
+fn new_task<'a>(task_id: TaskId, queue: &'a Text<'_>, priority: Priority) -> Transition<'a> {
     Transition {
         index: 0,
         event: "TaskCreated",
-        task_id: item.task_id,
-        queue: item.queue.as_str(),
+        task_id,
+        queue: queue.as_str(),
         from: None,
         to: TaskState::Waiting,
         worker: None,
         lease_id: None,
         attempt: 0,
-        priority: of.priority,
+        priority,
         code: None,
         reason: None,
         previous: Lsn::NONE,
         run_id: None,
-        dead_letter_of: Some(of.task_id),
+        dead_letter_of: None,
     }
 }
 

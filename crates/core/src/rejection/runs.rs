@@ -108,7 +108,7 @@ impl Rejection {
             ),
             Rejection::SignalsFull { run_id } => write!(
                 f,
-                "run {run_id} keeps {SIGNALS_KEPT_MAX} signals that nobody waits for, or took \
+                "run {run_id} keeps {SIGNALS_KEPT_MAX} signals that no token waits for, or took \
                  {SIGNAL_IDS_MAX} with an id; come back when some were used"
             ),
             Rejection::SignalBytesFull { run_id, bytes } => write!(

@@ -231,7 +231,7 @@ impl Blobs {
         BlobRef::new(at, offset)
     }
 
-    /// The same blob for another owner. Bytes on the shelf are shared, those in memory are copied.
+    /// A copy of a blob for another owner. Bytes on the shelf are shared, those in memory are copied.
     pub(crate) fn copy(&mut self, owner: TaskId, kind: BlobKind, blob: BlobRef) -> BlobRef {
         if let Some(shelved) = self.find_shelved(blob) {
             let bytes = Arc::clone(&shelved.bytes);

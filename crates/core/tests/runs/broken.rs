@@ -80,7 +80,7 @@ fn runs_of_a_workflow_that_no_longer_compiles_stand_still_and_can_be_canceled() 
     world.end_all();
     assert_eq!((world.run_state(canceled), world.state.parked_runs()), ("CANCELED", 1));
     let records = world.records;
-    assert!(world.lease(10).is_empty(), "its tasks are granted to nobody");
+    assert!(world.lease(10).is_empty(), "its tasks are not granted");
     for refused in [world.complete(held, "1"), world.fail(held, "X"), world.signal(run, "s", "1")] {
         assert!(matches!(refused, Err(Rejection::RunParked { .. })), "{refused:?}");
     }

@@ -42,7 +42,7 @@ pub(crate) fn cut_tokens(mut page: TokenPage) -> TokenPage {
     page
 }
 
-/// The same for workers.
+/// Keeps the workers of a page that fit an answer.
 pub(crate) fn cut_workers(mut page: NamePage<WorkerInfo>) -> NamePage<WorkerInfo> {
     if let Some(fits) = fits(page.items.iter().map(bytes_of_worker)) {
         page.items.truncate(fits);
