@@ -33,8 +33,12 @@ struct Table {
     /// The open ones; a free slot is `None`.
     slots: Vec<Option<Arc<Connection>>>,
     free: Vec<usize>,
-    candidates: VecDeque<Arc<Connection>>,
+    /// With the rank that each had when it was found. All are of one trust.
+    candidates: VecDeque<(Rank, Arc<Connection>)>,
 }
+
+/// What comes first is evicted first.
+type Rank = (Trust, Instant);
 
 /// One connection, as the listener, its task and its requests see it.
 #[derive(Debug)]
@@ -119,8 +123,8 @@ impl Connections {
     fn evict(&self) -> bool {
         let mut table = self.table();
         for scans in 0..2 {
-            while let Some(candidate) = table.candidates.pop_front() {
-                if candidate.evict() {
+            while let Some((rank, candidate)) = table.candidates.pop_front() {
+                if candidate.evict(rank) {
                     return true;
                 }
             }
@@ -147,7 +151,11 @@ impl Table {
             found.truncate(CANDIDATES_MAX);
         }
         found.sort_unstable_by_key(|(rank, _)| *rank);
-        self.candidates = found.into_iter().map(|(_, connection)| Arc::clone(connection)).collect();
+        // While there are strangers, no admitted client is a candidate: those that come until the next
+        // scan are strangers too, and are evicted before it.
+        let trust = found.first().map(|((trust, _), _)| *trust);
+        let found = found.into_iter().take_while(|((of, _), _)| Some(*of) == trust);
+        self.candidates = found.map(|(rank, connection)| (rank, Arc::clone(connection))).collect();
     }
 }
 
@@ -208,16 +216,15 @@ impl Connection {
         }
     }
 
-    /// What comes first is closed first; none if it may not be closed. A request of a stranger was
-    /// refused, or is one that needs no key: it holds nobody's work.
-    fn rank(&self) -> Option<(Trust, Instant)> {
-        let state = self.state();
-        state.may_be_evicted().then_some((state.trust, state.quiet_since))
+    /// None if it may not be closed.
+    fn rank(&self) -> Option<Rank> {
+        self.state().rank()
     }
 
-    fn evict(&self) -> bool {
+    /// Closes the connection, unless it had a request since it was ranked.
+    fn evict(&self, rank: Rank) -> bool {
         let mut state = self.state();
-        let evicts = state.may_be_evicted();
+        let evicts = state.rank() == Some(rank);
         state.is_closing |= evicts;
         drop(state);
         if evicts {
@@ -239,8 +246,11 @@ impl State {
         }
     }
 
-    fn may_be_evicted(&self) -> bool {
-        !self.is_closing && (self.trust == Trust::Stranger || self.requests == 0)
+    /// A request of a stranger was refused, or is one that needs no key: it holds nobody's work.
+    fn rank(&self) -> Option<Rank> {
+        let may_be_evicted =
+            !self.is_closing && (self.trust == Trust::Stranger || self.requests == 0);
+        may_be_evicted.then_some((self.trust, self.quiet_since))
     }
 }
 
@@ -352,6 +362,36 @@ mod tests {
             std::mem::forget(last);
         }
         replace(&connections, admitted).await;
+    }
+
+    /// A scan finds more than one candidate. The connections that come before the next scan are
+    /// strangers, and are worth less than an admitted client that the first scan saw.
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_client_outlives_any_number_of_strangers() {
+        let connections = Connections::new(3);
+        let admitted = place(&connections).await;
+        drop(admitted.connection.begin());
+        admitted.connection.admit();
+        let mut strangers = VecDeque::new();
+        for _ in 0..2 {
+            strangers.push_back(place(&connections).await);
+            tokio::time::advance(Duration::from_millis(1)).await;
+        }
+        for _ in 0..10 {
+            let oldest = strangers.pop_front().unwrap();
+            strangers.push_back(replace(&connections, oldest).await);
+            tokio::time::advance(Duration::from_millis(1)).await;
+        }
+        // A stranger that becomes a client after a scan is not evicted by what that scan found.
+        let oldest = strangers.pop_front().unwrap();
+        strangers.push_back(replace(&connections, oldest).await);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        let new_client = strangers.pop_front().unwrap();
+        drop(new_client.connection.begin());
+        new_client.connection.admit();
+        let oldest = strangers.pop_front().unwrap();
+        replace(&connections, oldest).await;
+        assert!(admitted.connection.begin().is_some() && new_client.connection.begin().is_some());
     }
 
     #[tokio::test(start_paused = true)]
