@@ -6,7 +6,7 @@ use tenure_log::Log;
 use tenure_record::artifact::Sha256;
 use tenure_record::id::{RunId, TokenId};
 
-use crate::ask::{Answer, Caller, Outcome};
+use crate::refusal::Refusal;
 use crate::step::Coordinator;
 
 /// An artifact of a run.
@@ -42,11 +42,11 @@ impl ArtifactInfo {
     }
 }
 
-impl<L: Log, C: Caller> Coordinator<L, C> {
-    pub(crate) fn artifacts(&self, run_id: RunId) -> Outcome {
+impl<L: Log> Coordinator<L> {
+    pub(crate) fn artifacts(&self, run_id: RunId) -> Result<Vec<ArtifactInfo>, Refusal> {
         let Some(run) = self.state.run(run_id) else {
             return Err(Rejection::RunNotFound { run_id }.into());
         };
-        Ok(Answer::Artifacts(run.artifacts().iter().map(ArtifactInfo::of).collect()))
+        Ok(run.artifacts().iter().map(ArtifactInfo::of).collect())
     }
 }

@@ -5,7 +5,6 @@ use tenure_log::{AppendAt, Committed, Fault, Log, Maintenance, Outcome};
 use tenure_record::id::Lsn;
 use tenure_record::time::{Now, Timestamp};
 
-use crate::ask::Caller;
 use crate::limits::{
     FULL_RETRY_MS, INLINE_RECORDS_MAX, MARK_AFTER_MS, ROOM_CHECK_MS, UNKNOWN_RETRY_MS,
 };
@@ -13,7 +12,7 @@ use crate::planted::{self, Bug};
 use crate::step::Coordinator;
 use crate::window::{Held, Sent};
 
-impl<L: Log, C: Caller> Coordinator<L, C> {
+impl<L: Log> Coordinator<L> {
     /// Answers what the log has committed.
     pub(crate) fn collect(&mut self, now: Now) -> Result<(), Fault> {
         while self.window.awaits_log()

@@ -5,12 +5,13 @@ use tenure_core::Rejection;
 use tenure_core::command::{Archived, Command, Rest, Swept};
 use tenure_core::limits::LIST_ITEMS_MAX;
 use tenure_log::{Log, Room};
-use tenure_record::id::{Lsn, RunId, TokenId};
+use tenure_record::id::{Lsn, TokenId};
 use tenure_record::time::{Now, Timestamp};
 
-use crate::ask::{Answer, Caller, Outcome};
 use crate::info::TaskInfo;
 use crate::limits::{ARCHIVE_RUNS_MAX, ARCHIVE_TASKS_MAX};
+use crate::refusal::Refusal;
+use crate::request::ListRunTasks;
 use crate::run_info::RunInfo;
 use crate::step::Coordinator;
 
@@ -42,7 +43,7 @@ pub struct RunTasks {
     pub next: Option<TokenId>,
 }
 
-impl<L: Log, C: Caller> Coordinator<L, C> {
+impl<L: Log> Coordinator<L> {
     /// What is due, a little of it. Nothing while the disk is nearly full: to forget it would need
     /// room in the log.
     pub(crate) fn due(&self, now: Now) -> DueItems {
@@ -73,7 +74,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     }
 
     /// The tasks of a run, by their tokens.
-    pub(crate) fn run_tasks(&self, run_id: RunId, after: TokenId, limit: usize) -> Outcome {
+    pub(crate) fn run_tasks(&self, request: ListRunTasks) -> Result<RunTasks, Refusal> {
+        let ListRunTasks { run_id, after, limit } = request;
         let Some(run) = self.state.run(run_id) else {
             return Err(Rejection::RunNotFound { run_id }.into());
         };
@@ -84,15 +86,17 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let offset = self.clock.offset();
         let tasks = page.iter().filter_map(|token| self.state.task(token.task_id()?));
         let tasks = tasks.map(|task| TaskInfo::of(&task, offset)).collect();
-        Ok(Answer::RunTasks(RunTasks { tasks, next }))
+        Ok(RunTasks { tasks, next })
     }
 
     /// Forgets what is in the archive.
-    pub(crate) fn purge_archived(&mut self, archived: &Archived, now: Now) -> Outcome {
-        let swept = self.run(&Command::PurgeArchived(archived.clone()), now);
-        if let Ok(Answer::Swept(Swept { items, .. })) = swept {
-            self.work.purged += items as u64;
-        }
-        swept
+    pub(crate) fn purge_archived(
+        &mut self,
+        archived: Archived,
+        now: Now,
+    ) -> Result<Swept, Refusal> {
+        let swept: Swept = self.run_as(&Command::PurgeArchived(archived), now)?;
+        self.work.purged += swept.items as u64;
+        Ok(swept)
     }
 }

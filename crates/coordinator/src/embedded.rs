@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use tenure_code::Code;
 use tenure_core::command::{
-    CancelTask, Command, CompleteTask, Extended, FailTask, Heartbeat, LeaseRef, LeaseTasks,
-    NewTask, ReleaseTask, ReportTasks, Reported, Retry, SubmitTasks, Submitted,
+    CancelTask, CompleteTask, Extended, FailTask, Heartbeat, LeaseRef, LeaseTasks, NewTask,
+    ReleaseTask, ReportTasks, Reported, Retry, SubmitTasks, Submitted,
 };
 use tenure_core::shelf::Shelf;
 use tenure_core::state::QueueView;
@@ -22,7 +22,6 @@ use tenure_record::name::{Invalid, QueueName, Reason, WorkerName};
 use tenure_record::state::TaskState;
 use tenure_record::terms::Payload;
 
-use crate::ask::{Answer, Ask, Kind, Outcome, Query, Refusal};
 use crate::feed::{Feed, Followed, Follower, Position};
 use crate::filter::TaskFilter;
 use crate::history::{History, Step, histories, history};
@@ -32,11 +31,16 @@ use crate::limits::HISTORIES_BYTES_MAX;
 use crate::memory::Memory;
 use crate::names::NameRange;
 use crate::opening::Opening;
+use crate::pending::Pending;
 use crate::recover::Failure;
+use crate::refusal::Refusal;
+use crate::request::{
+    GetStatus, GetTask, Lease, ListQueues, ListTasks, Request, RequestClass, RetryTask,
+    TakeSnapshot,
+};
 use crate::shelf::{FileShelf, ShelfUse};
 use crate::snapshot::SnapshotInfo;
 use crate::supply::Supply;
-use crate::ticket::{Ticket, TicketCaller};
 
 /// A folder of tasks that is open. Clones are the same one; the last that goes closes it.
 #[derive(Clone, Debug)]
@@ -46,7 +50,7 @@ pub struct Tenure {
 
 #[derive(Debug)]
 pub(crate) struct Running {
-    pub(crate) inbox: Inbox<TicketCaller>,
+    pub(crate) inbox: Inbox,
     pub(crate) feed: Feed,
     pub(crate) reader: Mutex<Box<dyn ReadLog>>,
     pub(crate) backups: Mutex<Box<dyn BackupSource>>,
@@ -148,10 +152,10 @@ impl Tenure {
         &self.running.notes
     }
 
-    /// Asks anything. The ticket is a future; [`Ticket::wait`] sleeps on it.
+    /// Sends a request. The pending response is a future; [`Pending::wait`] sleeps on it.
     #[must_use]
-    pub fn ask(&self, ask: Ask) -> Ticket {
-        Ticket::ask(&self.running.inbox, ask)
+    pub fn ask<R: Request>(&self, request: R) -> Pending<R> {
+        Pending::ask(&self.running.inbox, request)
     }
 
     /// How much waits to be decided.
@@ -178,12 +182,12 @@ impl Tenure {
         self.running.shelf.as_ref().map(FileShelf::in_use).unwrap_or_default()
     }
 
-    /// Whether a request of this kind and of about so many bytes would be let in just now.
+    /// Whether a request of this class and of about this many bytes would be let in just now.
     ///
     /// # Errors
     /// The refusal that it would get.
-    pub fn room_for(&self, kind: Kind, bytes: usize) -> Result<(), Refusal> {
-        self.running.inbox.room_for(kind, bytes)
+    pub fn room_for(&self, class: RequestClass, bytes: usize) -> Result<(), Refusal> {
+        self.running.inbox.room_for(class, bytes)
     }
 
     /// Submits a task.
@@ -194,9 +198,7 @@ impl Tenure {
 
     /// Submits tasks, all or none.
     pub fn submit_all(&self, tasks: Vec<NewTask>) -> Result<Vec<Submitted>, Error> {
-        let submit = Command::SubmitTasks(SubmitTasks { tasks });
-        let Answer::Submitted(submitted) = self.command(submit)? else { return unexpected() };
-        Ok(submitted)
+        self.serve(SubmitTasks { tasks })
     }
 
     /// Takes up to `max` tasks for a worker, and waits for the first if there is none.
@@ -214,18 +216,12 @@ impl Tenure {
             tasks_max: NonZeroU32::new(max).unwrap_or(NonZeroU32::MIN),
             lease_ms: None,
         };
-        let wait_ms = wait.as_millis() as u64;
-        let lease = Ask::Lease { request, wait_ms };
-        let Answer::Leased(grants) = self.ask(lease).wait()? else { return unexpected() };
-        Ok(grants)
+        self.serve(Lease { request, wait_ms: wait.as_millis() as u64 })
     }
 
     /// Says that a worker is still at it.
     pub fn heartbeat(&self, report: impl Into<Heartbeat>) -> Result<Extended, Error> {
-        let Answer::Extended(extended) = self.command(Command::Heartbeat(report.into()))? else {
-            return unexpected();
-        };
-        Ok(extended)
+        self.serve(report.into())
     }
 
     /// Says that a task is done.
@@ -235,68 +231,56 @@ impl Tenure {
         output: impl Into<Vec<u8>>,
     ) -> Result<TaskState, Error> {
         let output = Payload::parse("output", output.into())?;
-        self.report_one(Command::CompleteTask(CompleteTask::plain(lease, output)))
+        Ok(self.serve(CompleteTask::plain(lease, output))?.state)
     }
 
     /// Says that an attempt failed; another one may follow, as the task's backoff says.
     pub fn fail(&self, lease: LeaseRef, reason: &str, retry: Retry) -> Result<TaskState, Error> {
         let reason = Reason::keep_end(reason);
-        self.report_one(Command::FailTask(FailTask {
-            lease,
-            reason,
-            code: None,
-            retry,
-            checkpoint: None,
-            worker: None,
-        }))
+        let fail = FailTask { lease, reason, code: None, retry, checkpoint: None, worker: None };
+        Ok(self.serve(fail)?.state)
     }
 
     /// Gives a lease back. It costs the task nothing.
     pub fn release(&self, report: impl Into<ReleaseTask>) -> Result<TaskState, Error> {
-        self.report_one(Command::ReleaseTask(report.into()))
+        Ok(self.serve(report.into())?.state)
     }
 
     /// Makes many reports at once; each stands for itself.
     pub fn report(&self, reports: ReportTasks) -> Result<Vec<Reported>, Error> {
-        let Answer::Reported(reported) = self.command(Command::ReportTasks(reports))? else {
-            return unexpected();
-        };
-        Ok(reported)
+        self.serve(reports)
     }
 
     /// Asks a task to stop.
     pub fn cancel(&self, task_id: TaskId) -> Result<TaskState, Error> {
-        self.report_one(Command::CancelTask(CancelTask { task_id, grace_ms: None }))
+        Ok(self.serve(CancelTask { task_id, grace_ms: None })?.state)
     }
 
     /// Gives an ended task another round.
     pub fn retry(&self, task_id: TaskId) -> Result<TaskState, Error> {
-        self.report_one(Command::RetryTask(task_id))
+        Ok(self.serve(RetryTask(task_id))?.state)
     }
 
     /// A task.
     pub fn task(&self, task_id: TaskId) -> Result<TaskInfo, Error> {
-        self.one_task(Query::Task(task_id))
+        Ok(*self.serve(GetTask { task_id, wait_ms: 0 })?)
     }
 
     /// A task once it has ended, or as it is when the time is up.
     pub fn wait(&self, task_id: TaskId, timeout: Duration) -> Result<TaskInfo, Error> {
-        self.one_task(Query::TaskEnd { task_id, wait_ms: timeout.as_millis() as u64 })
+        Ok(*self.serve(GetTask { task_id, wait_ms: timeout.as_millis() as u64 })?)
     }
 
     /// Tasks, newest first.
     pub fn tasks(&self, filter: TaskFilter) -> Result<TaskPage, Error> {
-        let Answer::Tasks(page) = self.query(Query::Tasks(filter))? else { return unexpected() };
-        Ok(page)
+        self.serve(ListTasks(filter))
     }
 
     /// All queues, by name.
     pub fn queues(&self) -> Result<Vec<QueueView>, Error> {
         let (mut range, mut queues) = (NameRange::default(), Vec::new());
         loop {
-            let Answer::Queues(page) = self.query(Query::Queues(range.clone()))? else {
-                return unexpected();
-            };
+            let page = self.serve(ListQueues(range.clone()))?;
             queues.extend(page.items);
             match page.next {
                 Some(next) => range.after = Some(next),
@@ -307,16 +291,12 @@ impl Tenure {
 
     /// How things stand.
     pub fn status(&self) -> Result<Status, Error> {
-        let Answer::Status(status) = self.query(Query::Status)? else { return unexpected() };
-        Ok(*status)
+        Ok(*self.serve(GetStatus)?)
     }
 
     /// Takes a snapshot of all that was asked before, and waits until it is there.
     pub fn snapshot(&self) -> Result<SnapshotInfo, Error> {
-        let Answer::Snapshot(info) = self.ask(Ask::TakeSnapshot).wait()? else {
-            return unexpected();
-        };
-        Ok(info)
+        self.serve(TakeSnapshot)
     }
 
     /// What happened to a task, from the log.
@@ -387,22 +367,9 @@ impl Tenure {
         self.running.reader.lock().unwrap_or_else(PoisonError::into_inner).fork()
     }
 
-    fn command(&self, command: Command) -> Outcome {
-        self.ask(Ask::Command(command)).wait()
-    }
-
-    fn query(&self, query: Query) -> Outcome {
-        self.ask(Ask::Query(query)).wait()
-    }
-
-    fn one_task(&self, query: Query) -> Result<TaskInfo, Error> {
-        let Answer::Task(task) = self.query(query)? else { return unexpected() };
-        Ok(*task)
-    }
-
-    fn report_one(&self, command: Command) -> Result<TaskState, Error> {
-        let Answer::State(_, state) = self.command(command)? else { return unexpected() };
-        Ok(state)
+    /// Sends a request, and waits for its response.
+    pub(crate) fn serve<R: Request>(&self, request: R) -> Result<R::Response, Error> {
+        Ok(self.ask(request).wait()?)
     }
 }
 
@@ -483,8 +450,4 @@ impl Watch {
             }
         }
     }
-}
-
-pub(crate) fn unexpected<T>() -> Result<T, Error> {
-    unreachable!("every ask has its own kind of answer")
 }

@@ -15,8 +15,8 @@ use tenure_record::transition::{Told, Transition, told};
 
 use crate::limits::FEED_FRAMES_MAX;
 use crate::memory::Budget;
+use crate::pending::Sleeper;
 use crate::recover::Failure;
-use crate::ticket::Sleeper;
 
 /// Recent frames. Clones are the same feed.
 #[derive(Clone, Debug)]

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::ask::{Caller, Kind, Refusal, Request};
 use crate::limits::INBOX_REQUESTS_MAX;
 use crate::memory::{Memory, Pool};
 use crate::planted::{self, Bug};
+use crate::refusal::Refusal;
+use crate::request::{Envelope, Ready, RequestClass};
 use crate::supply::Supply;
 
 /// How long the coordinator looks for something new before it sleeps.
@@ -18,13 +19,13 @@ const WATCH_SPINS: u32 = 32;
 
 /// Requests on their way to the coordinator. Clones are the same inbox.
 #[derive(Debug)]
-pub struct Inbox<C> {
-    shared: Arc<Shared<C>>,
+pub struct Inbox {
+    shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
-struct Shared<C> {
-    waiting: Mutex<Waiting<C>>,
+struct Shared {
+    waiting: Mutex<Waiting>,
     bell: Condvar,
     /// Counts what happens, so that one who watches need not take the lock.
     news: AtomicU64,
@@ -47,8 +48,8 @@ pub struct Load {
 }
 
 #[derive(Debug)]
-struct Waiting<C> {
-    requests: VecDeque<Request<C>>,
+struct Waiting {
+    requests: VecDeque<Envelope>,
     bytes: usize,
     /// Requests that were taken and are not decided yet, and their bytes: they count.
     taken: usize,
@@ -71,19 +72,19 @@ pub enum WakesFor {
     TheBell,
 }
 
-impl<C> Clone for Inbox<C> {
+impl Clone for Inbox {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
     }
 }
 
-impl<C> Default for Inbox<C> {
+impl Default for Inbox {
     fn default() -> Self {
         Self::new(Memory::default())
     }
 }
 
-impl<C> Inbox<C> {
+impl Inbox {
     /// An empty inbox, whose requests count in this budget.
     #[must_use]
     pub fn new(memory: Memory) -> Self {
@@ -104,33 +105,31 @@ impl<C> Inbox<C> {
     }
 }
 
-impl<C: Caller> Inbox<C> {
+impl Inbox {
     /// Lets a request in, or tells its caller why not.
-    pub fn push(&self, request: Request<C>) {
+    pub fn push(&self, request: Envelope) {
         self.push_all([request]);
     }
 
     /// Lets several in, next to each other and in this order. The callers of those that are not
     /// let in are told why.
-    pub fn push_all(&self, requests: impl IntoIterator<Item = Request<C>>) {
+    pub fn push_all(&self, requests: impl IntoIterator<Item = Envelope>) {
         let mut refused = Vec::new();
         let mut waiting = self.lock();
         for request in requests {
             match waiting.admit(&request, &self.shared.memory) {
                 Ok(()) => waiting.requests.push_back(request),
-                Err(refusal) => refused.push((request.caller, refusal)),
+                Err(refusal) => refused.push(request.refuse(refusal)),
             }
         }
         self.show_load(&waiting);
         self.wake(waiting, WakesFor::Anything);
-        for (caller, refusal) in refused {
-            // Whoever is gone needs no refusal.
-            let _ = caller.tell(Err(refusal));
-        }
+        // A refusal grants no lease, so nothing can be lost.
+        refused.into_iter().for_each(|ready: Ready| ready.respond(&mut Vec::new()));
     }
 }
 
-impl<C> Inbox<C> {
+impl Inbox {
     /// Says that something happened elsewhere that the coordinator should look at.
     pub fn ring(&self) {
         self.wake(self.lock(), WakesFor::TheBell);
@@ -175,19 +174,19 @@ impl<C> Inbox<C> {
         &self.shared.memory
     }
 
-    /// Whether a request of this kind and of about so many bytes would be let in just now: asked
+    /// Whether a request of this class and of about this many bytes would be let in just now: asked
     /// before its body is read.
     ///
     /// # Errors
     /// The refusal that it would get.
-    pub fn room_for(&self, kind: Kind, bytes: usize) -> Result<(), Refusal> {
-        if kind == Kind::Submit && self.shared.memory.is_full() {
+    pub fn room_for(&self, class: RequestClass, bytes: usize) -> Result<(), Refusal> {
+        if class == RequestClass::Submit && self.shared.memory.is_full() {
             return Err(Refusal::memory_full(&self.shared.memory));
         }
-        self.load().admits(kind, bytes, self.shared.memory.pool(Pool::Inbox).max())
+        self.load().admits(class, bytes, self.shared.memory.pool(Pool::Inbox).max())
     }
 
-    fn show_load(&self, waiting: &Waiting<C>) {
+    fn show_load(&self, waiting: &Waiting) {
         let Load { requests, bytes } = waiting.load();
         self.shared.requests.store(requests, Ordering::Relaxed);
         self.shared.bytes.store(bytes, Ordering::Relaxed);
@@ -200,7 +199,7 @@ impl<C> Inbox<C> {
     }
 
     /// Takes all requests that wait. Those taken before must have been decided.
-    pub(crate) fn take(&self, into: &mut VecDeque<Request<C>>) {
+    pub(crate) fn take(&self, into: &mut VecDeque<Envelope>) {
         debug_assert!(into.is_empty(), "what was taken is decided first");
         let mut waiting = self.lock();
         std::mem::swap(&mut waiting.requests, into);
@@ -253,7 +252,7 @@ impl<C> Inbox<C> {
         }
     }
 
-    fn wake(&self, mut waiting: MutexGuard<'_, Waiting<C>>, by: WakesFor) {
+    fn wake(&self, mut waiting: MutexGuard<'_, Waiting>, by: WakesFor) {
         waiting.rung |= by == WakesFor::TheBell;
         self.shared.news.fetch_add(1, Ordering::Relaxed);
         let is_meant = match waiting.asleep {
@@ -268,17 +267,17 @@ impl<C> Inbox<C> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting<C>> {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Load {
-    fn admits(self, kind: Kind, weight: usize, bytes_max: u64) -> Result<(), Refusal> {
-        let share = |limit: usize| match kind {
-            Kind::Report => limit,
-            Kind::Other => limit / 4 * 3,
-            Kind::Submit => limit / 2,
+    fn admits(self, class: RequestClass, weight: usize, bytes_max: u64) -> Result<(), Refusal> {
+        let share = |limit: usize| match class {
+            RequestClass::Report => limit,
+            RequestClass::Other => limit / 4 * 3,
+            RequestClass::Submit => limit / 2,
         };
         if planted::has(Bug::InboxUnbounded) {
             return Ok(());
@@ -295,7 +294,7 @@ impl Load {
     }
 }
 
-impl<C> Waiting<C> {
+impl Waiting {
     fn load(&self) -> Load {
         Load { requests: self.requests.len() + self.taken, bytes: self.bytes + self.taken_bytes }
     }
@@ -304,12 +303,12 @@ impl<C> Waiting<C> {
         self.rung || (wakes_for == WakesFor::Anything && !self.requests.is_empty())
     }
 
-    fn admit(&mut self, request: &Request<C>, memory: &Memory) -> Result<(), Refusal> {
+    fn admit(&mut self, request: &Envelope, memory: &Memory) -> Result<(), Refusal> {
         if let Some(why) = &self.closed {
             return Err(Refusal::Unavailable(Arc::clone(why)));
         }
-        let weight = request.ask.weight();
-        self.load().admits(request.ask.kind(), weight, memory.pool(Pool::Inbox).max())?;
+        let weight = request.weight();
+        self.load().admits(request.class(), weight, memory.pool(Pool::Inbox).max())?;
         self.bytes += weight;
         Ok(())
     }
@@ -318,23 +317,12 @@ impl<C> Waiting<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::{Ask, Outcome, Query};
-
-    struct Nobody;
-
-    impl Caller for Nobody {
-        fn is_gone(&self) -> bool {
-            true
-        }
-
-        fn tell(self, outcome: Outcome) -> Result<(), Outcome> {
-            Err(outcome)
-        }
-    }
+    use crate::pending::Pending;
+    use crate::request::GetStatus;
 
     const LONG: Option<Duration> = Some(Duration::from_secs(60));
 
-    fn sleeps(inbox: &Inbox<Nobody>, wakes_for: WakesFor) -> bool {
+    fn sleeps(inbox: &Inbox, wakes_for: WakesFor) -> bool {
         let start = Instant::now();
         inbox.wait(wakes_for, Some(Duration::from_millis(20)));
         start.elapsed() >= Duration::from_millis(20)
@@ -352,7 +340,7 @@ mod tests {
     #[test]
     fn requests_wake_only_who_can_decide_them() {
         let inbox = Inbox::default();
-        inbox.push(Request { ask: Ask::Query(Query::Status), caller: Nobody });
+        drop(Pending::ask(&inbox, GetStatus));
         inbox.wait(WakesFor::Anything, LONG);
         assert!(sleeps(&inbox, WakesFor::TheBell));
         let mut taken = VecDeque::new();
@@ -363,11 +351,11 @@ mod tests {
 
     #[test]
     fn a_sleeper_is_woken_from_another_thread() {
-        let inbox: Inbox<Nobody> = Inbox::default();
+        let inbox: Inbox = Inbox::default();
         let other = inbox.clone();
         let sleeper = std::thread::spawn(move || other.wait(WakesFor::Anything, LONG));
         while !sleeper.is_finished() {
-            inbox.push(Request { ask: Ask::Query(Query::Status), caller: Nobody });
+            drop(Pending::ask(&inbox, GetStatus));
             std::thread::yield_now();
         }
         sleeper.join().unwrap();

@@ -1,7 +1,7 @@
 //! The single writer of Tenure, and Tenure as a library.
 //!
 //! ```text
-//! ask ─▶ inbox ─▶ decide ─▶ append ─▶ apply ─▶ sync ─▶ respond
+//! request ─▶ inbox ─▶ decide ─▶ append ─▶ apply ─▶ sync ─▶ respond
 //! ```
 //!
 //! A program that wants durable tasks and nothing to install opens a folder with [`Tenure::open`]:
@@ -31,7 +31,6 @@
 //! opens the folder next goes on where it ended.
 
 mod artifact_info;
-mod ask;
 mod clock;
 mod commit;
 mod due;
@@ -46,14 +45,19 @@ mod memory;
 mod names;
 mod opening;
 mod parking;
+mod pending;
 #[cfg(not(feature = "planted"))]
 mod planted;
 #[cfg(feature = "planted")]
 pub mod planted;
 mod progress;
+mod receive;
 mod recover;
 mod redecide;
+mod refusal;
+mod reply;
 mod report;
+pub mod request;
 mod respond;
 mod run_history;
 mod run_info;
@@ -65,7 +69,6 @@ mod step;
 mod supply;
 mod thread;
 mod tick;
-mod ticket;
 mod upkeep;
 mod wait;
 mod window;
@@ -73,7 +76,6 @@ mod workers;
 mod workflows;
 
 pub use artifact_info::ArtifactInfo;
-pub use ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request};
 pub use clock::{ClockJump, LogClock, Reading};
 pub use due::{DueItems, RunTasks};
 pub use embedded::{Change, Error, Start, Tenure, Watch, new_task};
@@ -85,9 +87,12 @@ pub use info::{Explained, Grant, Status, TaskInfo, TaskOfRun, TaskPage, Work};
 pub use memory::{Budget, Memory, Permit, Pool};
 pub use names::{NamePage, NameRange};
 pub use opening::{Durability, Opening, Restoration, is_data_file, private, put_back, restore};
+pub use pending::Pending;
 pub use progress::ProgressInfo;
 pub use recover::{Failure, Progress, Proof, Recovery, recover, recover_beside};
 pub use redecide::{RedecideError, Redecided, redecide};
+pub use refusal::Refusal;
+pub use request::{Envelope, Request, RequestClass, Respond, Responder, Response};
 pub use run_history::{RunHistory, RunStep, run_history};
 pub use run_info::{
     EndingInfo, ParkedInfo, RUN_STATES, RunInfo, RunPage, TokenInfo, TokenPage, WorkflowInfo,
@@ -98,7 +103,6 @@ pub use snapshot::{Kept, SnapshotInfo};
 pub use step::{Coordinator, Next};
 pub use supply::Supply;
 pub use thread::{MachineClock, Trouble, run};
-pub use ticket::{Ticket, TicketCaller};
 pub use upkeep::{Purge, Upkeep};
 pub use workers::{Registration, WorkerInfo};
 

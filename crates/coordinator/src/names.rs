@@ -7,7 +7,6 @@ use tenure_core::state::QueueView;
 use tenure_log::Log;
 use tenure_record::time::Now;
 
-use crate::ask::Caller;
 use crate::step::Coordinator;
 use crate::workers::WorkerInfo;
 
@@ -51,7 +50,7 @@ impl NameRange {
     }
 }
 
-impl<L: Log, C: Caller> Coordinator<L, C> {
+impl<L: Log> Coordinator<L> {
     pub(crate) fn queues(&self, range: &NameRange) -> NamePage<QueueView> {
         let queues = self.state.queues_after(range.after.as_deref(), range.wanted());
         range.page(queues, |queue| &queue.name)

@@ -3,15 +3,17 @@
 
 use std::sync::Arc;
 
-use tenure_core::command::{Command, LeaseTasks};
+use tenure_core::command::{Command, Leased};
 use tenure_log::Log;
 use tenure_record::id::{RunId, TaskId};
 use tenure_record::time::Now;
 
-use crate::ask::{Answer, Caller, Outcome, Refusal};
+use crate::info::Grant;
 use crate::limits::{PARKED_LEASES_MAX, PARKED_READERS_MAX, WAIT_MS_MAX};
 use crate::memory::Pool;
 use crate::planted::{self, Bug};
+use crate::refusal::Refusal;
+use crate::request::{GetRun, GetTask, Lease, Ready, Request, Responder};
 use crate::step::Coordinator;
 use crate::supply::Rest;
 use crate::wait::Wait;
@@ -23,10 +25,10 @@ const PARKED_ENTRY_BYTES: usize = 64;
 
 /// A worker that waits for work.
 #[derive(Debug)]
-pub(crate) struct ParkedLease<C> {
+pub(crate) struct ParkedLease {
     /// Always a lease command: kept as it will be decided.
     pub(crate) command: Arc<Command>,
-    pub(crate) caller: C,
+    pub(crate) to: Responder<Lease>,
 }
 
 /// What a reader waits for: its end.
@@ -36,17 +38,41 @@ pub(crate) enum Awaited {
     Run(RunId),
 }
 
-/// Somebody who waits for a task or a run to end.
+/// A read that waits for a task or a run to end.
 #[derive(Debug)]
-pub(crate) struct ParkedReader<C> {
-    pub(crate) awaited: Awaited,
-    pub(crate) caller: C,
+pub(crate) enum ParkedReader {
+    Task(TaskId, Responder<GetTask>),
+    Run(RunId, Responder<GetRun>),
 }
 
-impl<L: Log, C: Caller> Coordinator<L, C> {
+impl ParkedReader {
+    pub(crate) fn is_gone(&self) -> bool {
+        match self {
+            ParkedReader::Task(_, to) => to.is_gone(),
+            ParkedReader::Run(_, to) => to.is_gone(),
+        }
+    }
+
+    pub(crate) fn refuse(self, refusal: Refusal) -> Ready {
+        match self {
+            ParkedReader::Task(_, to) => Request::ready(to, Err(refusal)),
+            ParkedReader::Run(_, to) => Request::ready(to, Err(refusal)),
+        }
+    }
+
+    fn awaited(&self) -> Awaited {
+        match self {
+            ParkedReader::Task(task_id, _) => Awaited::Task(*task_id),
+            ParkedReader::Run(run_id, _) => Awaited::Run(*run_id),
+        }
+    }
+}
+
+impl<L: Log> Coordinator<L> {
     /// Leases work, or parks the request until there is some.
-    pub(crate) fn lease(&mut self, request: LeaseTasks, wait_ms: u64, caller: C, now: Now) {
-        if caller.is_gone() && !planted::has(Bug::GrantedToTheGone) {
+    pub(crate) fn lease(&mut self, lease: Lease, to: Responder<Lease>, now: Now) {
+        let Lease { request, wait_ms } = lease;
+        if to.is_gone() && !planted::has(Bug::GrantedToTheGone) {
             return;
         }
         self.workers.saw(request.worker.as_str(), now.log);
@@ -57,22 +83,22 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let command = Command::LeaseTasks(request);
         let outcome = self.lease_out(&command, now);
         let wait_ms = wait_ms.min(WAIT_MS_MAX);
-        if !matches!(&outcome, Ok(Answer::Leased(grants)) if grants.is_empty()) || wait_ms == 0 {
-            return self.put(caller, outcome);
+        if !outcome.as_ref().is_ok_and(Vec::is_empty) || wait_ms == 0 {
+            return self.put(to, outcome);
         }
         // Each queue is named in the request, in the waiter and in the line of those who wait.
         let names = queues.iter().map(|queue| 2 * (PARKED_ENTRY_BYTES + queue.len()));
         let bytes = (PARKED_BYTES + names.sum::<usize>()) as u64;
         if let Some(refusal) = self.parked_too_large(bytes) {
-            return self.put(caller, Err(refusal));
+            return self.put(to, Err(refusal));
         }
-        let parked = ParkedLease { command: Arc::new(command), caller };
+        let parked = ParkedLease { command: Arc::new(command), to };
         let until = now.log.plus_ms(wait_ms);
-        let gone = |parked: &ParkedLease<C>| parked.caller.is_gone();
+        let gone = |parked: &ParkedLease| parked.to.is_gone();
         let wait = Wait { until, bytes };
         if let Err(parked) = self.parked.park(queues, wait, now.log, parked, gone) {
             let (what, limit) = ("lease requests parked", PARKED_LEASES_MAX);
-            self.put(parked.caller, Err(Refusal::Overloaded { what, limit }));
+            self.put(parked.to, Err(Refusal::Overloaded { what, limit }));
         }
     }
 
@@ -86,10 +112,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     }
 
     /// Decides a lease command, and notes what it leaves behind.
-    pub(crate) fn lease_out(&mut self, command: &Command, now: Now) -> Outcome {
-        let outcome = self.run(command, now);
+    pub(crate) fn lease_out(&mut self, command: &Command, now: Now) -> Result<Vec<Grant>, Refusal> {
+        let leases: Vec<Leased> = self.run_as(command, now)?;
         if let Command::LeaseTasks(request) = command
-            && matches!(&outcome, Ok(Answer::Leased(grants)) if !grants.is_empty())
+            && !leases.is_empty()
         {
             let rest = match request.queues.iter().any(|name| self.state.has_ready(name.as_str())) {
                 true => Rest::Something,
@@ -97,32 +123,50 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             };
             self.last_leases.granted(rest, now.log);
         }
-        outcome
+        Ok(leases.iter().map(|lease| self.grant(lease)).collect())
     }
 
-    /// Answers once a task or a run has ended, or parks the reader until then.
-    pub(crate) fn wait_for_end(&mut self, awaited: Awaited, wait_ms: u64, caller: C, now: Now) {
-        let outcome = self.look_at(awaited);
-        let wait_ms = wait_ms.min(WAIT_MS_MAX);
-        let is_over = match &outcome {
-            Ok(Answer::Task(task)) => task.state.is_terminal(),
-            Ok(Answer::Run(run)) => run.is_over(),
-            Ok(_) | Err(_) => true,
-        };
-        if is_over || wait_ms == 0 {
-            return self.put(caller, outcome);
+    /// Answers once a task has ended, or parks the read until then.
+    pub(crate) fn wait_for_task(&mut self, request: GetTask, to: Responder<GetTask>, now: Now) {
+        let GetTask { task_id, wait_ms } = request;
+        let outcome = self.task(task_id);
+        let is_over = outcome.as_ref().is_ok_and(|task| task.state.is_terminal());
+        if outcome.is_err() || is_over || wait_ms == 0 {
+            return self.put(to, outcome);
         }
-        let until = now.log.plus_ms(wait_ms);
-        let gone = |reader: &ParkedReader<C>| reader.caller.is_gone();
+        self.park_reader(ParkedReader::Task(task_id, to), wait_ms, now);
+    }
+
+    /// Answers once a run is over, or parks the read until then.
+    pub(crate) fn wait_for_run(&mut self, request: GetRun, to: Responder<GetRun>, now: Now) {
+        let GetRun { run_id, wait_ms } = request;
+        let outcome = self.run_info(run_id);
+        let is_over = outcome.as_ref().is_ok_and(|run| run.is_over());
+        if outcome.is_err() || is_over || wait_ms == 0 {
+            return self.put(to, outcome);
+        }
+        self.park_reader(ParkedReader::Run(run_id, to), wait_ms, now);
+    }
+
+    /// Answers a parked read with what it waited for, as it is.
+    pub(crate) fn show_to(&mut self, reader: ParkedReader) {
+        match reader {
+            ParkedReader::Task(task_id, to) => self.put(to, self.task(task_id)),
+            ParkedReader::Run(run_id, to) => self.put(to, self.run_info(run_id)),
+        }
+    }
+
+    fn park_reader(&mut self, reader: ParkedReader, wait_ms: u64, now: Now) {
         let bytes = PARKED_BYTES as u64;
         if let Some(refusal) = self.parked_too_large(bytes) {
-            return self.put(caller, Err(refusal));
+            return self.put_ready(reader.refuse(refusal));
         }
-        let reader = ParkedReader { awaited, caller };
-        let wait = Wait { until, bytes };
-        if let Err(reader) = self.readers.park(vec![awaited], wait, now.log, reader, gone) {
+        let wait = Wait { until: now.log.plus_ms(wait_ms.min(WAIT_MS_MAX)), bytes };
+        let awaited = vec![reader.awaited()];
+        let parked = self.readers.park(awaited, wait, now.log, reader, ParkedReader::is_gone);
+        if let Err(reader) = parked {
             let (what, limit) = ("readers parked", PARKED_READERS_MAX);
-            self.put(reader.caller, Err(Refusal::Overloaded { what, limit }));
+            self.put_ready(reader.refuse(Refusal::Overloaded { what, limit }));
         }
     }
 }

@@ -7,7 +7,8 @@ use tenure_log::Log;
 use tenure_record::id::TaskId;
 use tenure_record::time::Now;
 
-use crate::ask::{Answer, Caller, Outcome, Refusal};
+use crate::refusal::Refusal;
+use crate::request::Responder;
 use crate::step::Coordinator;
 
 /// Reports of one request, and what became of those that are decided.
@@ -19,16 +20,16 @@ pub(crate) struct ReportProgress {
     refused: Option<Refusal>,
 }
 
-/// A batch of reports that waits for another record, and its caller.
+/// A batch of reports that waits for another record, and the responder of its caller.
 #[derive(Debug)]
-pub(crate) struct UnfinishedReport<C> {
+pub(crate) struct UnfinishedReport {
     progress: ReportProgress,
-    pub(crate) caller: C,
+    pub(crate) to: Responder<ReportTasks>,
 }
 
-impl<C> UnfinishedReport<C> {
-    pub(crate) fn new(report: ReportTasks, caller: C) -> Self {
-        Self { progress: ReportProgress::new(report), caller }
+impl UnfinishedReport {
+    pub(crate) fn new(report: ReportTasks, to: Responder<ReportTasks>) -> Self {
+        Self { progress: ReportProgress::new(report), to }
     }
 }
 
@@ -50,9 +51,9 @@ impl ReportProgress {
     }
 
     /// Takes what one record decided.
-    fn take(&mut self, outcome: Outcome) {
+    fn take(&mut self, outcome: Result<Vec<Reported>, Refusal>) {
         let is_single = match outcome {
-            Ok(Answer::Reported(reports)) => {
+            Ok(reports) => {
                 self.results.extend(reports);
                 false
             }
@@ -68,7 +69,6 @@ impl ReportProgress {
                 self.refused = Some(refusal);
                 return;
             }
-            Ok(_) => unreachable!("reports are answered so"),
         };
         let decided = self.results.len();
         if let Command::ReportTasks(report) = &mut self.command {
@@ -76,8 +76,8 @@ impl ReportProgress {
         }
     }
 
-    fn outcome(self) -> Outcome {
-        self.refused.map_or(Ok(Answer::Reported(self.results)), Err)
+    fn outcome(self) -> Result<Vec<Reported>, Refusal> {
+        self.refused.map_or(Ok(self.results), Err)
     }
 }
 
@@ -90,20 +90,20 @@ fn tasks(report: &ReportTasks) -> impl Iterator<Item = TaskId> + '_ {
     heartbeats.chain(completes).chain(fails).chain(releases)
 }
 
-impl<L: Log, C: Caller> Coordinator<L, C> {
+impl<L: Log> Coordinator<L> {
     /// Decides reports as far as one record goes. What is left comes after the requests that are
     /// waiting, so that one large batch does not hold up the rest.
-    pub(crate) fn report(&mut self, mut report: UnfinishedReport<C>, now: Now) {
+    pub(crate) fn report(&mut self, mut report: UnfinishedReport, now: Now) {
         self.report_more(&mut report.progress, now);
         match report.progress.has_more() {
             true => self.unfinished.push_back(report),
-            false => self.put(report.caller, report.progress.outcome()),
+            false => self.put(report.to, report.progress.outcome()),
         }
     }
 
     /// Decides reports as far as one record goes.
     pub(crate) fn report_more(&mut self, progress: &mut ReportProgress, now: Now) {
-        let outcome = self.run(&progress.command, now);
+        let outcome = self.run_as(&progress.command, now);
         let decided = progress.results.len();
         progress.take(outcome);
         let heard = progress.results.iter().zip(&progress.report().heartbeats).skip(decided);

@@ -1,21 +1,22 @@
-//! Nothing is answered before the log has released it: outcomes wait here for the record that they
-//! depend on. The type is the proof: only a committed batch makes a [`Released`].
+//! The outbox: nothing is answered before the log has released it. Outcomes wait here for the record
+//! that they depend on. The type is the proof: only a committed batch makes a [`Released`].
 
 use std::collections::VecDeque;
 
+use tenure_core::command::LeaseRef;
 use tenure_log::Released;
 use tenure_record::id::Lsn;
 
-use crate::ask::{Answer, Caller, Outcome};
 use crate::limits::{OUTBOX_ITEM_BYTES, OUTBOX_ITEMS_MAX};
 use crate::memory::Budget;
 use crate::planted::{self, Bug};
+use crate::request::Ready;
 
 /// Outcomes in the order in which they were decided.
 #[derive(Debug)]
-pub(crate) struct Outbox<C> {
-    waiting: VecDeque<Waiting<C>>,
-    /// How much is in those outcomes.
+pub(crate) struct Outbox {
+    waiting: VecDeque<Waiting>,
+    /// How many items those outcomes hold.
     weight: usize,
     /// The pool in which they count.
     memory: Budget,
@@ -23,14 +24,13 @@ pub(crate) struct Outbox<C> {
 }
 
 #[derive(Debug)]
-struct Waiting<C> {
+struct Waiting {
     /// The last record when this was decided: what it saw.
     seen: Lsn,
-    caller: C,
-    outcome: Outcome,
+    ready: Ready,
 }
 
-impl<C: Caller> Outbox<C> {
+impl Outbox {
     /// Everything up to this record is durable already: it was recovered.
     pub(crate) fn new(released: Lsn, memory: Budget) -> Self {
         Self { waiting: VecDeque::new(), weight: 0, memory, released }
@@ -46,27 +46,28 @@ impl<C: Caller> Outbox<C> {
         self.released
     }
 
-    /// Tells an outcome when everything up to `seen` may be told, which can be at once.
-    pub(crate) fn put(&mut self, seen: Lsn, caller: C, outcome: Outcome, lost: &mut Vec<Outcome>) {
+    /// Delivers an outcome when everything up to `seen` is released, which can be at once. Leases
+    /// whose callers are gone are added to `lost`.
+    pub(crate) fn put(&mut self, seen: Lsn, ready: Ready, lost: &mut Vec<LeaseRef>) {
         let early = u64::from(planted::has(Bug::ReleasedOneEarly));
         if seen.0 <= self.released.0 + early {
-            lost.extend(caller.tell(outcome).err());
+            ready.respond(lost);
         } else {
-            self.weight += weight(&outcome);
-            self.waiting.push_back(Waiting { seen, caller, outcome });
+            self.weight += ready.weight();
+            self.waiting.push_back(Waiting { seen, ready });
             self.count();
         }
     }
 
-    /// Answers what is released now. Outcomes whose callers are gone are given back.
-    pub(crate) fn release(&mut self, released: Released, lost: &mut Vec<Outcome>) {
+    /// Delivers what is released now. Leases whose callers are gone are added to `lost`.
+    pub(crate) fn release(&mut self, released: Released, lost: &mut Vec<LeaseRef>) {
         self.released = self.released.max(Lsn(released.lsn().0));
         while let Some(next) = self.waiting.front()
             && next.seen <= self.released
-            && let Some(Waiting { caller, outcome, .. }) = self.waiting.pop_front()
+            && let Some(Waiting { ready, .. }) = self.waiting.pop_front()
         {
-            self.weight -= weight(&outcome);
-            lost.extend(caller.tell(outcome).err());
+            self.weight -= ready.weight();
+            ready.respond(lost);
         }
         self.count();
     }
@@ -75,52 +76,8 @@ impl<C: Caller> Outbox<C> {
         self.memory.set(self.weight as u64 * OUTBOX_ITEM_BYTES);
     }
 
-    /// Everybody who still waits, to be told that it is over.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = C> + '_ {
-        self.waiting.drain(..).map(|waiting| waiting.caller)
-    }
-}
-
-/// How many things are in an outcome, about.
-fn weight(outcome: &Outcome) -> usize {
-    let Ok(answer) = outcome else { return 1 };
-    1 + match answer {
-        Answer::Submitted(items) => items.len() / 8,
-        Answer::StartedMany(items) => items.len() / 8,
-        Answer::Leased(grants) => grants.len(),
-        Answer::Reported(items) => items.len() / 4,
-        Answer::Tasks(page) => page.tasks.len(),
-        Answer::Due(due) => due.tasks.len() + due.runs.len(),
-        Answer::RunTasks(page) => page.tasks.len(),
-        Answer::Runs(page) => page.runs.len(),
-        Answer::Tokens(page) => page.tokens.len(),
-        Answer::Artifacts(artifacts) => artifacts.len() / 4,
-        Answer::Workflows(page) => page.workflows.len(),
-        Answer::Queues(page) => page.items.len(),
-        Answer::Workers(page) => page.items.len(),
-        Answer::Extended(_)
-        | Answer::State(..)
-        | Answer::Swept(_)
-        | Answer::Settings(_)
-        | Answer::Skipped(_)
-        | Answer::WorkflowVersion(_)
-        | Answer::Began(..)
-        | Answer::Started(_)
-        | Answer::Run(_)
-        | Answer::Workflow(_)
-        | Answer::RunState(..)
-        | Answer::Signaled(_)
-        | Answer::SignaledByKey(..)
-        | Answer::RunWithKey(_)
-        | Answer::Deleted
-        | Answer::Task(_)
-        | Answer::Explained(_)
-        | Answer::Taken(..)
-        | Answer::Queue(_)
-        | Answer::Registered
-        | Answer::SignedOff(_)
-        | Answer::Snapshot(_)
-        | Answer::Status(_)
-        | Answer::Facts(_) => 0,
+    /// All outcomes that still wait, to be refused.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Ready> + '_ {
+        self.waiting.drain(..).map(|waiting| waiting.ready)
     }
 }

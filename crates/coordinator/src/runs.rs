@@ -1,4 +1,4 @@
-//! Asks about runs and workflows: begun, changed, looked at, listed.
+//! Requests about runs and workflows: start, change, get, list.
 
 use std::sync::Arc;
 
@@ -7,40 +7,42 @@ use tenure_core::limits::LIST_ITEMS_MAX;
 use tenure_core::{Rejection, state};
 use tenure_log::Log;
 use tenure_record::id::{RunId, TokenId};
-use tenure_record::name::TaskKey;
 use tenure_record::time::Now;
 
-use crate::ask::{Answer, Caller, Outcome};
 use crate::filter::RunFilter;
+use crate::names::NameRange;
+use crate::refusal::Refusal;
+use crate::request::{FindRun, GetWorkflow, ListTokens, StartedRun};
 use crate::run_info::{RunInfo, RunPage, TokenInfo, TokenPage, WorkflowInfo, WorkflowPage};
 use crate::step::Coordinator;
 
-impl<L: Log, C: Caller> Coordinator<L, C> {
-    pub(crate) fn start_run(&mut self, start: StartRun, now: Now) -> Outcome {
-        let Answer::Started(Started { run_id, outcome }) =
-            self.run(&Command::StartRun(start), now)?
-        else {
-            unreachable!("a start is answered so")
-        };
-        let run = self.state.run(run_id).expect("a run that just began exists");
-        Ok(Answer::Began(outcome, Box::new(RunInfo::of(&run, self.clock.offset()))))
+impl<L: Log> Coordinator<L> {
+    pub(crate) fn start_run(&mut self, start: StartRun, now: Now) -> Result<StartedRun, Refusal> {
+        let Started { run_id, outcome } = self.run_as(&Command::StartRun(start), now)?;
+        Ok(StartedRun { outcome, run: self.run_info(run_id)? })
     }
 
-    pub(crate) fn run_info(&self, run_id: RunId) -> Outcome {
+    /// Changes a run, and shows it after that.
+    pub(crate) fn change_run(
+        &mut self,
+        command: &Command,
+        run_id: RunId,
+        now: Now,
+    ) -> Result<Box<RunInfo>, Refusal> {
+        self.run(command, now)?;
+        self.run_info(run_id)
+    }
+
+    pub(crate) fn run_info(&self, run_id: RunId) -> Result<Box<RunInfo>, Refusal> {
         match self.state.run(run_id) {
-            Some(run) => Ok(Answer::Run(Box::new(RunInfo::of(&run, self.clock.offset())))),
+            Some(run) => Ok(Box::new(RunInfo::of(&run, self.clock.offset()))),
             None => Err(Rejection::RunNotFound { run_id }.into()),
         }
     }
 
-    pub(crate) fn run_with_key(&self, workflow: &Arc<str>, key: &TaskKey) -> Outcome {
-        match self.state.run_with_key(workflow, key.as_str()) {
-            Some(run_id) => Ok(Answer::RunWithKey(run_id)),
-            None => {
-                let (workflow, key) = (Arc::clone(workflow), key.clone());
-                Err(Rejection::RunKeyNotFound { workflow, key }.into())
-            }
-        }
+    pub(crate) fn find_run(&self, FindRun { workflow, key }: FindRun) -> Result<RunId, Refusal> {
+        let found = self.state.run_with_key(&workflow, key.as_str());
+        found.ok_or_else(|| Rejection::RunKeyNotFound { workflow, key }.into())
     }
 
     pub(crate) fn runs(&self, filter: &RunFilter) -> RunPage {
@@ -58,7 +60,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         }
     }
 
-    pub(crate) fn tokens(&self, run_id: RunId, after: TokenId, limit: usize) -> Outcome {
+    pub(crate) fn tokens(&self, request: ListTokens) -> Result<TokenPage, Refusal> {
+        let ListTokens { run_id, after, limit } = request;
         let Some(run) = self.state.run(run_id) else {
             return Err(Rejection::RunNotFound { run_id }.into());
         };
@@ -71,21 +74,22 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let next = tokens.last().filter(|_| has_more).map(|token| token.id);
         let definition = run.definition();
         let tokens = tokens.iter().map(|token| TokenInfo::of(token, definition, offset)).collect();
-        Ok(Answer::Tokens(TokenPage { tokens, next }))
+        Ok(TokenPage { tokens, next })
     }
 
-    pub(crate) fn workflow(&self, name: &Arc<str>, version: Option<u32>) -> Outcome {
-        match self.state.workflow(name, version) {
-            Some(workflow) => Ok(Answer::Workflow(Box::new(WorkflowInfo::of(&workflow)))),
-            None => Err(Rejection::WorkflowNotFound { name: Arc::clone(name), version }.into()),
+    pub(crate) fn workflow(&self, request: GetWorkflow) -> Result<Box<WorkflowInfo>, Refusal> {
+        let GetWorkflow { name, version } = request;
+        match self.state.workflow(&name, version) {
+            Some(workflow) => Ok(Box::new(WorkflowInfo::of(&workflow))),
+            None => Err(Rejection::WorkflowNotFound { name, version }.into()),
         }
     }
 
-    pub(crate) fn workflows(&self, after: Option<&Arc<str>>, limit: usize) -> WorkflowPage {
-        let limit = limit.clamp(1, LIST_ITEMS_MAX);
+    pub(crate) fn workflows(&self, range: &NameRange) -> WorkflowPage {
+        let limit = range.limit.clamp(1, LIST_ITEMS_MAX);
         let mut workflows: Vec<_> = self
             .state
-            .workflows_after(after.map(|name| &**name))
+            .workflows_after(range.after.as_deref())
             .take(limit + 1)
             .map(|workflow| WorkflowInfo::of(&workflow))
             .collect();

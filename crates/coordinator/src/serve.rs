@@ -1,89 +1,35 @@
-//! One request: decided, or answered from the state, or parked until there is something to say.
+//! Decides commands, and reads tasks and queues from the state.
 
 use std::sync::Arc;
 
 use tenure_core::command::{
-    Command, LeaseRef, Leased, NewTask, ReleaseTask, Reply, ReportTasks, SubmitTasks, Submitted,
+    Command, Extended, Heartbeat, LeaseRef, Leased, NewTask, ReleaseTask, Reply, ReportTasks,
+    SubmitTasks, Submitted,
 };
 use tenure_core::limits::{BATCH_ITEMS_MAX, LIST_ITEMS_MAX};
-use tenure_core::state::{Filter, TaskView};
+use tenure_core::state::{Filter, QueueView, TaskView};
 use tenure_core::{Draft, Rejection, Verdict, apply_decided, decide};
-use tenure_log::{Log, Room};
+use tenure_log::Log;
 use tenure_record::codec;
 use tenure_record::event::{Event, Record, Report, Step};
 use tenure_record::id::{RunId, TaskId};
-use tenure_record::name::WorkerName;
+use tenure_record::name::{QueueName, WorkerName};
 use tenure_record::time::Now;
 
-use crate::ask::{Answer, Ask, Caller, Kind, Outcome, Query, Refusal, Request};
 use crate::filter::TaskFilter;
 use crate::info::{Explained, Grant, Status, TaskInfo, TaskOfRun, TaskPage};
 use crate::limits::STEP_GRANTS_MAX;
 use crate::parking::{Awaited, ParkedLease, ParkedReader};
 use crate::planted::{self, Bug};
-use crate::report::{ReportProgress, UnfinishedReport};
+use crate::refusal::Refusal;
+use crate::report::ReportProgress;
+use crate::request::{Ready, Request, Responder, SubmittedTask};
 use crate::run_info::run_counts;
 use crate::step::Coordinator;
 
-impl<L: Log, C: Caller> Coordinator<L, C> {
-    /// Deals with a request.
-    pub(crate) fn receive(&mut self, request: Request<C>, now: Now) {
-        self.work.requests += 1;
-        let Request { ask, caller } = request;
-        if self.room == Room::Low && ask.kind() == Kind::Submit {
-            return self.put(caller, Err(Refusal::DiskFull));
-        }
-        if ask.kind() == Kind::Submit {
-            // Those before it in this step have made the state larger.
-            self.count_memory();
-            if self.memory.is_full() {
-                return self.put(caller, Err(Refusal::memory_full(&self.memory)));
-            }
-        }
-        let outcome = match ask {
-            Ask::Submit(task) => self.submit_one(task, now),
-            Ask::Change { command, task_id } => {
-                let changed = self.command(&command, now);
-                changed.and_then(|_| self.task(task_id))
-            }
-            Ask::StartRun(start) => self.start_run(start, now),
-            Ask::ChangeRun { command, run_id } => {
-                let changed = self.command(&command, now);
-                changed.and_then(|_| self.run_info(run_id))
-            }
-            Ask::Lease { request, wait_ms } => return self.lease(request, wait_ms, caller, now),
-            // The same without a wait: whoever is gone gets nothing here either.
-            Ask::Command(Command::LeaseTasks(request)) => {
-                return self.lease(request, 0, caller, now);
-            }
-            Ask::Command(Command::ReportTasks(report)) => {
-                // One worker sends them all.
-                let first = report.heartbeats.first().map(|heartbeat| heartbeat.lease);
-                if let Some(lease) = first.or_else(|| report.completes.first().map(|c| c.lease)) {
-                    self.saw_holder(lease, now);
-                }
-                return self.report(UnfinishedReport::new(report, caller), now);
-            }
-            Ask::Command(command) => self.command(&command, now),
-            Ask::Query(Query::TaskEnd { task_id, wait_ms }) => {
-                return self.wait_for_end(Awaited::Task(task_id), wait_ms, caller, now);
-            }
-            Ask::Query(Query::RunEnd { run_id, wait_ms }) => {
-                return self.wait_for_end(Awaited::Run(run_id), wait_ms, caller, now);
-            }
-            Ask::Query(query) => self.query(&query, now),
-            Ask::Register(registration) => {
-                self.workers.register(registration, now.log);
-                Ok(Answer::Registered)
-            }
-            Ask::SignOff(worker) => self.sign_off(&worker, now),
-            Ask::TakeSnapshot => return self.ask_for_snapshot(caller),
-        };
-        self.put(caller, outcome);
-    }
-
+impl<L: Log> Coordinator<L> {
     /// Decides a command, writes and applies what comes of it.
-    pub(crate) fn run(&mut self, command: &Command, now: Now) -> Outcome {
+    pub(crate) fn run(&mut self, command: &Command, now: Now) -> Result<Reply, Refusal> {
         let seed = self.draw();
         let (verdict, work, precomputed);
         {
@@ -95,7 +41,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         self.step_work += work;
         self.work.heaviest = self.work.heaviest.max(work);
         match verdict? {
-            Verdict::Answer(reply) => self.answer(reply),
+            Verdict::Answer(reply) => accept(reply),
             Verdict::Append(event, reply) => {
                 let record = Record {
                     lsn: self.state.last_lsn().next(),
@@ -114,7 +60,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 if !self.readers.is_empty() {
                     self.tell_readers(&record.event);
                 }
-                self.answer(reply)
+                accept(reply)
             }
         }
     }
@@ -145,77 +91,91 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// it gets nothing.
     fn serve_first(&mut self, queue: &Arc<str>, now: Now) -> bool {
         let Some((ticket, parked)) = self.parked.first(queue) else { return false };
-        if parked.caller.is_gone() && !planted::has(Bug::GrantedToTheGone) {
+        if parked.to.is_gone() && !planted::has(Bug::GrantedToTheGone) {
             self.parked.remove(ticket);
             return true;
         }
         let command = Arc::clone(&parked.command);
         let outcome = self.lease_out(&command, now);
-        if matches!(&outcome, Ok(Answer::Leased(grants)) if grants.is_empty()) {
+        if outcome.as_ref().is_ok_and(Vec::is_empty) {
             // All that is ready is past its deadline, and the tick that says so is near.
             return false;
         }
-        let Some(ParkedLease { caller, .. }) = self.parked.remove(ticket) else { return false };
-        self.put(caller, outcome);
+        let Some(ParkedLease { to, .. }) = self.parked.remove(ticket) else { return false };
+        self.put(to, outcome);
         true
     }
 
-    /// Tells an outcome once everything that it saw is durable.
-    pub(crate) fn put(&mut self, caller: C, outcome: Outcome) {
-        self.outbox.put(self.state.last_lsn(), caller, outcome, &mut self.lost);
+    /// Delivers an outcome once everything that it saw is durable.
+    pub(crate) fn put<R: Request>(
+        &mut self,
+        to: Responder<R>,
+        outcome: Result<R::Response, Refusal>,
+    ) {
+        self.put_ready(R::ready(to, outcome));
     }
 
-    fn command(&mut self, command: &Command, now: Now) -> Outcome {
-        match command {
-            Command::Heartbeat(heartbeat) => {
-                self.saw_holder(heartbeat.lease, now);
-                let outcome = self.run(command, now);
-                if outcome.is_ok() {
-                    self.progress.heard(heartbeat, now.wall, &self.state);
-                }
-                return outcome;
-            }
-            Command::PurgeArchived(archived) => return self.purge_archived(archived, now),
-            Command::SubmitTasks(_)
-            | Command::LeaseTasks(_)
-            | Command::CompleteTask(_)
-            | Command::FailTask(_)
-            | Command::ReleaseTask(_)
-            | Command::ReportTasks(_)
-            | Command::CancelTask(_)
-            | Command::RetryTask(_)
-            | Command::ExpireLeases
-            | Command::DropLeases(_)
-            | Command::FireDeadlines
-            | Command::PauseQueue(_)
-            | Command::ResumeQueue(_)
-            | Command::ConfigureQueue(_)
-            | Command::DeleteQueue(_)
-            | Command::PurgeTasks(_)
-            | Command::RegisterWorkflow(_)
-            | Command::DeleteWorkflow(_)
-            | Command::StartRun(_)
-            | Command::StartRuns(_)
-            | Command::CancelRun(_)
-            | Command::SignalRun(_)
-            | Command::SignalByKey(_)
-            | Command::ContinueDispatch
-            | Command::ContinueEnding { .. }
-            | Command::ParkRun(_)
-            | Command::UnparkRun(_)
-            | Command::SkipIds(_) => {}
+    pub(crate) fn put_ready(&mut self, ready: Ready) {
+        self.outbox.put(self.state.last_lsn(), ready, &mut self.lost);
+    }
+
+    pub(crate) fn heartbeat(
+        &mut self,
+        heartbeat: Heartbeat,
+        now: Now,
+    ) -> Result<Extended, Refusal> {
+        self.saw_holder(heartbeat.lease, now);
+        let command = Command::Heartbeat(heartbeat);
+        let extended = self.run_as(&command, now)?;
+        if let Command::Heartbeat(heartbeat) = &command {
+            self.progress.heard(heartbeat, now.wall, &self.state);
         }
-        self.run(command, now)
+        Ok(extended)
     }
 
-    fn submit_one(&mut self, task: NewTask, now: Now) -> Outcome {
+    pub(crate) fn submit_task(
+        &mut self,
+        task: NewTask,
+        now: Now,
+    ) -> Result<SubmittedTask, Refusal> {
         let submit = Command::SubmitTasks(SubmitTasks { tasks: vec![task] });
-        let Answer::Submitted(tasks) = self.run(&submit, now)? else {
-            unreachable!("a submit is answered so")
-        };
+        let tasks: Vec<Submitted> = self.run_as(&submit, now)?;
         let Submitted { task_id, outcome } = tasks[0];
-        let task = self.state.task(task_id).expect("a task that was just submitted exists");
-        Ok(Answer::Taken(outcome, Box::new(self.info(&task))))
+        Ok(SubmittedTask { outcome, task: self.task(task_id)? })
+    }
+
+    /// Changes a task, and shows it after that.
+    pub(crate) fn change_task(
+        &mut self,
+        command: &Command,
+        task_id: TaskId,
+        now: Now,
+    ) -> Result<Box<TaskInfo>, Refusal> {
+        self.run(command, now)?;
+        self.task(task_id)
+    }
+
+    /// Changes a queue, and shows it after that.
+    pub(crate) fn change_queue(
+        &mut self,
+        command: &Command,
+        queue: &QueueName,
+        now: Now,
+    ) -> Result<Option<Box<QueueView>>, Refusal> {
+        self.run(command, now)?;
+        Ok(self.queue(queue))
+    }
+
+    pub(crate) fn queue(&self, queue: &QueueName) -> Option<Box<QueueView>> {
+        self.state.queue(queue.as_str()).map(Box::new)
+    }
+
+    /// Notes the worker of a batch of reports; one worker sends them all.
+    pub(crate) fn saw_reporter(&mut self, report: &ReportTasks, now: Now) {
+        let first = report.heartbeats.first().map(|heartbeat| heartbeat.lease);
+        if let Some(lease) = first.or_else(|| report.completes.first().map(|c| c.lease)) {
+            self.saw_holder(lease, now);
+        }
     }
 
     fn saw_holder(&mut self, lease: LeaseRef, now: Now) {
@@ -225,71 +185,36 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         }
     }
 
-    /// What a reader waits for, as it is.
-    pub(crate) fn look_at(&self, awaited: Awaited) -> Outcome {
-        match awaited {
-            Awaited::Task(task_id) => self.task(task_id),
-            Awaited::Run(run_id) => self.run_info(run_id),
-        }
-    }
-
-    /// Tells those who waited for the tasks and runs that this event ended.
+    /// Answers readers that waited for the tasks and runs that this event ended.
     fn tell_readers(&mut self, event: &Event<'_>) {
         for awaited in ended(event) {
             while let Some((ticket, _)) = self.readers.first(&awaited) {
-                let Some(ParkedReader { caller, .. }) = self.readers.remove(ticket) else { break };
-                let outcome = self.look_at(awaited);
-                self.put(caller, outcome);
+                let Some(reader) = self.readers.remove(ticket) else { break };
+                self.show_to(reader);
             }
         }
     }
 
-    fn query(&mut self, query: &Query, now: Now) -> Outcome {
-        Ok(match query {
-            Query::Task(task_id) | Query::TaskEnd { task_id, .. } => return self.task(*task_id),
-            Query::Explain(task_id) => return self.explain(*task_id, now),
-            Query::Tasks(filter) => Answer::Tasks(self.tasks(filter)),
-            Query::Run(run_id) | Query::RunEnd { run_id, .. } => return self.run_info(*run_id),
-            Query::Runs(filter) => Answer::Runs(self.runs(filter)),
-            Query::Tokens { run_id, after, limit } => return self.tokens(*run_id, *after, *limit),
-            Query::Artifacts(run_id) => return self.artifacts(*run_id),
-            Query::Workflow { name, version } => return self.workflow(name, *version),
-            Query::Workflows { after, limit } => {
-                Answer::Workflows(self.workflows(after.as_ref(), *limit))
-            }
-            Query::Queue(name) => Answer::Queue(self.state.queue(name.as_str()).map(Box::new)),
-            Query::Queues(range) => Answer::Queues(self.queues(range)),
-            Query::Workers(range) => Answer::Workers(self.worker_page(range, now)),
-            Query::RunWithKey { workflow, key } => return self.run_with_key(workflow, key),
-            Query::Status => Answer::Status(Box::new(self.status(now))),
-            Query::Facts => Answer::Facts(Box::new(self.state.facts().clone())),
-            Query::Due => Answer::Due(Box::new(self.due(now))),
-            Query::RunTasks { run_id, after, limit } => {
-                return self.run_tasks(*run_id, *after, *limit);
-            }
-        })
-    }
-
-    pub(crate) fn task(&self, task_id: TaskId) -> Outcome {
+    pub(crate) fn task(&self, task_id: TaskId) -> Result<Box<TaskInfo>, Refusal> {
         match self.state.task(task_id) {
-            Some(task) => Ok(Answer::Task(Box::new(self.info(&task)))),
+            Some(task) => Ok(Box::new(self.info(&task))),
             None => Err(Rejection::TaskNotFound { task_id }.into()),
         }
     }
 
-    fn explain(&self, task_id: TaskId, now: Now) -> Outcome {
+    pub(crate) fn explain(&self, task_id: TaskId, now: Now) -> Result<Box<Explained>, Refusal> {
         let Some(task) = self.state.task(task_id) else {
             return Err(Rejection::TaskNotFound { task_id }.into());
         };
         let queue = self.state.queue(task.queue());
-        Ok(Answer::Explained(Box::new(Explained {
+        Ok(Box::new(Explained {
             place: self.state.place(task_id),
             halted: self.state.halted(task_id),
             is_paused: queue.as_ref().is_some_and(|queue| queue.is_paused),
             opens_at: queue.and_then(|queue| queue.opens_at()),
             workers: self.workers.connected_to(task.queue(), now.log),
             task: self.info(&task),
-        })))
+        }))
     }
 
     /// A task with what only this process knows of it.
@@ -303,10 +228,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         }
     }
 
-    fn status(&mut self, now: Now) -> Status {
+    pub(crate) fn status(&mut self, now: Now) -> Status {
         // Requests whose callers are gone do not wait for anything.
-        self.parked.sweep(now.log, |parked| parked.caller.is_gone());
-        self.readers.sweep(now.log, |reader| reader.caller.is_gone());
+        self.parked.sweep(now.log, |parked| parked.to.is_gone());
+        self.readers.sweep(now.log, ParkedReader::is_gone);
         Status {
             lsn: self.state.last_lsn(),
             released: self.outbox.released(),
@@ -327,7 +252,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         }
     }
 
-    fn tasks(&self, filter: &TaskFilter) -> TaskPage {
+    pub(crate) fn tasks(&self, filter: &TaskFilter) -> TaskPage {
         let wanted = Filter {
             queue: filter.queue.as_ref().map(|queue| queue.as_str()),
             state: filter.state,
@@ -342,8 +267,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         TaskPage { tasks: page.tasks.iter().map(|task| self.info(task)).collect(), next: page.next }
     }
 
-    /// Gives back all leases of a worker who leaves.
-    fn sign_off(&mut self, worker: &WorkerName, now: Now) -> Outcome {
+    /// Releases all leases of a worker that leaves. Returns their number.
+    pub(crate) fn sign_off(&mut self, worker: &WorkerName, now: Now) -> usize {
         self.workers.sign_off(worker.as_str());
         let (mut before, mut releases) = (None, Vec::<ReleaseTask>::new());
         loop {
@@ -367,35 +292,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 self.report_more(&mut progress, now);
             }
         }
-        Ok(Answer::SignedOff(count))
+        count
     }
 
-    fn answer(&self, reply: Reply) -> Outcome {
-        Ok(match reply {
-            Reply::Submitted(tasks) => Answer::Submitted(tasks),
-            Reply::Leased(leases) => {
-                Answer::Leased(leases.iter().map(|lease| self.grant(lease)).collect())
-            }
-            Reply::Extended(extended) => Answer::Extended(extended),
-            Reply::Task(task_id, state) => Answer::State(task_id, state),
-            Reply::LeaseLost(rejection) => return Err(rejection.into()),
-            Reply::Reported { reports, .. } => Answer::Reported(reports),
-            Reply::Swept(swept) => Answer::Swept(swept),
-            Reply::Queue(settings) => Answer::Settings(settings),
-            Reply::Skipped(next) => Answer::Skipped(next),
-            Reply::Registered(registered) => Answer::WorkflowVersion(registered),
-            Reply::Started(started) => Answer::Started(started),
-            Reply::Run(run_id, state) => Answer::RunState(run_id, state),
-            Reply::Signaled(signaled) => Answer::Signaled(signaled),
-            Reply::StartedMany(started) => Answer::StartedMany(started),
-            Reply::Deleted => Answer::Deleted,
-            Reply::SignaledByKey { run_id, outcome, signaled } => {
-                Answer::SignaledByKey(run_id, outcome, signaled)
-            }
-        })
-    }
-
-    fn grant(&self, lease: &Leased) -> Grant {
+    pub(crate) fn grant(&self, lease: &Leased) -> Grant {
         let task = self.state.task(lease.task_id).expect("a task that was just leased exists");
         Grant {
             task_id: lease.task_id,
@@ -412,6 +312,11 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             traceparent: task.traceparent(),
         }
     }
+}
+
+/// A late report is on record, and its worker is told that it was late.
+fn accept(reply: Reply) -> Result<Reply, Refusal> {
+    if let Reply::LeaseLost(rejection) = reply { Err(rejection.into()) } else { Ok(reply) }
 }
 
 /// The run about which an event decides most, by bytes.

@@ -15,11 +15,12 @@ use tenure_log::{
 use tenure_record::id::Lsn;
 use tenure_record::time::{Now, Timestamp};
 
-use crate::ask::{Answer, Caller, Refusal};
 use crate::limits::{
     SNAPSHOT_CALLERS_MAX, SNAPSHOT_RETRY_MS, SNAPSHOT_STOP_BYTES, SNAPSHOT_WORTH_BYTES,
 };
 use crate::planted::{self, Bug};
+use crate::refusal::Refusal;
+use crate::request::{Responder, TakeSnapshot};
 use crate::step::Coordinator;
 use crate::upkeep::Upkeep;
 
@@ -66,14 +67,14 @@ pub struct Kept {
 
 /// What the coordinator knows of its snapshots.
 #[derive(Debug)]
-pub(crate) struct Snapshots<C> {
+pub(crate) struct Snapshots {
     pub(crate) upkeep: Upkeep,
     pub(crate) kept: Kept,
     stage: Stage,
     /// Callers that wait for the next one,
-    asked: Vec<C>,
+    asked: Vec<Responder<TakeSnapshot>>,
     /// and for the one under way.
-    waiting: Vec<C>,
+    waiting: Vec<Responder<TakeSnapshot>>,
     /// When the newest was taken, or the process began.
     since: Timestamp,
     /// After a failure: not before this.
@@ -108,7 +109,7 @@ enum Trim {
     Due,
 }
 
-impl<C> Snapshots<C> {
+impl Snapshots {
     pub(crate) fn new(kept: Kept, now: Timestamp) -> Self {
         Self {
             upkeep: Upkeep::default(),
@@ -128,8 +129,10 @@ impl<C> Snapshots<C> {
         self.kept.log_bytes += bytes;
     }
 
-    /// Everybody who waits for one.
-    pub(crate) fn drain_callers(&mut self) -> impl Iterator<Item = C> + '_ {
+    /// The responders of all callers that wait for one.
+    pub(crate) fn drain_responders(
+        &mut self,
+    ) -> impl Iterator<Item = Responder<TakeSnapshot>> + '_ {
         self.asked.drain(..).chain(self.waiting.drain(..))
     }
 
@@ -180,7 +183,7 @@ impl<C> Snapshots<C> {
     }
 }
 
-impl<L: Log, C: Caller> Coordinator<L, C> {
+impl<L: Log> Coordinator<L> {
     /// Looks after the log as told.
     #[must_use]
     pub fn with_upkeep(mut self, upkeep: Upkeep) -> Self {
@@ -213,18 +216,18 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     }
 
     /// A caller asks for a snapshot.
-    pub(crate) fn ask_for_snapshot(&mut self, caller: C) {
+    pub(crate) fn take_snapshot(&mut self, to: Responder<TakeSnapshot>) {
         if let Some(newest) = self.snapshots.kept.newest
             && newest.lsn == self.state.last_lsn()
         {
-            return self.put(caller, Ok(Answer::Snapshot(newest)));
+            return self.put(to, Ok(newest));
         }
         let waiting = self.snapshots.asked.len() + self.snapshots.waiting.len();
         if waiting >= SNAPSHOT_CALLERS_MAX {
             let (what, limit) = ("callers that wait for a snapshot", SNAPSHOT_CALLERS_MAX);
-            return self.put(caller, Err(Refusal::Overloaded { what, limit }));
+            return self.put(to, Err(Refusal::Overloaded { what, limit }));
         }
-        self.snapshots.asked.push(caller);
+        self.snapshots.asked.push(to);
     }
 
     /// Hears what became of the snapshot under way.
@@ -246,7 +249,7 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
                 snapshots.kept.taken += 1;
                 (snapshots.since, snapshots.retry_at) = (begun.at, Timestamp::ZERO);
                 snapshots.trim = Trim::Due;
-                Ok(Answer::Snapshot(info))
+                Ok(info)
             }
             SnapshotEnd::GivenUp { lsn, fault } => {
                 let why = format!("the snapshot at LSN {lsn} was not written: {fault}");
@@ -257,8 +260,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
             }
             SnapshotEnd::Broken(fault) => return Err(fault),
         };
-        for caller in std::mem::take(&mut self.snapshots.waiting) {
-            self.put(caller, outcome.clone());
+        for to in std::mem::take(&mut self.snapshots.waiting) {
+            self.put(to, outcome.clone());
         }
         Ok(())
     }
@@ -282,8 +285,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     fn answer_from_newest(&mut self) {
         let Some(newest) = self.snapshots.kept.newest else { return };
         if newest.lsn == self.state.last_lsn() {
-            for caller in std::mem::take(&mut self.snapshots.asked) {
-                self.put(caller, Ok(Answer::Snapshot(newest)));
+            for to in std::mem::take(&mut self.snapshots.asked) {
+                self.put(to, Ok(newest));
             }
         }
     }

@@ -6,13 +6,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tenure_core::State;
-use tenure_core::command::{Command, IdJump, ParkRun, Rest};
+use tenure_core::command::{Command, IdJump, LeaseRef, ParkRun, Rest};
 use tenure_log::{Anchor, Batch, Fault, Log, Maintenance, Room};
 use tenure_record::id::{Lsn, RunId};
 use tenure_record::limits::RECORD_BYTES_MAX;
 use tenure_record::time::{Now, Timestamp};
 
-use crate::ask::{Answer, Caller, Outcome, Request};
 use crate::clock::{ClockJump, LogClock, Reading};
 use crate::feed::Feed;
 use crate::inbox::Inbox;
@@ -26,7 +25,9 @@ use crate::parking::{Awaited, ParkedLease, ParkedReader};
 use crate::planted::{self, Bug};
 use crate::progress::ProgressTable;
 use crate::recover::Recovery;
+use crate::refusal::Refusal;
 use crate::report::UnfinishedReport;
+use crate::request::{Envelope, Ready, Request, Responder};
 use crate::respond::Outbox;
 use crate::snapshot::Snapshots;
 use crate::supply::LastLeases;
@@ -36,14 +37,14 @@ use crate::workers::Workers;
 
 /// The single writer. Its owner calls [`Coordinator::step`].
 #[derive(Debug)]
-pub struct Coordinator<L: Log, C: Caller> {
+pub struct Coordinator<L: Log> {
     pub(crate) state: State,
     pub(crate) log: L,
-    pub(crate) inbox: Inbox<C>,
+    pub(crate) inbox: Inbox,
     /// Requests that were taken and are not decided yet.
-    pub(crate) taken: VecDeque<Request<C>>,
+    pub(crate) taken: VecDeque<Envelope>,
     /// Batches of reports of which some are not decided yet.
-    pub(crate) unfinished: VecDeque<UnfinishedReport<C>>,
+    pub(crate) unfinished: VecDeque<UnfinishedReport>,
     /// Commands of the coordinator itself, for which no caller waits.
     pub(crate) errands: VecDeque<Command>,
     /// Records that are decided and applied, for the next frame.
@@ -54,13 +55,13 @@ pub struct Coordinator<L: Log, C: Caller> {
     pub(crate) end: Anchor,
     /// Empty batches with room.
     pub(crate) emptied: Vec<Batch>,
-    pub(crate) outbox: Outbox<C>,
-    /// Outcomes whose callers were gone.
-    pub(crate) lost: Vec<Outcome>,
-    pub(crate) parked: Waiters<Arc<str>, ParkedLease<C>>,
+    pub(crate) outbox: Outbox,
+    /// Leases that were granted to callers that are gone.
+    pub(crate) lost: Vec<LeaseRef>,
+    pub(crate) parked: Waiters<Arc<str>, ParkedLease>,
     /// Queues whose parked requests are still to be served.
     pub(crate) woken: Vec<Arc<str>>,
-    pub(crate) readers: Waiters<Awaited, ParkedReader<C>>,
+    pub(crate) readers: Waiters<Awaited, ParkedReader>,
     pub(crate) workers: Workers,
     pub(crate) progress: ProgressTable,
     pub(crate) last_leases: LastLeases,
@@ -81,7 +82,7 @@ pub struct Coordinator<L: Log, C: Caller> {
     /// The memory budget, in which the state has a pool.
     pub(crate) memory: Memory,
     pub(crate) room_seen_at: Option<Timestamp>,
-    pub(crate) snapshots: Snapshots<C>,
+    pub(crate) snapshots: Snapshots,
     /// What the records of this step have cost.
     pub(crate) step_work: u64,
     /// A longer record is not written.
@@ -106,10 +107,10 @@ pub enum Next {
     WhenLogged(Option<u64>),
 }
 
-impl<L: Log, C: Caller> Coordinator<L, C> {
+impl<L: Log> Coordinator<L> {
     /// Goes on where the log left off. `seed` is any number, different at every start.
     #[must_use]
-    pub fn new(recovery: Recovery<L>, inbox: Inbox<C>, reading: Reading, seed: u64) -> Self {
+    pub fn new(recovery: Recovery<L>, inbox: Inbox, reading: Reading, seed: u64) -> Self {
         let Recovery { mut state, log, at, may_lack, kept, .. } = recovery;
         let last = match planted::has(Bug::ClockFromTheWall) {
             true => Timestamp::ZERO,
@@ -285,9 +286,9 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// are told, and the log is told that it is whole.
     pub fn close(mut self, reading: Reading) -> Result<(), Fault> {
         assert!(self.is_settled(), "an orderly end comes after the last frame");
-        let nothing = |answer| Ok::<_, crate::ask::Refusal>(answer);
         for parked in self.parked.remove_if(|_| true) {
-            let _ = parked.caller.tell(nothing(Answer::Leased(Vec::new())));
+            // No work came, so nothing can be lost.
+            Request::ready(parked.to, Ok(Vec::new())).respond(&mut Vec::new());
         }
         self.turn_away("the server is stopping; try again when it is back");
         self.feed.close();
@@ -307,16 +308,19 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let mut taken = std::mem::take(&mut self.taken);
         self.inbox.take(&mut self.taken);
         taken.append(&mut self.taken);
-        let refusal = || Err(crate::ask::Refusal::Unavailable(Arc::from(why)));
-        let callers = self.outbox.drain().chain(taken.into_iter().map(|request| request.caller));
-        let parked = self.parked.remove_if(|_| true).into_iter().map(|parked| parked.caller);
-        let readers = self.readers.remove_if(|_| true).into_iter().map(|reader| reader.caller);
-        let waiting = self.snapshots.drain_callers();
-        let waiting =
-            waiting.into_iter().chain(self.unfinished.drain(..).map(|report| report.caller));
-        for caller in callers.chain(parked).chain(readers).chain(waiting) {
-            let _ = caller.tell(refusal());
-        }
+        let refusal = Refusal::Unavailable(Arc::from(why));
+        let refuse = |ready: Ready| ready.refuse(refusal.clone());
+        let decided = self.outbox.drain().map(refuse);
+        let taken = taken.into_iter().map(|envelope| envelope.refuse(refusal.clone()));
+        let parked = self.parked.remove_if(|_| true).into_iter();
+        let parked = parked.map(|parked| refused(parked.to, &refusal));
+        let readers = self.readers.remove_if(|_| true).into_iter();
+        let readers = readers.map(|reader| reader.refuse(refusal.clone()));
+        let snapshots = self.snapshots.drain_responders().map(|to| refused(to, &refusal));
+        let reports = self.unfinished.drain(..).map(|report| refused(report.to, &refusal));
+        let all = decided.chain(taken).chain(parked).chain(readers).chain(snapshots).chain(reports);
+        // The coordinator ends: it can release no lease that a caller does not take.
+        all.for_each(|ready| ready.respond(&mut Vec::new()));
     }
 
     /// Whether another record surely fits the frame, another outcome may wait, and this step has
@@ -343,14 +347,10 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
 
     /// Leases that were granted to a caller that is gone are released at once.
     fn give_back_lost(&mut self) {
-        for outcome in self.lost.drain(..) {
-            if let Ok(Answer::Leased(grants)) = outcome
-                && !planted::has(Bug::LostGrantKept)
-            {
-                let releases =
-                    grants.iter().map(|grant| Command::ReleaseTask(grant.lease().into()));
-                self.errands.extend(releases);
-            }
+        let releases = self.lost.drain(..).map(|lease| Command::ReleaseTask(lease.into()));
+        match planted::has(Bug::LostGrantKept) {
+            true => drop(releases),
+            false => self.errands.extend(releases),
         }
     }
 
@@ -378,4 +378,9 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         let due = due.into_iter().flatten().min();
         due.map_or(Next::WhenRung, |due| Next::WithinMs(ms_until(due)))
     }
+}
+
+/// The refusal of one request.
+fn refused<R: Request>(to: Responder<R>, refusal: &Refusal) -> Ready {
+    R::ready(to, Err(refusal.clone()))
 }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tenure_log::{Fault, Log};
 
-use crate::ask::Caller;
 use crate::clock::{ClockJump, Reading};
 use crate::inbox::{Inbox, WakesFor};
 use crate::planted;
@@ -142,9 +141,9 @@ impl fmt::Display for Trouble {
 /// # Errors
 /// A fault of the log. Everybody who waits was told that it is over, and nobody was told anything
 /// that is not durable.
-pub fn run<L: Log, C: Caller>(
-    mut coordinator: Coordinator<L, C>,
-    inbox: &Inbox<C>,
+pub fn run<L: Log>(
+    mut coordinator: Coordinator<L>,
+    inbox: &Inbox,
     clock: MachineClock,
     tell: fn(&Trouble),
 ) -> Result<(), Fault> {

@@ -5,14 +5,13 @@ use tenure_core::command::{Command, ParkRun, Rest, Swept};
 use tenure_log::{Log, Room};
 use tenure_record::time::{Clock, Now, Timestamp};
 
-use crate::ask::{Answer, Caller};
 use crate::limits::{BACKGROUND_FRAME_BYTES, PURGE_EVERY_MS, STEP_GRANTS_MAX, WALL_CHECK_MS};
-use crate::parking::{ParkedLease, ParkedReader};
+use crate::parking::ParkedLease;
 use crate::planted::{self, Bug};
 use crate::step::Coordinator;
 use crate::upkeep::Purge;
 
-impl<L: Log, C: Caller> Coordinator<L, C> {
+impl<L: Log> Coordinator<L> {
     /// Lets time do its work, as far as one step goes.
     pub(crate) fn tick(&mut self, now: Now) -> Rest {
         let mut rest = self.state.advance(now);
@@ -44,17 +43,14 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         }
         self.purge(now);
         for _ in 0..STEP_GRANTS_MAX {
-            let Some(ParkedLease { caller, .. }) = self.parked.pop_due(now.log) else { break };
-            self.put(caller, Ok(Answer::Leased(Vec::new())));
+            let Some(ParkedLease { to, .. }) = self.parked.pop_due(now.log) else { break };
+            self.put(to, Ok(Vec::new()));
         }
         for _ in 0..STEP_GRANTS_MAX {
-            let Some(ParkedReader { awaited, caller }) = self.readers.pop_due(now.log) else {
-                break;
-            };
-            let outcome = self.look_at(awaited);
+            let Some(reader) = self.readers.pop_due(now.log) else { break };
             match planted::has(Bug::ReaderForgotten) {
-                true => drop(caller),
-                false => self.put(caller, outcome),
+                true => drop(reader),
+                false => self.show_to(reader),
             }
         }
         rest
@@ -64,9 +60,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
     /// is parked: the command would come again and again, and never fit.
     fn sweep(&mut self, command: &Command, now: Now) -> Rest {
         self.oversized = None;
-        match self.run(command, now) {
-            Ok(Answer::Swept(Swept { rest, .. })) => rest,
-            Ok(_) => Rest::Nothing,
+        match self.run_as(command, now) {
+            Ok(Swept { rest, .. }) => rest,
             Err(_) => {
                 let Some((run_id, bytes)) = self.oversized.take() else { return Rest::Nothing };
                 let most = self.record_bytes_max;
@@ -119,8 +114,8 @@ impl<L: Log, C: Caller> Coordinator<L, C> {
         if !self.has_room() || self.next_purge().is_none_or(|at| at > now.log) {
             return;
         }
-        let swept = self.run(&Command::PurgeTasks(self.snapshots.upkeep.retention), now);
-        let Ok(Answer::Swept(Swept { items, rest })) = swept else { return };
+        let purge = Command::PurgeTasks(self.snapshots.upkeep.retention);
+        let Ok(Swept { items, rest }) = self.run_as(&purge, now) else { return };
         self.work.purged += items as u64;
         self.purge_from = match rest {
             Rest::More => now.log,

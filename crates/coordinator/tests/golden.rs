@@ -15,7 +15,10 @@ use support::asks::{
     submit_with_timeout, task,
 };
 use support::{House, START_MS, options};
-use tenure_coordinator::{Ask, Keep, Recovery, Upkeep, recover};
+use tenure_coordinator::request::{
+    CancelRun, DeleteQueue, Maintain, RetryTask, TakeSnapshot, UnparkRun,
+};
+use tenure_coordinator::{Keep, Recovery, Upkeep, recover};
 use tenure_core::command::{
     Command, CompleteTask, ConfigureQueue, DeleteWorkflow, FailTask, Heartbeat, IdJump, NewTask,
     PauseEnd, PauseQueue, RegisterWorkflow, ReleaseTask, ReportTasks, Retention, Retry, Setting,
@@ -221,17 +224,13 @@ fn write() {
     std::fs::write(path.join("state-hash.txt"), format!("{hash}\n")).unwrap();
 }
 
-fn command(command: Command) -> Ask {
-    Ask::Command(command)
-}
-
-fn register(text: &str) -> Ask {
+fn register(text: &str) -> RegisterWorkflow {
     let definition = Arc::new(Definition::compile(&yaml::parse(text).unwrap()).unwrap());
-    command(Command::RegisterWorkflow(RegisterWorkflow { definition }))
+    RegisterWorkflow { definition }
 }
 
-fn begin(workflow: &str, input: &str) -> Ask {
-    command(Command::StartRun(start_of(workflow, input, &format!("key-of-{workflow}"))))
+fn begin(workflow: &str, input: &str) -> StartRun {
+    start_of(workflow, input, &format!("key-of-{workflow}"))
 }
 
 fn start_of(workflow: &str, input: &str, key: &str) -> StartRun {
@@ -270,7 +269,7 @@ fn story() -> ModelDisk {
     house.pass_ms(25_000);
     let last = house.tell(lease("bert", &["last"], 0)).grants()[0].lease();
     house.tell(complete(last));
-    house.tell(command(Command::SkipIds(IdJump::Restore)));
+    house.tell(Maintain(Command::SkipIds(IdJump::Restore)));
     house.tell(submit_keyed("mail", "after-the-jump"));
     house.disk.killed()
 }
@@ -278,12 +277,12 @@ fn story() -> ModelDisk {
 fn tasks(house: &mut House) {
     let retention_ms = Setting::Set(SpanMs::parse("retention_ms", 60_000).unwrap());
     let queue = support::asks::queue("kept");
-    house.tell(command(Command::ConfigureQueue(ConfigureQueue {
+    house.tell(ConfigureQueue {
         queue,
         retention_ms,
         paused_until: Setting::Keep,
         dead_letter_queue: Setting::Keep,
-    })));
+    });
     for n in 0..8 {
         house.tell(submit_keyed("mail", &format!("key-{n}")));
     }
@@ -299,9 +298,9 @@ fn tasks(house: &mut House) {
     house.tell(heartbeat(done));
     house.tell(complete(done));
     house.tell(fail(failed));
-    house.tell(command(Command::ReleaseTask(released.into())));
+    house.tell(ReleaseTask::from(released));
     let output = || Payload::parse("output", br#"{"ok":true}"#.to_vec()).unwrap();
-    house.tell(command(Command::ReportTasks(ReportTasks {
+    house.tell(ReportTasks {
         heartbeats: vec![silent.into()],
         completes: vec![CompleteTask::plain(first, output())],
         fails: vec![FailTask {
@@ -314,9 +313,9 @@ fn tasks(house: &mut House) {
         }],
         releases: vec![lease_ref(first.task_id.0, 1).into()],
         ..ReportTasks::default()
-    })));
+    });
     house.tell(cancel(8));
-    house.tell(command(Command::RetryTask(TaskId(failed.task_id.0))));
+    house.tell(RetryTask(TaskId(failed.task_id.0)));
     // The silent one's lease ends, and it reports all the same; what has a deadline passes it.
     house.pass_ms(31_000);
     house.tell(complete(silent));
@@ -329,12 +328,12 @@ fn terms(house: &mut House) {
     let span = |ms: i64| SpanMs::parse("span", ms).unwrap();
     let checkpoint = |text: &str| Checkpoint::parse(text.as_bytes()).unwrap();
     let queue = support::asks::queue;
-    house.tell(command(Command::ConfigureQueue(ConfigureQueue {
+    house.tell(ConfigureQueue {
         queue: queue("terms"),
         retention_ms: Setting::Keep,
         paused_until: Setting::Keep,
         dead_letter_queue: Setting::Set(queue("dead")),
-    })));
+    });
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let full = NewTask {
         name: Some(TaskName::parse("send").unwrap()),
@@ -350,17 +349,17 @@ fn terms(house: &mut House) {
     };
     house.tell(submit_task(full.clone()));
     let held = house.tell(lease("carl", &["terms"], 0)).grants()[0].lease();
-    house.tell(command(Command::Heartbeat(Heartbeat {
+    house.tell(Heartbeat {
         lease_ms: Some(LeaseMs::parse(40_000).unwrap()),
         checkpoint: checkpoint(r#"{"page":1}"#),
         ..held.into()
-    })));
-    house.tell(command(Command::ReleaseTask(ReleaseTask {
+    });
+    house.tell(ReleaseTask {
         delay_ms: span(1_000),
         priority: Some(Priority::parse(-3).unwrap()),
         checkpoint: checkpoint(r#"{"page":2}"#),
         ..held.into()
-    })));
+    });
     // Its key is free by then, and its attempt takes too long.
     house.pass_ms(11_000);
     house.tell(submit_task(full));
@@ -373,19 +372,19 @@ fn terms(house: &mut House) {
     for _ in 0..3 {
         let granted = house.tell(lease("carl", &["terms"], 0)).grants();
         let Some(granted) = granted.first() else { break };
-        house.tell(command(Command::FailTask(FailTask {
+        house.tell(FailTask {
             lease: granted.lease(),
             reason: Reason::keep_end("no"),
             code: None,
             retry: Retry::Never,
             checkpoint: checkpoint("3"),
             worker: None,
-        })));
+        });
     }
     for (name, end) in [("shut", PauseEnd::Resumed), ("later", PauseEnd::After(span(800_000)))] {
-        house.tell(command(Command::PauseQueue(PauseQueue { queue: queue(name), end })));
+        house.tell(PauseQueue { queue: queue(name), end });
     }
-    house.tell(command(Command::DeleteQueue(queue("shut"))));
+    house.tell(DeleteQueue(queue("shut")));
 }
 
 fn runs(house: &mut House) {
@@ -396,27 +395,27 @@ fn runs(house: &mut House) {
         let part = house.tell(lease("bert", &["parts"], 0)).grants()[0].lease();
         house.tell(complete(part));
     }
-    let snapshot = house.ask(Ask::TakeSnapshot);
+    let snapshot = house.ask(TakeSnapshot);
     while snapshot.waits() {
         house.settle();
     }
-    house.tell(command(Command::SignalRun(signal(1))));
+    house.tell(signal(1));
     house.pass_ms(5_001);
     let list: Vec<_> = (0..1_100).map(|n| n.to_string()).collect();
     house.tell(begin("wide", &format!(r#"{{"list":[{}]}}"#, list.join(","))));
-    house.tell(command(Command::CancelRun(RunId(2))));
+    house.tell(CancelRun(RunId(2)));
     // A run is parked because its next step does not fit a record, and let go on.
     house.tell(register(BURST));
     house.coordinator.limit_records(SHORT_BYTES);
     house.tell(begin("burst", "{}"));
     house.pass_ms(1_000);
     house.coordinator.limit_records(usize::MAX);
-    house.tell(command(Command::UnparkRun(RunId(3))));
+    house.tell(UnparkRun(RunId(3)));
     house.pass_ms(1);
     let list = r#"{"list":[1]}"#;
     let runs = ["one", "two"].map(|key| start_of("golden", list, key)).into();
-    house.tell(command(Command::StartRuns(StartRuns { runs })));
-    house.tell(command(Command::SignalByKey(SignalByKey {
+    house.tell(StartRuns { runs });
+    house.tell(SignalByKey {
         workflow: "golden".into(),
         key: TaskKey::parse("three").unwrap(),
         signal: SignalRun { signal_id: Some(SignalText::parse("s").unwrap()), ..signal(0) },
@@ -425,10 +424,7 @@ fn runs(house: &mut House) {
             input: Value::from_json(list.as_bytes()).unwrap(),
             tags: Tags::default(),
         }),
-    })));
+    });
     house.tell(register(&WIDE.replace("workflow: wide", "workflow: unused")));
-    house.tell(command(Command::DeleteWorkflow(DeleteWorkflow {
-        name: "unused".into(),
-        version: Some(1),
-    })));
+    house.tell(DeleteWorkflow { name: "unused".into(), version: Some(1) });
 }

@@ -11,9 +11,8 @@ use std::collections::BTreeMap;
 use support::asks::{complete, lease, submit, submit_task};
 use support::{House, SMALL_SEGMENT_BYTES, START_MS, options};
 use tenure_code::Code;
-use tenure_coordinator::{
-    Answer, Ask, Failure, Keep, Recovery, SnapshotInfo, Upkeep, new_task, recover,
-};
+use tenure_coordinator::request::{SubmitTasks, TakeSnapshot};
+use tenure_coordinator::{Failure, Keep, Recovery, SnapshotInfo, Upkeep, new_task, recover};
 use tenure_core::invariant;
 use tenure_core::state::StateHash;
 use tenure_log::{Fault, Lsn, Note};
@@ -33,17 +32,16 @@ fn seldom() -> Upkeep {
 }
 
 /// A task whose payload says which it is.
-fn numbered(n: usize, bytes: usize) -> Ask {
+fn numbered(n: usize, bytes: usize) -> SubmitTasks {
     submit_task(new_task("mail", format!("{n:0bytes$}")).unwrap())
 }
 
 fn take(house: &mut House) -> SnapshotInfo {
-    let probe = house.ask(Ask::TakeSnapshot);
+    let probe = house.ask(TakeSnapshot);
     for _ in 0..1_000 {
         house.settle();
         if let Some(outcome) = probe.heard() {
-            let Answer::Snapshot(info) = outcome.unwrap() else { unreachable!("it asked for one") };
-            return info;
+            return outcome.unwrap();
         }
     }
     unreachable!("a snapshot comes to an end")
@@ -94,7 +92,7 @@ fn a_snapshot_never_knows_more_than_the_log() {
     house.gate.shut();
     let held: Vec<_> = (0..8).map(|_| house.ask(submit("mail"))).collect();
     house.step();
-    let snapshot = house.ask(Ask::TakeSnapshot);
+    let snapshot = house.ask(TakeSnapshot);
     let later: Vec<_> = (0..8).map(|_| house.ask(submit("mail"))).collect();
     for _ in 0..20 {
         house.step();
@@ -105,7 +103,7 @@ fn a_snapshot_never_knows_more_than_the_log() {
     for _ in 0..100 {
         house.settle();
     }
-    let Answer::Snapshot(taken) = snapshot.answer() else { unreachable!("it asked for one") };
+    let taken = snapshot.answer();
     let recovery = start(&house.disk.killed()).unwrap();
     assert_eq!(recovery.kept.newest.unwrap().lsn, taken.lsn);
     assert_eq!(recovery.state.last_lsn().0, 17);
@@ -116,14 +114,13 @@ fn a_snapshot_never_knows_more_than_the_log() {
 fn who_asks_while_one_of_the_same_record_is_written_gets_that_one() {
     let mut house = House::kept(ModelDisk::default(), START_MS, often());
     (0..5).for_each(|n| drop(house.tell(numbered(n, 100)).answer()));
-    let first = house.ask(Ask::TakeSnapshot);
+    let first = house.ask(TakeSnapshot);
     house.step();
-    let second = house.ask(Ask::TakeSnapshot);
+    let second = house.ask(TakeSnapshot);
     for _ in 0..20 {
         house.settle();
     }
-    let lsn = |answer| if let Answer::Snapshot(info) = answer { info.lsn.0 } else { 0 };
-    assert_eq!((lsn(first.answer()), lsn(second.answer())), (5, 5));
+    assert_eq!((first.answer().lsn.0, second.answer().lsn.0), (5, 5));
     let kept = house.coordinator.kept();
     assert_eq!((kept.taken, kept.older), (1, None), "there is nothing older to fall back to");
 }
@@ -172,7 +169,7 @@ fn a_snapshot_that_cannot_be_written_is_told_of_and_tried_again_later() {
     for kind in [FaultKind::Enospc, FaultKind::Eio] {
         let at_call = house.disk.calls() + 2;
         house.disk.plan(Some(PlannedFault { at_call, kind, lasting: false }));
-        let probe = house.ask(Ask::TakeSnapshot);
+        let probe = house.ask(TakeSnapshot);
         for _ in 0..20 {
             house.settle();
         }
@@ -215,7 +212,7 @@ fn live_until(call: u64) -> (ModelDisk, BTreeMap<TaskId, usize>, bool) {
                 break;
             }
         }
-        if let Some(Ok(Answer::Submitted(made))) = probe.heard() {
+        if let Some(Ok(made)) = probe.heard() {
             acknowledged.insert(made[0].task_id, n);
         }
         // A snapshot that fails is no end; the machine has stopped all the same.

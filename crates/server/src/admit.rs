@@ -1,64 +1,19 @@
-//! When there is too much to do, those who hurt least are refused, and before their bodies are
-//! read: new work first, then everything but word from workers. What is read is bounded too.
+//! The body budget: bytes of all bodies that are being read are bounded, each body has a limit and a
+//! time-out, and the rest of a refused body is drained.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::Method;
 use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
 use tenure_code::Code;
-use tenure_coordinator::{Budget, Kind, Permit};
+use tenure_coordinator::{Budget, Permit};
 use tokio::time::Sleep;
 use tonic::Status;
 
 use crate::limits::{BODY_TIMEOUT, DRAIN_BYTES_MAX, DRAIN_TIMEOUT};
 use crate::problem::Problem;
-
-/// How urgent a request over HTTP is, by its route; none for what is always let in.
-pub(crate) fn kind_of(method: &Method, route: &str) -> Option<Kind> {
-    match (method.as_str(), route) {
-        (
-            "POST",
-            "/v1/tasks"
-            | "/v1/tasks/batch"
-            | "/v1/tasks/{id}/retry"
-            | "/v1/workflows/{name}/runs"
-            | "/v1/runs/{id}/signals/{name}",
-        )
-        | ("PUT", "/v1/workflows/{name}") => Some(Kind::Submit),
-        (
-            "POST",
-            "/v1/tasks/{id}/heartbeat"
-            | "/v1/tasks/{id}/complete"
-            | "/v1/tasks/{id}/fail"
-            | "/v1/tasks/{id}/release"
-            | "/v1/reports",
-        )
-        | ("DELETE", "/v1/workers/{id}") => Some(Kind::Report),
-        (_, route) if route.starts_with("/v1/") => Some(Kind::Other),
-        _ => None,
-    }
-}
-
-/// The same for gRPC, by its path. Streams are let in: each of their messages is looked at.
-pub(crate) fn kind_of_method(path: &str) -> Option<Kind> {
-    match path.strip_prefix("/tenure.v1.")? {
-        "Tasks/Submit" | "Tasks/SubmitBatch" | "Tasks/Retry" | "Workflows/Put" | "Runs/Start"
-        | "Runs/Signal" => Some(Kind::Submit),
-        "Workers/Heartbeat" | "Workers/Complete" | "Workers/Fail" | "Workers/Release"
-        | "Workers/Report" | "Workers/SignOff" => Some(Kind::Report),
-        "Tasks/SubmitStream" | "Workers/Work" | "Events/Watch" => None,
-        _ => Some(Kind::Other),
-    }
-}
-
-/// Whether more than one message may come in.
-pub(crate) fn is_stream(path: &str) -> bool {
-    matches!(path, "/tenure.v1.Tasks/SubmitStream" | "/tenure.v1.Workers/Work")
-        || path.starts_with("/grpc.reflection.")
-}
 
 /// Bytes of all bodies that are being read.
 #[derive(Clone, Debug)]
@@ -294,25 +249,6 @@ fn slow() -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn word_from_workers_is_the_last_to_be_refused() {
-        let kind = |method: Method, route| kind_of(&method, route);
-        assert_eq!(kind(Method::POST, "/v1/tasks"), Some(Kind::Submit));
-        assert_eq!(kind(Method::GET, "/v1/tasks"), Some(Kind::Other));
-        assert_eq!(kind(Method::POST, "/v1/tasks/{id}/complete"), Some(Kind::Report));
-        assert_eq!(kind(Method::POST, "/v1/workflows/{name}/runs"), Some(Kind::Submit));
-        assert_eq!(kind(Method::GET, "/v1/runs/{id}"), Some(Kind::Other));
-        assert_eq!(kind_of_method("/tenure.v1.Runs/Start"), Some(Kind::Submit));
-        assert_eq!(kind_of_method("/tenure.v1.Runs/Cancel"), Some(Kind::Other));
-        assert_eq!(kind(Method::GET, "/healthz"), None);
-        assert_eq!(kind_of_method("/tenure.v1.Tasks/SubmitBatch"), Some(Kind::Submit));
-        assert_eq!(kind_of_method("/tenure.v1.Workers/Report"), Some(Kind::Report));
-        assert_eq!(kind_of_method("/tenure.v1.Tasks/List"), Some(Kind::Other));
-        assert_eq!(kind_of_method("/tenure.v1.Workers/Work"), None);
-        assert_eq!(kind_of_method("/grpc.health.v1.Health/Check"), None);
-        assert!(Kind::Report < Kind::Other && Kind::Other < Kind::Submit);
-    }
 
     #[test]
     fn only_what_is_on_its_way_counts_on_a_stream() {

@@ -11,17 +11,14 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::http::Version;
 use hyper::body::{Frame, SizeHint};
 use tenure_code::Code;
-use tenure_coordinator::{Answer, Budget, Kind, Permit, RunInfo};
+use tenure_coordinator::{Budget, Permit, RequestClass};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::{
     ANSWER_PIECE_BYTES, ANSWER_PIECE_BYTES_HTTP1, ANSWER_ROOM_TIMEOUT, ANSWER_SMALL_BYTES,
-    ANSWER_TAKEN_BYTES_MIN, ANSWER_TIMEOUT, CONNECTION_ANSWERS_BYTES_MAX, PAGE_BYTES,
+    ANSWER_TAKEN_BYTES_MIN, ANSWER_TIMEOUT, CONNECTION_ANSWERS_BYTES_MAX,
 };
 use crate::problem::Problem;
-
-/// What an item of a list takes as JSON text, about.
-const ITEM_BYTES: usize = 512;
 
 tokio::task_local! {
     /// The answer that the request of this task gets.
@@ -163,8 +160,8 @@ struct Held {
 impl Pending {
     /// Waits until the connection has read some of what it asked for. Word from workers does not
     /// wait: it has an effect, whether its answer is read or not.
-    pub(crate) async fn admit(&self, kind: Option<Kind>) -> Result<(), Problem> {
-        if kind == Some(Kind::Report) || self.connection.room.available_permits() > 0 {
+    pub(crate) async fn admit(&self, class: Option<RequestClass>) -> Result<(), Problem> {
+        if class == Some(RequestClass::Report) || self.connection.room.available_permits() > 0 {
             return Ok(());
         }
         let room = tokio::time::timeout(ANSWER_ROOM_TIMEOUT, self.connection.room.acquire()).await;
@@ -248,57 +245,6 @@ pub(crate) async fn reserve(bytes: usize) -> Result<(), Problem> {
     match ANSWER.try_with(Arc::clone) {
         Ok(pending) if bytes > ANSWER_SMALL_BYTES => pending.reserve(bytes).await,
         Ok(_) | Err(_) => Ok(()),
-    }
-}
-
-/// About how many bytes an answer has as text, without the payloads of tasks.
-pub(crate) fn bytes_of(answer: &Answer) -> usize {
-    let run = |run: &RunInfo| {
-        let values = [run.output.as_ref(), run.error.as_ref()].into_iter().flatten();
-        let values = values.map(tenure_value::Value::bytes).sum::<usize>();
-        ITEM_BYTES + run.input.bytes() + run.context.bytes() + values
-    };
-    match answer {
-        Answer::Run(info) | Answer::Began(_, info) => run(info),
-        // A page is cut at its size, after the item that passes it.
-        Answer::Runs(page) => page.runs.iter().map(run).sum::<usize>().min(2 * PAGE_BYTES),
-        Answer::Workflow(info) => info.definition.source.bytes(),
-        Answer::Workflows(page) => {
-            let definitions = page.workflows.iter().map(|info| info.definition.source.bytes());
-            definitions.sum::<usize>().min(2 * PAGE_BYTES)
-        }
-        Answer::Queues(page) => page.items.len() * ITEM_BYTES,
-        Answer::Workers(page) => page.items.len() * ITEM_BYTES,
-        Answer::Tokens(page) => page.tokens.len() * ITEM_BYTES,
-        Answer::Artifacts(artifacts) => artifacts.len() * ITEM_BYTES,
-        Answer::Submitted(_)
-        | Answer::Taken(..)
-        | Answer::Leased(_)
-        | Answer::Extended(_)
-        | Answer::State(..)
-        | Answer::Reported(_)
-        | Answer::Swept(_)
-        | Answer::Settings(_)
-        | Answer::Skipped(_)
-        | Answer::WorkflowVersion(_)
-        | Answer::Started(_)
-        | Answer::StartedMany(_)
-        | Answer::Deleted
-        | Answer::SignaledByKey(..)
-        | Answer::RunWithKey(_)
-        | Answer::RunState(..)
-        | Answer::Signaled(_)
-        | Answer::Task(_)
-        | Answer::Explained(_)
-        | Answer::Tasks(_)
-        | Answer::Queue(_)
-        | Answer::Registered
-        | Answer::SignedOff(_)
-        | Answer::Snapshot(_)
-        | Answer::Status(_)
-        | Answer::Facts(_)
-        | Answer::Due(_)
-        | Answer::RunTasks(_) => 0,
     }
 }
 
@@ -416,8 +362,14 @@ mod tests {
         let body = first.attach(Body::from(vec![0; CONNECTION_ANSWERS_BYTES_MAX]), Version::HTTP_2);
         let second = answers.pending(Some(&slow));
         assert_eq!(second.during(reserve(1 << 20)).await.unwrap_err().code, Code::Overloaded);
-        assert_eq!(second.admit(Some(Kind::Other)).await.unwrap_err().code, Code::Overloaded);
-        assert!(second.admit(Some(Kind::Report)).await.is_ok(), "word from workers is heard");
+        assert_eq!(
+            second.admit(Some(RequestClass::Other)).await.unwrap_err().code,
+            Code::Overloaded
+        );
+        assert!(
+            second.admit(Some(RequestClass::Report)).await.is_ok(),
+            "word from workers is heard"
+        );
         assert!(answers.pending(Some(&other)).during(reserve(1 << 20)).await.is_ok());
         drop(body);
         assert!(second.during(reserve(1 << 20)).await.is_ok(), "it was read");

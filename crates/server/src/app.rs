@@ -5,19 +5,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use tenure_code::Code;
-use tenure_coordinator::{Answer, Ask, Grant, Pool, Tenure};
-use tenure_core::command::{Command, ReleaseTask, ReportTasks};
+use tenure_coordinator::{Pool, Request, Response, Tenure};
+use tenure_core::command::{ReleaseTask, ReportTasks};
 use tokio::sync::{Semaphore, watch};
 
 use crate::admit::Bodies;
 use crate::answers::{self, Answers};
 use crate::archive::ArchiveNews;
 use crate::blobs::Blobs;
-use crate::fetch::fetched;
+use crate::fetch::{Shows, fetched};
 use crate::follow::Updates;
 use crate::grpc::Streams;
 use crate::limits::{BACKUPS_MAX, REDECIDES_MAX, SUBSCRIBERS_MAX};
-use crate::lines::{Scribe, name_of};
+use crate::lines::Scribe;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
 use crate::publish::Store;
@@ -95,25 +95,25 @@ impl App {
         }
     }
 
-    /// Asks, and waits for the outcome and for the payloads that it shows.
-    pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer, Problem> {
-        let asked = name_of(&ask);
-        let outcome = self.tenure.ask(ask).await;
-        self.scribe.heard(asked, &outcome);
-        let answer = outcome?;
-        let mut leases = Vec::new();
-        if let Answer::Leased(grants) = &answer {
-            leases.extend(grants.iter().map(Grant::lease));
-        }
-        let shown = match answers::reserve(answers::bytes_of(&answer)).await {
-            Ok(()) => fetched(answer).await,
+    /// Serves a request: waits for the response, for room to show it, and for the payloads that it
+    /// shows.
+    pub(crate) async fn ask<R>(&self, request: R) -> Result<R::Response, Problem>
+    where
+        R: Request<Response: Shows>,
+    {
+        let outcome = self.tenure.ask(request).await;
+        self.scribe.heard(R::NAME, &outcome);
+        let response = outcome?;
+        let leases = response.leases();
+        let shown = match answers::reserve(response.text_bytes()).await {
+            Ok(()) => fetched(response).await,
             Err(problem) => Err(problem),
         };
         if shown.is_err() && !leases.is_empty() {
-            // Its worker does not read, so it gets no work. Nobody waits for this to be done.
+            // Its worker does not read, so it gets no work. No caller waits for the release.
             let releases = leases.into_iter().map(ReleaseTask::from).collect();
             let report = ReportTasks { releases, ..ReportTasks::default() };
-            drop(self.tenure.ask(Ask::Command(Command::ReportTasks(report))));
+            drop(self.tenure.ask(report));
         }
         shown
     }

@@ -42,10 +42,10 @@ pub const HTTP: [(&str, Door); 14] = [
     ("reports", |body| {
         Ok(Some(Command::ReportTasks(json::parse::<ReportsBody<'_>>(body)?.parse()?.0)))
     }),
-    ("cancel", |body| Ok(Some(json::parse::<CancelBody>(body)?.parse(ID)?))),
+    ("cancel", |body| Ok(Some(Command::CancelTask(json::parse::<CancelBody>(body)?.parse(ID)?)))),
     ("queue", |body| {
         let name = QueueName::parse("q")?;
-        Ok(Some(json::parse::<QueueBody>(body)?.parse(name)?))
+        Ok(Some(Command::ConfigureQueue(json::parse::<QueueBody>(body)?.parse(name)?)))
     }),
     ("worker", |body| json::parse::<WorkerBody>(body)?.parse("w").map(|_| None)),
     ("start", |body| {
@@ -68,7 +68,7 @@ pub const GRPC: [(&str, Door); 8] = [
     ("submit", |body| Ok(Some(submit(vec![grpc::new_task(message(body)?)?])))),
     ("batch", |body| {
         let batch: v1::SubmitBatchRequest = message(body)?;
-        Ok(Some(grpc::batch(batch.tasks)?))
+        Ok(Some(Command::SubmitTasks(grpc::batch(batch.tasks)?)))
     }),
     ("lease", |body| Ok(Some(Command::LeaseTasks(grpc::lease(&message(body)?)?.0)))),
     ("complete", |body| Ok(Some(Command::CompleteTask(grpc::complete(message(body)?)?.0)))),

@@ -11,13 +11,14 @@ use axum::http::{HeaderValue, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tenure_code::Code;
-use tenure_coordinator::Kind;
+use tenure_coordinator::RequestClass;
 
-use crate::admit::{drain, is_stream, kind_of, kind_of_method};
+use crate::admit::drain;
 use crate::answers::InFlight;
 use crate::app::App;
 use crate::connections::Connection;
-use crate::grpc::{as_grpc, code_of, is_grpc};
+use crate::grpc::{as_grpc, class_of, code_of, is_grpc, is_stream};
+use crate::http::Classes;
 use crate::key::ApiKey;
 use crate::limits::BATCH_BODY_BYTES_MAX;
 use crate::media::Presence;
@@ -37,6 +38,7 @@ pub(crate) struct Guard {
 pub(crate) struct Guarded {
     pub(crate) app: Arc<App>,
     pub(crate) guard: Guard,
+    pub(crate) classes: Arc<Classes>,
 }
 
 /// Lets a request in, or not, and counts it.
@@ -53,9 +55,9 @@ pub(crate) async fn guard(
     let app = &guarded.app;
     // What is larger than any body may be is refused where that is known.
     let announced = (request.body().size_hint().lower() as usize).min(BATCH_BODY_BYTES_MAX);
-    let kind = match (is_grpc, route) {
-        (true, _) => kind_of_method(request.uri().path()),
-        (false, Some(route)) => kind_of(request.method(), route),
+    let class = match (is_grpc, route) {
+        (true, _) => class_of(request.uri().path()),
+        (false, Some(route)) => guarded.classes.of(request.method(), route),
         (false, None) => None,
     };
     let pending = app.answers.pending(request.extensions().get::<Arc<InFlight>>());
@@ -64,8 +66,8 @@ pub(crate) async fn guard(
     let ends_connection = authority.is_err() && version < Version::HTTP_2;
     let checked = authority.and_then(|named| guarded.guard.check(&request, route, named.as_ref()));
     let admitted = match checked {
-        Ok(()) => match pending.admit(kind).await {
-            Ok(()) => admit(app, kind, announced).await,
+        Ok(()) => match pending.admit(class).await {
+            Ok(()) => admit(app, class, announced).await,
             Err(problem) => Err(problem),
         },
         Err(problem) => Err(problem),
@@ -108,10 +110,16 @@ pub(crate) async fn guard(
 }
 
 /// Refuses before the body is read what would be refused after that. New work waits for its turn.
-async fn admit(app: &App, kind: Option<Kind>, announced: usize) -> Result<Option<Turn>, Problem> {
-    let Some(kind) = kind else { return Ok(None) };
-    let admitted = match app.tenure.room_for(kind, announced) {
-        Ok(()) if kind == Kind::Submit => app.turnstile.enter(announced as u64).await.map(Some),
+async fn admit(
+    app: &App,
+    class: Option<RequestClass>,
+    announced: usize,
+) -> Result<Option<Turn>, Problem> {
+    let Some(class) = class else { return Ok(None) };
+    let admitted = match app.tenure.room_for(class, announced) {
+        Ok(()) if class == RequestClass::Submit => {
+            app.turnstile.enter(announced as u64).await.map(Some)
+        }
         Ok(()) => Ok(None),
         Err(refusal) => Err(refusal.into()),
     };

@@ -263,11 +263,11 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
         .map_err(Failure::Runtime)?;
     let archive = cabinet.map(|cabinet| begin_archive(&tenure, cabinet)).transpose()?;
     let app = Arc::new(App::new(tenure.clone(), scribe, blobs, store, archive));
-    let guarded = Guarded { app: Arc::clone(&app), guard: Guard { api_key, is_loopback } };
     let (grpc, health) = runtime.block_on(grpc::routes(&app));
-    let routes = http::routes(Arc::clone(&app))
-        .merge(grpc)
-        .layer(axum::middleware::from_fn_with_state(guarded, guard));
+    let (routes, classes) = http::routes(Arc::clone(&app));
+    let (guard_rules, classes) = (Guard { api_key, is_loopback }, Arc::new(classes));
+    let guarded = Guarded { app: Arc::clone(&app), guard: guard_rules, classes };
+    let routes = routes.merge(grpc).layer(axum::middleware::from_fn_with_state(guarded, guard));
     let engine_ended = watch_engine(tenure.clone());
     news(News::Ready(address));
     runtime.block_on(async {

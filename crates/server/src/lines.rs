@@ -2,8 +2,6 @@
 //! came too late and each refusal. One thread writes them, from what is durable and within a
 //! budget; what is beyond it is counted, not kept. So a busy server pays nothing for them.
 
-mod names;
-
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +11,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use tenure_code::Code;
-use tenure_coordinator::{Answer, Followed, Follower, Outcome, ReadLog, Refusal};
+use tenure_coordinator::{Followed, Follower, ReadLog, Refusal};
 use tenure_core::Rejection;
 use tenure_record::event::{Record, RunState};
 use tenure_record::id::{Lsn, TaskId};
@@ -21,7 +19,7 @@ use tenure_record::progress::Progress;
 use tenure_record::state::TaskState;
 use tenure_record::transition::{RunTransition, Told, Transition};
 
-pub(crate) use self::names::name_of;
+use crate::fetch::Shows;
 use crate::limits::{LOG_LINES_PER_S, LOG_LINES_WAITING_MAX};
 use crate::wire::shown::moment;
 
@@ -99,17 +97,14 @@ impl Scribe {
     }
 
     /// Looks at an outcome for what the rules refused.
-    pub(crate) fn heard(&self, asked: &'static str, outcome: &Outcome) {
+    pub(crate) fn heard<T: Shows>(&self, asked: &'static str, outcome: &Result<T, Refusal>) {
         if self.desk.is_none() {
             return;
         }
         match outcome {
             Err(Refusal::Rejected(rejection)) => self.refused(asked, rejection),
-            Ok(Answer::Reported(reported)) => {
-                let refused = reported.iter().filter_map(|report| report.result.as_ref().err());
-                refused.for_each(|rejection| self.refused(asked, rejection));
-            }
-            Ok(_) | Err(_) => {}
+            Ok(shown) => shown.each_rejection(&mut |rejection| self.refused(asked, rejection)),
+            Err(_) => {}
         }
     }
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
 
-use tenure_coordinator::{Answer, ArtifactInfo, Ask, Followed, Position, Query, Tenure, private};
+use tenure_coordinator::request::{GetFacts, ListArtifacts};
+use tenure_coordinator::{ArtifactInfo, Followed, Position, Tenure, private};
 use tenure_core::state::{ArtifactState, Facts};
 use tenure_record::event::{Event, Record, Step};
 use tenure_record::id::RunId;
@@ -138,7 +139,7 @@ impl Publisher {
 
     fn look_at_all(&mut self) {
         self.sweeps = Sweeps::Due;
-        if let Ok(Answer::Facts(facts)) = self.tenure.ask(Ask::Query(Query::Facts)).wait() {
+        if let Ok(facts) = self.tenure.ask(GetFacts).wait() {
             self.due.extend(facts.runs_with_artifacts());
         }
     }
@@ -193,17 +194,13 @@ impl Publisher {
 
     fn publish(&self, run: RunId) -> io::Result<()> {
         // A run that is gone needs nothing.
-        let Ok(Answer::Artifacts(artifacts)) =
-            self.tenure.ask(Ask::Query(Query::Artifacts(run))).wait()
-        else {
-            return Ok(());
-        };
+        let Ok(artifacts) = self.tenure.ask(ListArtifacts(run)).wait() else { return Ok(()) };
         let committed = artifacts.iter().filter(|it| it.state == ArtifactState::Committed);
         committed.into_iter().try_for_each(|it| self.store.publish(&self.blobs, run, it))
     }
 
     fn sweep(&self) -> io::Result<()> {
-        let Ok(Answer::Facts(facts)) = self.tenure.ask(Ask::Query(Query::Facts)).wait() else {
+        let Ok(facts) = self.tenure.ask(GetFacts).wait() else {
             return Ok(());
         };
         let facts: &Facts = &facts;

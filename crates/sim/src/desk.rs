@@ -1,9 +1,13 @@
 //! Where the coordinator's callers sit: what each is told, and who left.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tenure_coordinator::{Caller, Outcome};
+use tenure_coordinator::{Refusal, Request, Respond, Responder};
+
+use crate::request::{AnyResponse, Outcome};
 
 /// One copy of a request that reached the coordinator.
 pub(crate) type CallerId = u64;
@@ -32,8 +36,14 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    pub(crate) fn caller(&self, id: CallerId) -> SimCaller {
-        SimCaller { id, desk: self.clone(), is_told: false }
+    /// The way back to a caller.
+    pub(crate) fn responder<R: Request>(
+        &self,
+        id: CallerId,
+        wrap: fn(R::Response) -> AnyResponse,
+    ) -> Responder<R> {
+        let (desk, is_told) = (self.clone(), AtomicBool::new(false));
+        Responder::new(Arc::new(SimCaller::<R> { id, desk, wrap, is_told }))
     }
 
     /// Somebody leaves without a word.
@@ -54,34 +64,43 @@ impl Desk {
     }
 }
 
-/// Somebody who waits for an outcome.
-#[derive(Debug)]
-pub(crate) struct SimCaller {
+/// A caller that waits for the response to a request.
+struct SimCaller<R: Request> {
     id: CallerId,
     desk: Desk,
-    is_told: bool,
+    wrap: fn(R::Response) -> AnyResponse,
+    is_told: AtomicBool,
 }
 
-impl Caller for SimCaller {
+impl<R: Request> fmt::Debug for SimCaller<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "caller {} of {}", self.id, R::NAME)
+    }
+}
+
+impl<R: Request> Respond<R> for SimCaller<R> {
     fn is_gone(&self) -> bool {
         self.desk.is_gone(self.id)
     }
 
-    fn tell(mut self, outcome: Outcome) -> Result<(), Outcome> {
-        self.is_told = true;
+    fn respond(
+        &self,
+        outcome: Result<R::Response, Refusal>,
+    ) -> Result<(), Result<R::Response, Refusal>> {
+        self.is_told.store(true, Ordering::Relaxed);
         let mut seats = self.desk.lock();
         if seats.gone.contains(&self.id) {
-            seats.news.unclaimed.push((self.id, outcome.clone()));
+            seats.news.unclaimed.push((self.id, outcome.clone().map(self.wrap)));
             return Err(outcome);
         }
-        seats.news.told.push((self.id, outcome));
+        seats.news.told.push((self.id, outcome.map(self.wrap)));
         Ok(())
     }
 }
 
-impl Drop for SimCaller {
+impl<R: Request> Drop for SimCaller<R> {
     fn drop(&mut self) {
-        if !self.is_told {
+        if !self.is_told.load(Ordering::Relaxed) {
             self.desk.lock().news.dropped.push(self.id);
         }
     }

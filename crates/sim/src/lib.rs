@@ -23,6 +23,7 @@ mod network;
 mod plan;
 mod process;
 mod random;
+mod request;
 pub mod runner;
 mod shrink;
 mod tally;

@@ -1,12 +1,13 @@
 //! The coordinator's lives: each starts from what the disk has, and ends in order or not.
 
-use tenure_coordinator::{Answer, Refusal};
+use tenure_coordinator::Refusal;
 use tenure_log::Note;
 use tenure_wal::snapshot;
 
 use crate::actors::FollowerActor;
 use crate::check::{Held, hold};
 use crate::process::{Life, Started};
+use crate::request::AnyResponse;
 use crate::tally::count_outcome;
 use crate::trouble::Death;
 use crate::world::{CAUSE, World};
@@ -100,7 +101,7 @@ impl World {
         for (caller, outcome) in self.desk.take_news().told {
             // Only that it is over: nothing else may be told so late.
             let is_over = matches!(&outcome, Err(Refusal::Unavailable(_)));
-            let is_none = matches!(&outcome, Ok(Answer::Leased(grants)) if grants.is_empty());
+            let is_none = matches!(&outcome, Ok(AnyResponse::Lease(grants)) if grants.is_empty());
             hold(CAUSE, is_over || (life.is_stopping && is_none), || {
                 format!("{caller} is told {outcome:?} at the end")
             })?;

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use tenure_coordinator::Ask;
-use tenure_core::command::{Command, NewTask};
+use tenure_coordinator::request::{CompleteTask, SubmitTask};
+use tenure_core::command::NewTask;
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
 
 use crate::check::AskedToForget;
 use crate::desk::CallerId;
+use crate::request::AnyRequest;
 
 /// A request of an actor; it may reach the coordinator in several copies.
 pub(crate) type RequestId = u64;
@@ -21,7 +22,7 @@ pub(crate) type SubmissionId = u64;
 pub(crate) struct Delivery {
     pub(crate) request: RequestId,
     pub(crate) actor: usize,
-    pub(crate) ask: Rc<Ask>,
+    pub(crate) ask: Rc<AnyRequest>,
     /// Which start of the coordinator it reached.
     pub(crate) start: u64,
     /// When it came, by virtual time.
@@ -68,18 +69,7 @@ pub(crate) struct Model {
 impl Model {
     /// A copy has reached the coordinator.
     pub(crate) fn delivered(&mut self, caller: CallerId, delivery: Delivery) {
-        match &*delivery.ask {
-            Ask::Command(command)
-            | Ask::Change { command, .. }
-            | Ask::ChangeRun { command, .. } => self.note_command(command),
-            Ask::Submit(task) => self.note_submit(std::slice::from_ref(task)),
-            Ask::StartRun(_)
-            | Ask::Lease { .. }
-            | Ask::Query(_)
-            | Ask::Register(_)
-            | Ask::SignOff(_)
-            | Ask::TakeSnapshot => {}
-        }
+        self.note(&delivery.ask);
         self.waiting.insert(caller, delivery);
     }
 
@@ -89,21 +79,23 @@ impl Model {
         self.made.remove(&task);
     }
 
-    fn note_command(&mut self, command: &Command) {
-        self.purges.note_command(command);
-        let mut sent = |lease: LeaseId, output: &[u8]| {
-            self.outputs.entry(lease).or_default().insert(output.to_vec());
+    fn note(&mut self, request: &AnyRequest) {
+        self.purges.note_request(request);
+        let mut sent = |complete: &CompleteTask| {
+            let outputs = self.outputs.entry(complete.lease.lease_id).or_default();
+            outputs.insert(complete.output.as_bytes().to_vec());
         };
-        if let Command::CompleteTask(complete) = command {
-            sent(complete.lease.lease_id, complete.output.as_bytes());
+        if let AnyRequest::CompleteTask(complete) = request {
+            sent(complete);
         }
-        if let Command::ReportTasks(report) = command {
-            for complete in &report.completes {
-                sent(complete.lease.lease_id, complete.output.as_bytes());
-            }
+        if let AnyRequest::ReportTasks(report) = request {
+            report.completes.iter().for_each(sent);
         }
-        if let Command::SubmitTasks(submit) = command {
+        if let AnyRequest::SubmitTasks(submit) = request {
             self.note_submit(&submit.tasks);
+        }
+        if let AnyRequest::SubmitTask(SubmitTask(task)) = request {
+            self.note_submit(std::slice::from_ref(task));
         }
     }
 

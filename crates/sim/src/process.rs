@@ -10,7 +10,6 @@ use tenure_record::time::Now;
 use tenure_wal::disk::model::ModelDisk;
 use tenure_wal::{Claim, Options, Spares, Wal};
 
-use crate::desk::SimCaller;
 use crate::disk::SimDisk;
 use crate::last_frames::LastFrames;
 use crate::log::{SimLog, Slow, Tape};
@@ -43,8 +42,8 @@ pub(crate) struct Machine {
 /// A coordinator that lives.
 #[derive(Debug)]
 pub(crate) struct Life {
-    pub(crate) coordinator: Coordinator<SimLog, SimCaller>,
-    pub(crate) inbox: Inbox<SimCaller>,
+    pub(crate) coordinator: Coordinator<SimLog>,
+    pub(crate) inbox: Inbox,
     /// Which start it was.
     pub(crate) start: u64,
     /// When the next step is due, by virtual time.

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::rc::Rc;
 
-use tenure_coordinator::{Answer, Ask, Next, Outcome, Query, Request, TaskInfo};
+use tenure_coordinator::request::GetStatus;
+use tenure_coordinator::{Next, TaskInfo};
 use tenure_record::id::TaskId;
 
 use crate::actors::{Actor, Client, FollowerActor, Scene, Wish, Worker, is_huge};
@@ -17,7 +18,8 @@ use crate::network::{Line, Way};
 use crate::plan::Plan;
 use crate::process::{Life, Machine};
 use crate::random::Random;
-use crate::tally::{Tally, ask_name, count_outcome};
+use crate::request::{AnyRequest, AnyResponse, Outcome};
+use crate::tally::{Tally, count_outcome, request_name};
 use crate::trace::Trace;
 
 pub(crate) const CAUSE: &str = "a coordinator fails only for a reason";
@@ -38,7 +40,7 @@ pub(crate) enum Event {
     Arrive {
         actor: usize,
         request: RequestId,
-        ask: Rc<Ask>,
+        ask: Rc<AnyRequest>,
     },
     Reply {
         actor: usize,
@@ -215,7 +217,7 @@ impl World {
                 self.tally.add("fault", "flood");
                 for _ in 0..count {
                     self.numbers += 1;
-                    self.arrive(actor, self.numbers, Rc::new(Ask::Query(Query::Status)))?;
+                    self.arrive(actor, self.numbers, Rc::new(GetStatus.into()))?;
                 }
             }
             Event::Restart => self.restart()?,
@@ -250,7 +252,7 @@ impl World {
             Wish::Count(what) => self.tally.add("fault", what),
             Wish::Flood(count) => self.after(0, Event::Flood { actor, count }),
             Wish::Ask(request, ask) => {
-                let name = ask_name(&ask);
+                let name = request_name(&ask);
                 let few = format_args!("actor {actor} asks {request}: {name}");
                 match is_huge(&ask) {
                     true => self.trace.note(self.now, few),
@@ -286,7 +288,7 @@ impl World {
     }
 
     /// A copy of a request reaches the coordinator, if there is one.
-    fn arrive(&mut self, actor: usize, request: RequestId, ask: Rc<Ask>) -> Held {
+    fn arrive(&mut self, actor: usize, request: RequestId, ask: Rc<AnyRequest>) -> Held {
         self.numbers += 1;
         let caller: CallerId = self.numbers;
         let Some(life) = self.life.as_mut().filter(|life| !life.is_stopping) else {
@@ -302,7 +304,7 @@ impl World {
             life.coordinator.state().last_lsn()
         });
         let (start, at) = (life.start, self.now);
-        life.inbox.push(Request { ask: (*ask).clone(), caller: self.desk.caller(caller) });
+        life.inbox.push((*ask).clone().seal(&self.desk, caller));
         let delivery = Delivery { request, actor, ask, start, at, after, gone_at };
         self.laws.model.delivered(caller, delivery);
         let soon = self.random.between(0, self.mix.wake_ms);
@@ -387,7 +389,7 @@ impl World {
     /// Somebody who asked for work is gone while it is being given.
     fn break_a_line(&mut self) {
         let asks = self.laws.model.waiting.values();
-        let asks = asks.filter(|delivery| matches!(*delivery.ask, Ask::Lease { .. }));
+        let asks = asks.filter(|delivery| matches!(*delivery.ask, AnyRequest::Lease(_)));
         let requests: Vec<RequestId> = asks.map(|delivery| delivery.request).collect();
         if !requests.is_empty() {
             let request = self.random.pick(&requests);
@@ -413,7 +415,7 @@ impl World {
         let Some(life) = &self.life else { return Ok(()) };
         let leaves_after = life.coordinator.log().busy_until().saturating_sub(self.now);
         for (caller, outcome) in &news.unclaimed {
-            if matches!(outcome, Ok(Answer::Leased(grants)) if !grants.is_empty()) {
+            if matches!(outcome, Ok(AnyResponse::Lease(grants)) if !grants.is_empty()) {
                 self.tally.add("network", "unclaimed grant");
             }
             self.laws.unclaimed(*caller, outcome, life, self.now)?;
@@ -440,16 +442,18 @@ impl World {
         let task = |task: &TaskInfo| (task.id, task.state, task.attempt, task.last_lsn);
         match outcome {
             // Some answers share more than they show.
-            Ok(Answer::Facts(facts)) => {
+            Ok(AnyResponse::GetFacts(facts)) => {
                 note(format_args!("{caller} is told all up to {}", facts.last_lsn()));
             }
-            Ok(Answer::Leased(grants)) => {
+            Ok(AnyResponse::Lease(grants)) => {
                 let grants = grants.iter().map(|g| (g.lease(), g.attempt, g.expires_at));
                 note(format_args!("{caller} is told {:?}", Items(grants)));
             }
-            Ok(Answer::Task(found)) => note(format_args!("{caller} is told {:?}", task(found))),
-            Ok(Answer::Tasks(page)) => {
+            Ok(AnyResponse::ListTasks(page)) => {
                 note(format_args!("{caller} is told {:?}", Items(page.tasks.iter().map(task))));
+            }
+            Ok(response) if let Some(found) = response.task() => {
+                note(format_args!("{caller} is told {:?}", task(found)));
             }
             _ => note(format_args!("{caller} is told {outcome:?}")),
         }

@@ -2,13 +2,15 @@
 //! two threads.
 
 use std::num::NonZeroU32;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
-use tenure_coordinator::{Answer, Ask, Outcome, Tenure, Ticket, new_task};
-use tenure_core::command::{Command, CompleteTask, LeaseRef, LeaseTasks, SubmitTasks};
+use tenure_coordinator::request::Lease;
+use tenure_coordinator::{Grant, Pending, Refusal, Tenure, new_task};
+use tenure_core::command::{CompleteTask, LeaseRef, LeaseTasks, SubmitTasks};
 use tenure_record::name::{QueueName, WorkerName};
 use tenure_record::terms::Payload;
 
@@ -32,35 +34,29 @@ impl Asks {
         Self { queue, worker }
     }
 
-    fn submit(&self) -> Ask {
+    fn submit(&self) -> SubmitTasks {
         let task = new_task(self.queue.as_str(), PAYLOAD).expect("it is small");
-        Ask::Command(Command::SubmitTasks(SubmitTasks { tasks: vec![task] }))
+        SubmitTasks { tasks: vec![task] }
     }
 
-    fn lease(&self, wait_ms: u64) -> Ask {
+    fn lease(&self, wait_ms: u64) -> Lease {
         let request = LeaseTasks {
             worker: self.worker.clone(),
             queues: vec![self.queue.clone()],
             tasks_max: NonZeroU32::MIN,
             lease_ms: None,
         };
-        Ask::Lease { request, wait_ms }
+        Lease { request, wait_ms }
     }
 
-    fn complete(lease: LeaseRef) -> Ask {
+    fn complete(lease: LeaseRef) -> CompleteTask {
         let output = Payload::parse("output", b"null".to_vec()).expect("it is small");
-        Ask::Command(Command::CompleteTask(CompleteTask {
-            lease,
-            output,
-            artifacts: Vec::new(),
-            worker: None,
-        }))
+        CompleteTask { lease, output, artifacts: Vec::new(), worker: None }
     }
 }
 
-fn leased(outcome: Outcome) -> Option<LeaseRef> {
-    let Ok(Answer::Leased(grants)) = outcome else { return None };
-    grants.first().map(tenure_coordinator::Grant::lease)
+fn leased(outcome: Result<Vec<Grant>, Refusal>) -> Option<LeaseRef> {
+    outcome.ok()?.first().map(Grant::lease)
 }
 
 /// One caller: a worker is parked, so that submit and grant are one frame and the completion
@@ -177,9 +173,9 @@ impl Wake for CallerWaker {
 }
 
 enum Doing {
-    Submit(Ticket),
-    Lease(Ticket),
-    Complete(Ticket),
+    Submit(Pending<SubmitTasks>),
+    Lease(Pending<Lease>),
+    Complete(Pending<CompleteTask>),
 }
 
 fn drive(tenure: &Tenure, stop: &AtomicBool, done: &AtomicU64) {
@@ -196,22 +192,26 @@ fn drive(tenure: &Tenure, stop: &AtomicBool, done: &AtomicU64) {
             let mut context = Context::from_waker(&wakers[caller]);
             loop {
                 let doing = &mut callers[caller];
-                let (Doing::Submit(ticket) | Doing::Lease(ticket) | Doing::Complete(ticket)) =
-                    doing;
-                let Poll::Ready(outcome) = std::pin::Pin::new(ticket).poll(&mut context) else {
-                    break;
-                };
                 *doing = match doing {
-                    Doing::Submit(_) => Doing::Lease(tenure.ask(asks[caller].lease(100))),
-                    Doing::Lease(_) => match leased(outcome) {
-                        Some(lease) => Doing::Complete(tenure.ask(Asks::complete(lease))),
-                        None => Doing::Submit(tenure.ask(asks[caller].submit())),
+                    Doing::Submit(pending) => match Pin::new(pending).poll(&mut context) {
+                        Poll::Ready(_) => Doing::Lease(tenure.ask(asks[caller].lease(100))),
+                        Poll::Pending => break,
                     },
-                    Doing::Complete(_) => {
-                        outcome.expect("it is in time");
-                        done.fetch_add(1, Ordering::Relaxed);
-                        Doing::Submit(tenure.ask(asks[caller].submit()))
-                    }
+                    Doing::Lease(pending) => match Pin::new(pending).poll(&mut context) {
+                        Poll::Ready(outcome) => match leased(outcome) {
+                            Some(lease) => Doing::Complete(tenure.ask(Asks::complete(lease))),
+                            None => Doing::Submit(tenure.ask(asks[caller].submit())),
+                        },
+                        Poll::Pending => break,
+                    },
+                    Doing::Complete(pending) => match Pin::new(pending).poll(&mut context) {
+                        Poll::Ready(outcome) => {
+                            outcome.expect("it is in time");
+                            done.fetch_add(1, Ordering::Relaxed);
+                            Doing::Submit(tenure.ask(asks[caller].submit()))
+                        }
+                        Poll::Pending => break,
+                    },
                 };
             }
         }

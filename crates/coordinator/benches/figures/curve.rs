@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tenure_coordinator::{Ask, Keep, Opening, Tenure, Upkeep, new_task};
-use tenure_core::command::{Command, CompleteTask, ReportTasks, Retention, SubmitTasks};
+use tenure_coordinator::{Keep, Opening, Tenure, Upkeep, new_task};
+use tenure_core::command::{CompleteTask, ReportTasks, Retention, SubmitTasks};
 use tenure_record::terms::Payload;
 
 use crate::disk::{Folder, syncs_per_s};
@@ -60,7 +60,7 @@ fn work(tenure: &Tenure, queue: &str, stop: &AtomicBool) {
     let output = || Payload::parse("output", b"null".to_vec()).expect("it is small");
     while !stop.load(Ordering::Relaxed) {
         let tasks = vec![new_task(queue, [b'x'; 100]).expect("it is small"); BATCH as usize];
-        tenure.ask(Ask::Command(Command::SubmitTasks(SubmitTasks { tasks }))).wait().expect("room");
+        tenure.ask(SubmitTasks { tasks }).wait().expect("room");
         let grants = tenure.lease(queue, &[queue], BATCH, Duration::ZERO).expect("it runs");
         let completes =
             grants.iter().map(|grant| CompleteTask::plain(grant.lease(), output())).collect();

@@ -3,7 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use tenure_coordinator::{Ask, Tenure, Ticket, new_task};
+use tenure_coordinator::request::Lease;
+use tenure_coordinator::{Pending, Tenure, new_task};
 use tenure_core::command::{LeaseTasks, Start};
 use tenure_record::name::{QueueName, WorkerName};
 use tenure_record::terms::SpanMs;
@@ -18,7 +19,7 @@ pub(crate) fn idle() {
         task.start = Start::After(SpanMs::parse("delay_ms", 86_400_000).expect("in range"));
         tenure.submit_all(vec![task; 10_000]).expect("it is taken");
     }
-    let parked: Vec<Ticket> = (0..10_000)
+    let parked: Vec<Pending<Lease>> = (0..10_000)
         .map(|worker| {
             let request = LeaseTasks {
                 worker: WorkerName::parse(&format!("worker-{worker}")).expect("a name"),
@@ -26,7 +27,7 @@ pub(crate) fn idle() {
                 tasks_max: NonZeroU32::MIN,
                 lease_ms: None,
             };
-            tenure.ask(Ask::Lease { request, wait_ms: 60_000 })
+            tenure.ask(Lease { request, wait_ms: 60_000 })
         })
         .collect();
     std::thread::sleep(Duration::from_secs(3));

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use tenure_coordinator::{Ask, new_task};
-use tenure_core::command::{Command, CompleteTask, SubmitTasks};
+use tenure_coordinator::new_task;
+use tenure_core::command::{CompleteTask, SubmitTasks};
 use tenure_record::terms::Payload;
 use tenure_wal::Durability;
 
@@ -47,7 +47,7 @@ fn fill(data: &std::path::Path) {
         let submits: Vec<_> = (0..4_000)
             .map(|_| {
                 let tasks = vec![new_task("mail", [b'x'; 100]).expect("it is small")];
-                tenure.ask(Ask::Command(Command::SubmitTasks(SubmitTasks { tasks })))
+                tenure.ask(SubmitTasks { tasks })
             })
             .collect();
         for submit in submits {
@@ -63,7 +63,7 @@ fn fill(data: &std::path::Path) {
             .map(|lease| {
                 let complete =
                     CompleteTask { lease, output: output(), artifacts: Vec::new(), worker: None };
-                tenure.ask(Ask::Command(Command::CompleteTask(complete)))
+                tenure.ask(complete)
             })
             .collect();
         for complete in completes {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use tenure_coordinator::{Ask, Opening, Tenure, new_task};
-use tenure_core::command::{Command as Wish, CompleteTask, SubmitTasks};
+use tenure_coordinator::{Opening, Pending, Tenure, new_task};
+use tenure_core::command::{CompleteTask, SubmitTasks};
 use tenure_record::terms::Payload;
 use tenure_wal::Durability;
 
@@ -85,14 +85,14 @@ pub(crate) fn fill(data: &Path, waiting: u64, finished: u64) {
 fn submit(tenure: &Tenure, queue: &str, count: u64) {
     let task = new_task(queue, [b'x'; 100]).expect("it is small");
     let tasks = vec![task; usize::try_from(count).expect("it fits")];
-    let submit = Ask::Command(Wish::SubmitTasks(SubmitTasks { tasks }));
+    let submit = SubmitTasks { tasks };
     tenure.ask(submit).wait().expect("it is taken");
 }
 
-fn complete(tenure: &Tenure, lease: tenure_core::command::LeaseRef) -> tenure_coordinator::Ticket {
+fn complete(tenure: &Tenure, lease: tenure_core::command::LeaseRef) -> Pending<CompleteTask> {
     let output = Payload::parse("output", b"null".to_vec()).expect("it is small");
     let complete = CompleteTask { lease, output, artifacts: Vec::new(), worker: None };
-    tenure.ask(Ask::Command(Wish::CompleteTask(complete)))
+    tenure.ask(complete)
 }
 
 fn open(data: &Path) {

@@ -1,13 +1,15 @@
 //! The longest step while a hundred thousand leases end at once and ten thousand workers wait.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tenure_coordinator::request::{GetStatus, Lease};
 use tenure_coordinator::{
-    Ask, Caller, Coordinator, Inbox, Next, Outcome, Query, Reading, Request, WakesFor, new_task,
+    Coordinator, Inbox, Next, Reading, Refusal, Request, Respond, Responder, WakesFor, new_task,
     recover,
 };
-use tenure_core::command::{Command, LeaseTasks, SubmitTasks};
+use tenure_core::command::{LeaseTasks, SubmitTasks};
 use tenure_record::name::{QueueName, WorkerName};
 use tenure_record::terms::LeaseMs;
 use tenure_wal::disk::real::RealDisk;
@@ -18,23 +20,28 @@ use crate::disk::Folder;
 const LEASES: usize = 100_000;
 const PARKED: usize = 10_000;
 
-/// Nobody listens, but nobody is gone either.
+/// A caller that does not listen, and is not gone either.
+#[derive(Debug)]
 struct Quiet;
 
-impl Caller for Quiet {
+impl<R: Request> Respond<R> for Quiet {
     fn is_gone(&self) -> bool {
         false
     }
 
-    fn tell(self, _: Outcome) -> Result<(), Outcome> {
+    fn respond(&self, _: Result<R::Response, Refusal>) -> Result<(), Result<R::Response, Refusal>> {
         Ok(())
     }
+}
+
+fn ask<R: Request>(inbox: &Inbox, request: R) {
+    inbox.push(request.seal(Responder::new(Arc::new(Quiet))));
 }
 
 pub(crate) fn expiry() {
     let folder = Folder::new("steps");
     let disk = RealDisk::open(folder.path().join("data")).expect("a folder can be made");
-    let inbox: Inbox<Quiet> = Inbox::default();
+    let inbox = Inbox::default();
     let bell = inbox.clone();
     let options = Options::new(7);
     let recovery = recover(Claim::new(&disk, options).expect("it is free"), 1, |_| {})
@@ -50,21 +57,20 @@ pub(crate) fn expiry() {
         tasks_max: NonZeroU32::new(max).expect("more than none"),
         lease_ms: Some(LeaseMs::parse(50_000).expect("in range")),
     };
-    let ask = |ask| inbox.push(Request { ask, caller: Quiet });
     for _ in 0..LEASES / 1_000 {
         let tasks = vec![new_task("mail", [b'x'; 100]).expect("it is small"); 1_000];
-        ask(Ask::Command(Command::SubmitTasks(SubmitTasks { tasks })));
-        ask(Ask::Command(Command::LeaseTasks(lease(0, 1_000))));
+        ask(&inbox, SubmitTasks { tasks });
+        ask(&inbox, Lease { request: lease(0, 1_000), wait_ms: 0 });
         settle(&mut coordinator, &inbox, at(1));
     }
     for worker in 0..PARKED {
-        ask(Ask::Lease { request: lease(worker, 1), wait_ms: 60_000 });
+        ask(&inbox, Lease { request: lease(worker, 1), wait_ms: 60_000 });
     }
     settle(&mut coordinator, &inbox, at(2));
     // Everything ends in this very millisecond.
     let (mut longest, mut steps, start) = (Duration::ZERO, 0, Instant::now());
     loop {
-        ask(Ask::Query(Query::Status));
+        ask(&inbox, GetStatus);
         let begin = Instant::now();
         let next = coordinator.step(at(50_002)).expect("the disk works");
         longest = longest.max(begin.elapsed());
@@ -83,11 +89,7 @@ pub(crate) fn expiry() {
     );
 }
 
-fn settle(
-    coordinator: &mut Coordinator<LogThread<RealDisk>, Quiet>,
-    inbox: &Inbox<Quiet>,
-    reading: Reading,
-) {
+fn settle(coordinator: &mut Coordinator<LogThread<RealDisk>>, inbox: &Inbox, reading: Reading) {
     loop {
         let next = coordinator.step(reading).expect("the disk works");
         if next != Next::Now {

@@ -4,10 +4,9 @@
 
 use std::sync::Arc;
 
-use tenure_coordinator::{
-    Answer, Ask, DueItems, Keep, Purge, Query, RunTasks, Upkeep, histories, history,
-};
-use tenure_core::command::{Archived, Command, RegisterWorkflow, Rest, Retention, StartRun, Swept};
+use tenure_coordinator::request::{ListDue, ListRunTasks, PurgeArchived, RetryTask};
+use tenure_coordinator::{DueItems, Keep, Purge, RunTasks, Upkeep, histories, history};
+use tenure_core::command::{Archived, RegisterWorkflow, Rest, Retention, StartRun, Swept};
 use tenure_flow::Definition;
 use tenure_log::Log;
 use tenure_record::id::{Lsn, RunId, TaskId, TokenId};
@@ -27,10 +26,7 @@ fn house(tasks_max: u64) -> House {
 }
 
 fn due(house: &mut House) -> DueItems {
-    let Answer::Due(due) = house.tell(Ask::Query(Query::Due)).answer() else {
-        unreachable!("it asked for what is due")
-    };
-    *due
+    *house.tell(ListDue).answer()
 }
 
 fn ids(due: &DueItems) -> Vec<u64> {
@@ -40,10 +36,8 @@ fn ids(due: &DueItems) -> Vec<u64> {
 fn forget(house: &mut House, tasks: &[u64], runs: &[u64], as_of: Lsn) -> usize {
     let tasks = tasks.iter().copied().map(TaskId).collect();
     let runs = runs.iter().copied().map(RunId).collect();
-    let purge = Command::PurgeArchived(Archived { tasks, runs, as_of });
-    let Answer::Swept(Swept { items, rest }) = house.tell(Ask::Command(purge)).answer() else {
-        unreachable!("a sweep is answered so")
-    };
+    let purge = PurgeArchived(Archived { tasks, runs, as_of });
+    let Swept { items, rest } = house.tell(purge).answer();
     assert_eq!(rest, Rest::Nothing);
     items
 }
@@ -96,7 +90,7 @@ fn what_was_retried_after_it_was_archived_stays_and_is_archived_again() {
     house.pass_ms(AGE_MS);
     let found = due(&mut house);
     assert_eq!(ids(&found), [1]);
-    house.tell(Ask::Command(Command::RetryTask(TaskId(1)))).answer();
+    house.tell(RetryTask(TaskId(1))).answer();
     assert_eq!(forget(&mut house, &[1], &[], found.as_of), 0);
     house.tell(cancel(1)).answer();
     assert_eq!(forget(&mut house, &[1], &[], found.as_of), 0, "its second end is not archived");
@@ -112,7 +106,7 @@ fn a_run_is_due_with_its_tasks_and_goes_with_them() {
     let yaml =
         "workflow: line\ninitial_node: work\nnodes: [{ref: work, kind: task, task: {queue: q}}]\n";
     let definition = Arc::new(Definition::from_yaml(yaml).unwrap());
-    house.tell(Ask::Command(Command::RegisterWorkflow(RegisterWorkflow { definition }))).answer();
+    house.tell(RegisterWorkflow { definition }).answer();
     let start = StartRun {
         workflow: "line".into(),
         version: None,
@@ -120,16 +114,14 @@ fn a_run_is_due_with_its_tasks_and_goes_with_them() {
         key: None,
         tags: Tags::default(),
     };
-    house.tell(Ask::StartRun(start)).answer();
+    house.tell(start).answer();
     let grants = house.tell(lease("anna", &["q"], 0)).grants();
     house.tell(complete(grants[0].lease())).answer();
     house.pass_ms(AGE_MS);
     let found = due(&mut house);
     assert_eq!((ids(&found), found.runs[0].id), (vec![], RunId(1)), "its task goes with it");
-    let page = Query::RunTasks { run_id: RunId(1), after: TokenId::NONE, limit: 10 };
-    let Answer::RunTasks(RunTasks { tasks, next }) = house.tell(Ask::Query(page)).answer() else {
-        unreachable!("it asked for tasks")
-    };
+    let page = ListRunTasks { run_id: RunId(1), after: TokenId::NONE, limit: 10 };
+    let RunTasks { tasks, next } = house.tell(page).answer();
     assert_eq!((tasks.len(), tasks[0].id, next), (1, TaskId(1), None));
     assert_eq!(forget(&mut house, &[1], &[], found.as_of), 0, "never without its run");
     assert_eq!(forget(&mut house, &[], &[1], found.as_of), 1);

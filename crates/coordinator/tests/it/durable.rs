@@ -4,7 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use tenure_code::Code;
-use tenure_coordinator::{Answer, Ask, Next, Opening, Query, Refusal};
+use tenure_coordinator::request::{GetStatus, Maintain};
+use tenure_coordinator::{Next, Opening, Refusal};
 use tenure_core::command::{Command, IdJump};
 use tenure_log::Fault;
 use tenure_record::id::Lsn;
@@ -31,7 +32,7 @@ fn replies_reads_and_refusals_wait_for_what_they_saw() {
     house.gate.open();
     house.settle();
     assert!(submits.iter().all(|submit| !submit.waits()));
-    let Answer::Task(task) = read.answer() else { panic!("it asked for a task") };
+    let task = read.answer();
     assert_eq!(task.state, TaskState::Waiting, "as it was when it was asked");
     assert_eq!(unknown.refusal().code(), Code::NotFound);
     assert_eq!(leased.grants().len(), 1);
@@ -122,8 +123,8 @@ fn a_full_disk_holds_the_frame_and_it_is_written_when_there_is_room() {
     assert!(read.waits(), "it saw what is not durable");
     house.disk.limit_room(None);
     house.pass_ms(100);
-    assert!(matches!(held.answer(), Answer::Extended(_)));
-    assert!(matches!(read.answer(), Answer::Task(_)));
+    held.answer();
+    read.answer();
     let lsn = house.last_lsn();
     let house = house.restart(START_MS);
     assert_eq!(house.last_lsn(), lsn);
@@ -140,18 +141,15 @@ fn a_restart_goes_on_where_it_ended() {
     let mut house = house.restart(START_MS + 5);
     assert_eq!(house.coordinator.state().facts().hash(), hash);
     assert!(self::epoch(&mut house) > epoch);
-    let Answer::Submitted(known) = house.tell(submit_keyed("mail", "b")).answer() else {
-        panic!("it was submitted")
-    };
+    let known = house.tell(submit_keyed("mail", "b")).answer();
     assert_eq!(known[0].task_id.0, 2, "the key is part of the record");
     let done = house.tell(complete(lease));
-    assert!(matches!(done.answer(), Answer::State(_, TaskState::Completed)));
+    assert_eq!(done.answer().state, TaskState::Completed);
 }
 
 fn epoch(house: &mut House) -> u64 {
-    let status = house.tell(tenure_coordinator::Ask::Query(Query::Status));
-    let Answer::Status(status) = status.answer() else { panic!("it asked for the status") };
-    status.epoch
+    let status = house.tell(GetStatus);
+    status.answer().epoch
 }
 
 #[test]
@@ -186,12 +184,7 @@ fn in_a_relaxed_mode_the_sync_follows_in_time() {
 fn after_an_unclean_end_in_a_relaxed_mode_ids_jump_ahead() {
     let relaxed = Options { durability: Durability::Os, ..options() };
     let start = |disk| House::with(disk, START_MS, relaxed);
-    let task_id = |house: &mut House| {
-        let Answer::Submitted(tasks) = house.tell(submit("mail")).answer() else {
-            panic!("it was submitted")
-        };
-        tasks[0].task_id.0
-    };
+    let task_id = |house: &mut House| house.tell(submit("mail")).answer()[0].task_id.0;
     let mut house = start(tenure_wal::disk::model::ModelDisk::default());
     assert_eq!(task_id(&mut house), 1);
     // The power fails: what was told is lost.
@@ -214,7 +207,7 @@ fn a_folder_whose_ids_cannot_jump_is_not_served() {
     let copy = folder.with_extension("copy");
     let open = |folder| Opening::default().durability(Durability::Os).open(folder, |_| {});
     let tenure = open(&folder).unwrap();
-    let jump = |jump| tenure.ask(Ask::Command(Command::SkipIds(jump))).wait();
+    let jump = |jump| tenure.ask(Maintain(Command::SkipIds(jump))).wait();
     let jumps =
         |kind: IdJump| std::iter::repeat_with(|| jump(kind)).take_while(Result::is_ok).count();
     assert_eq!((jumps(IdJump::Restore), jumps(IdJump::UncleanStart)), (127, 255));
@@ -260,10 +253,10 @@ fn when_little_room_is_left_new_work_is_refused_and_the_rest_goes_on() {
     house.pass_ms(1_000);
     let refused = house.tell(submit("mail")).refusal();
     assert_eq!(refused.code(), Code::DiskFull);
-    assert!(matches!(house.tell(get(1)).answer(), Answer::Task(_)));
+    house.tell(get(1)).answer();
     let done = house.tell(complete(lease));
-    assert!(matches!(done.answer(), Answer::State(_, TaskState::Completed)));
+    assert_eq!(done.answer().state, TaskState::Completed);
     house.disk.limit_room(None);
     house.pass_ms(1_000);
-    assert!(matches!(house.tell(submit("mail")).answer(), Answer::Submitted(_)), "by itself");
+    assert_eq!(house.tell(submit("mail")).answer().len(), 1, "by itself");
 }

@@ -3,8 +3,8 @@
 //! Proves P2.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use tenure_coordinator::{Ask, Followed, Position, history};
-use tenure_core::command::{Command, SubmitTasks};
+use tenure_coordinator::{Followed, Position, history};
+use tenure_core::command::SubmitTasks;
 use tenure_log::Log;
 use tenure_record::id::{Lsn, TaskId};
 use tenure_record::state::TaskState;
@@ -29,7 +29,7 @@ fn read_all(house: &House, after: Position) -> Vec<(u64, usize, u64, TaskState)>
 fn lived() -> House {
     let mut house = House::new();
     let tasks = vec![task("mail"); 3];
-    house.tell(Ask::Command(Command::SubmitTasks(SubmitTasks { tasks })));
+    house.tell(SubmitTasks { tasks });
     house.tell(lease("anna", &["mail"], 0));
     house.tell(complete(lease_ref(1, 1)));
     house

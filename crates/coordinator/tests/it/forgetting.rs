@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use tenure_coordinator::{Answer, Ask, Keep, Upkeep, new_task, put_back, recover};
+use tenure_coordinator::request::TakeSnapshot;
+use tenure_coordinator::{Keep, Upkeep, new_task, put_back, recover};
 use tenure_core::command::Retention;
 use tenure_core::state::StateHash;
 use tenure_core::{State, apply, invariant};
@@ -46,19 +47,20 @@ fn round(house: &mut House, n: usize, told: &mut Told) -> bool {
     let task = new_task("mail", format!("{n:01200}")).unwrap();
     let submitted = house.ask(submit_task(task));
     let mut is_well = steps(house);
-    if let Some(Ok(Answer::Submitted(made))) = submitted.heard() {
+    if let Some(Ok(made)) = submitted.heard() {
         told.made.insert(made[0].task_id, n);
     }
     if n.is_multiple_of(2) && is_well {
         let leased = house.ask(lease("anna", &["mail"], 0));
         is_well = steps(house);
-        if let Some(Ok(Answer::Leased(grants))) = leased.heard()
+        if let Some(Ok(grants)) = leased.heard()
             && let Some(grant) = grants.first()
         {
             let done = house.ask(complete(grant.lease()));
             is_well = is_well && steps(house);
-            if let Some(Ok(Answer::State(id, TaskState::Completed))) = done.heard() {
-                told.completed.insert(id, house.now_ms);
+            if let Some(Ok(task)) = done.heard() {
+                assert_eq!(task.state, TaskState::Completed);
+                told.completed.insert(task.id, house.now_ms);
             }
         }
     }
@@ -168,7 +170,7 @@ fn copy() -> (ModelDisk, StateHash, u64) {
     let mut house = House::kept(ModelDisk::default(), START_MS, often());
     let mut told = Told::default();
     (0..ROUNDS).for_each(|n| assert!(round(&mut house, n, &mut told)));
-    let probe = house.ask(Ask::TakeSnapshot);
+    let probe = house.ask(TakeSnapshot);
     for _ in 0..50 {
         house.settle();
     }

@@ -7,6 +7,7 @@ use tenure_code::Code;
 use tenure_coordinator::limits::{
     INBOX_BYTES_MAX, INBOX_REQUESTS_MAX, STEP_REQUESTS_MAX, SUPPLY_LEASES, SUPPLY_MEMORY_MS,
 };
+use tenure_coordinator::request::GetTask;
 use tenure_coordinator::{Next, Refusal, Supply};
 use tenure_core::command::NewTask;
 use tenure_record::terms::Payload;
@@ -59,7 +60,7 @@ fn requests_are_bounded_by_their_bytes_too() {
 
 /// A house that has served a step's worth of requests and has one left of those it took, and somebody
 /// who came since.
-fn crowded() -> (House, Probe) {
+fn crowded() -> (House, Probe<GetTask>) {
     let mut house = House::new();
     for _ in 0..=STEP_REQUESTS_MAX {
         house.ask(get(1));

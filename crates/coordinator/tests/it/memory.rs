@@ -3,7 +3,8 @@
 //! Proves P15.
 #![allow(clippy::unwrap_used)]
 
-use tenure_coordinator::{Answer, Ask, Memory, Pool, Query, Status};
+use tenure_coordinator::request::GetStatus;
+use tenure_coordinator::{Memory, Pool, Status};
 use tenure_core::command::NewTask;
 use tenure_record::terms::Payload;
 
@@ -16,10 +17,7 @@ use tenure_code::Code;
 const MIB: u64 = 1 << 20;
 
 fn status(house: &mut House) -> Status {
-    let Answer::Status(status) = house.tell(Ask::Query(Query::Status)).answer() else {
-        unreachable!("it asked for the status")
-    };
-    *status
+    *house.tell(GetStatus).answer()
 }
 
 #[test]
@@ -75,7 +73,8 @@ fn those_who_are_gone_are_not_counted_as_waiting() {
     assert_eq!((seen.parked_leases, seen.parked_readers), (5, 1));
     let parked = memory.pool(Pool::Parked).used();
     assert!(parked > 6 * 1_000, "{parked}");
-    waiting[1..].iter().chain([&reader]).for_each(|probe| probe.leave());
+    waiting[1..].iter().for_each(|probe| probe.leave());
+    reader.leave();
     house.pass_ms(100);
     let seen = status(&mut house);
     assert_eq!((seen.parked_leases, seen.parked_readers), (1, 0));

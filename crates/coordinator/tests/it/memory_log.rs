@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_coordinator::{
-    Answer, Ask, Coordinator, Inbox, Memory, Next, Reading, Request, Upkeep, new_task, recover,
+    Coordinator, Inbox, Memory, Next, Reading, Request, Upkeep, new_task, recover,
 };
-use tenure_core::command::Command;
+use tenure_core::command::CompleteTask;
 use tenure_core::command::SubmitTasks;
 use tenure_core::invariant;
 use tenure_log::{Fault, MemoryLog, MemoryOptions, MemoryStorage};
@@ -22,8 +22,8 @@ const PAYLOAD_BYTES: usize = 20 << 10;
 /// A coordinator on a log in memory.
 struct Service {
     storage: MemoryStorage,
-    coordinator: Coordinator<MemoryLog, Probe>,
-    inbox: Inbox<Probe>,
+    coordinator: Coordinator<MemoryLog>,
+    inbox: Inbox,
     now_ms: u64,
 }
 
@@ -37,10 +37,8 @@ impl Service {
         Self { storage: storage.clone(), coordinator, inbox, now_ms: 0 }
     }
 
-    fn ask(&self, ask: Ask) -> Probe {
-        let probe = Probe::default();
-        self.inbox.push(Request { ask, caller: probe.clone() });
-        probe
+    fn ask<R: Request>(&self, request: R) -> Probe<R> {
+        Probe::ask(&self.inbox, request)
     }
 
     fn try_step(&mut self) -> Result<Next, Fault> {
@@ -67,10 +65,10 @@ impl Service {
     }
 }
 
-fn submit(tasks: usize) -> Ask {
+fn submit(tasks: usize) -> SubmitTasks {
     let payload = format!("\"{}\"", "x".repeat(PAYLOAD_BYTES));
     let tasks = (0..tasks).map(|_| new_task("mail", payload.clone()).unwrap()).collect();
-    Ask::Command(Command::SubmitTasks(SubmitTasks { tasks }))
+    SubmitTasks { tasks }
 }
 
 /// What callers were told, so that it must be true after every restart.
@@ -81,17 +79,17 @@ struct Told {
 }
 
 impl Told {
-    fn note_submits(&mut self, probes: &[Probe]) {
+    fn note_submits(&mut self, probes: &[Probe<SubmitTasks>]) {
         for probe in probes.iter().filter(|probe| !probe.waits()) {
-            let Answer::Submitted(tasks) = probe.answer() else { unreachable!("it submitted") };
+            let tasks = probe.answer();
             self.submitted.extend(tasks.iter().map(|task| task.task_id));
         }
     }
 
-    fn note_completions(&mut self, probes: &BTreeMap<TaskId, Probe>) {
+    fn note_completions(&mut self, probes: &BTreeMap<TaskId, Probe<CompleteTask>>) {
         let told = probes.iter().filter(|(_, probe)| !probe.waits());
         self.completed.extend(told.map(|(task, probe)| {
-            assert!(matches!(probe.answer(), Answer::State(..)));
+            assert_eq!(probe.answer().id, *task);
             *task
         }));
     }
@@ -119,14 +117,14 @@ fn answers_on_a_deep_log_with_lost_replies_leave_after_the_commit_and_nothing_is
         for round in 0..6 {
             let mut service = Service::on(&storage, options);
             told.check(&service);
-            let submits: Vec<Probe> = (0..8)
+            let submits: Vec<Probe<_>> = (0..8)
                 .map(|nth| {
                     let probe = service.ask(submit(1 + (nth + round) % 6));
                     service.step();
                     probe
                 })
                 .collect();
-            let leases: Vec<Probe> =
+            let leases: Vec<Probe<_>> =
                 (0..6).map(|_| service.ask(lease("anna", &["mail"], 60_000))).collect();
             let mut completions = BTreeMap::new();
             // Of every second life the power is cut in the middle.
@@ -143,7 +141,8 @@ fn answers_on_a_deep_log_with_lost_replies_leave_after_the_commit_and_nothing_is
             }
             if round == 4 {
                 service.settle();
-                assert!(submits.iter().chain(completions.values()).all(|probe| !probe.waits()));
+                assert!(submits.iter().all(|probe| !probe.waits()));
+                assert!(completions.values().all(|probe| !probe.waits()));
             }
             told.note_submits(&submits);
             told.note_completions(&completions);
@@ -162,7 +161,7 @@ fn nothing_is_told_and_nothing_new_is_sent_while_an_outcome_is_unknown() {
     let storage = MemoryStorage::new(7);
     let lost = MemoryOptions { depth: 4, lost_permille: 1_000, ..MemoryOptions::default() };
     let mut service = Service::on(&storage, lost);
-    let probes: Vec<Probe> = (0..20)
+    let probes: Vec<Probe<_>> = (0..20)
         .map(|_| {
             let probe = service.ask(submit(5));
             service.step();
@@ -191,7 +190,7 @@ fn a_deep_log_without_room_holds_its_frames_and_takes_them_in_order() {
     let options = MemoryOptions { depth: 4, lost_permille: 200, delay_polls_max: 3, seed: 3 };
     let mut service = Service::on(&storage, options);
     storage.limit_bytes(Some(700 << 10));
-    let probes: Vec<Probe> = (0..30)
+    let probes: Vec<Probe<_>> = (0..30)
         .map(|_| {
             let probe = service.ask(submit(5));
             service.step();
@@ -207,7 +206,7 @@ fn a_deep_log_without_room_holds_its_frames_and_takes_them_in_order() {
     service.settle();
     assert!(probes.iter().all(|probe| !probe.waits()));
     let mut told = Told::default();
-    let accepted: Vec<Probe> =
+    let accepted: Vec<Probe<_>> =
         probes.into_iter().filter(|probe| probe.heard().unwrap().is_ok()).collect();
     told.note_submits(&accepted);
     let last = service.coordinator.state().last_lsn();
@@ -252,7 +251,7 @@ fn a_snapshot_is_taken_behind_its_own_frame_and_the_log_before_it_goes() {
     };
     service.coordinator = service.coordinator.with_upkeep(upkeep);
     let mut told = Told::default();
-    let probes: Vec<Probe> = (0..60)
+    let probes: Vec<Probe<_>> = (0..60)
         .map(|_| {
             let probe = service.ask(submit(5));
             (0..3).for_each(|_| {

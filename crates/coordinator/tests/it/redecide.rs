@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use tenure_code::Code;
-use tenure_coordinator::{Answer, Ask, Keep, RedecideError, Upkeep, new_task, redecide};
-use tenure_core::command::{Command, RegisterWorkflow, StartRun};
+use tenure_coordinator::{Keep, RedecideError, Upkeep, new_task, redecide};
+use tenure_core::command::{RegisterWorkflow, StartRun};
 use tenure_flow::Definition;
 use tenure_log::Log;
 use tenure_record::id::{Lsn, RunId};
@@ -29,32 +29,32 @@ transitions:
   - {from: one, to: never, priority: 2}
 ";
 
-fn register() -> Ask {
+fn register() -> RegisterWorkflow {
     let definition = Arc::new(Definition::from_yaml(TWO_STEPS).unwrap());
-    Ask::Command(Command::RegisterWorkflow(RegisterWorkflow { definition }))
+    RegisterWorkflow { definition }
 }
 
-fn start() -> Ask {
-    Ask::Command(Command::StartRun(StartRun {
+fn start() -> StartRun {
+    StartRun {
         workflow: "two_steps".into(),
         version: None,
         input: Value::empty_map(),
         key: None,
         tags: Tags::default(),
-    }))
+    }
 }
 
 /// Plays a run to its end, and gives the records that decided something about it.
 fn play(house: &mut House) -> (RunId, Vec<Lsn>) {
     house.tell(register()).answer();
-    let Answer::Started(started) = house.tell(start()).answer() else { unreachable!("it began") };
+    let started = house.tell(start()).answer();
     let mut decided = vec![house.last_lsn()];
     for _ in 0..2 {
         let grant = house.tell(lease("anna", &["steps"], 0)).grants()[0].lease();
         house.tell(complete(grant)).answer();
         decided.push(house.last_lsn());
     }
-    (started.run_id, decided)
+    (started.run.id, decided)
 }
 
 #[test]

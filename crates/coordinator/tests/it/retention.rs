@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use tenure_coordinator::{Ask, Next, Upkeep};
-use tenure_core::command::{Command, ConfigureQueue, Retention, Setting};
+use tenure_coordinator::{Next, Upkeep};
+use tenure_core::command::{ConfigureQueue, Retention, Setting};
 use tenure_log::{Log, Read};
 use tenure_record::codec;
 use tenure_record::event::Event;
@@ -123,7 +123,7 @@ fn a_queue_may_keep_its_tasks_for_longer_or_shorter() {
             paused_until: Setting::Keep,
             dead_letter_queue: Setting::Keep,
         };
-        house.tell(Ask::Command(Command::ConfigureQueue(configure))).answer();
+        house.tell(configure).answer();
     }
     for (id, name) in [(1, "short"), (2, "usual"), (3, "long")] {
         house.tell(submit(name)).answer();

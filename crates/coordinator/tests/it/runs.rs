@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use tenure_code::Code;
-use tenure_coordinator::{Answer, Ask, Position, Query, RunFilter, RunInfo};
-use tenure_core::command::{Command, NewTask, RegisterWorkflow, SignalRun, StartRun};
+use tenure_coordinator::request::{CancelRun, GetRun, GetStatus, ListRuns, ListTokens, UnparkRun};
+use tenure_coordinator::{Position, RunFilter};
+use tenure_core::command::{NewTask, RegisterWorkflow, SignalRun, StartRun};
 use tenure_flow::Definition;
 use tenure_log::Log;
 use tenure_record::id::{RunId, TokenId};
@@ -33,44 +34,37 @@ nodes:
   - {ref: ask, kind: signal, signal: {name: go}}
 ";
 
-fn register(yaml: &str) -> Ask {
+fn register(yaml: &str) -> RegisterWorkflow {
     let definition = Arc::new(Definition::from_yaml(yaml).unwrap());
-    Ask::Command(Command::RegisterWorkflow(RegisterWorkflow { definition }))
+    RegisterWorkflow { definition }
 }
 
-fn start(workflow: &str) -> Ask {
-    Ask::StartRun(StartRun {
+fn start(workflow: &str) -> StartRun {
+    StartRun {
         workflow: workflow.into(),
         version: None,
         input: Value::empty_map(),
         key: None,
         tags: Tags::default(),
-    })
+    }
 }
 
-fn signal(run: u64) -> Ask {
-    Ask::Command(Command::SignalRun(SignalRun {
+fn signal(run: u64) -> SignalRun {
+    SignalRun {
         run_id: RunId(run),
         name: "go".into(),
         payload: Value::Null,
         correlation: SignalText::parse("").unwrap(),
         signal_id: None,
-    }))
+    }
 }
 
-fn cancel(run: u64) -> Ask {
-    Ask::ChangeRun { command: Command::CancelRun(RunId(run)), run_id: RunId(run) }
+fn cancel(run: u64) -> CancelRun {
+    CancelRun(RunId(run))
 }
 
-fn wait(run: u64, wait_ms: u64) -> Ask {
-    Ask::Query(Query::RunEnd { run_id: RunId(run), wait_ms })
-}
-
-fn run_in(probe: &Probe) -> Box<RunInfo> {
-    let (Answer::Run(run) | Answer::Began(_, run)) = probe.answer() else {
-        panic!("it asked for a run")
-    };
-    run
+fn wait(run: u64, wait_ms: u64) -> GetRun {
+    GetRun { run_id: RunId(run), wait_ms }
 }
 
 /// A house with both workflows.
@@ -88,20 +82,21 @@ fn nothing_about_a_run_is_told_before_it_is_durable() {
     // So many at once that the frame goes to the log's thread.
     let begun: Vec<_> = (0..6).map(|_| house.ask(start("ask"))).collect();
     house.settle();
-    let others = [
-        house.ask(Ask::Query(Query::Run(RunId(1)))),
-        house.ask(Ask::Query(Query::Runs(RunFilter { limit: 9, ..RunFilter::default() }))),
-        house.ask(signal(1)),
-        house.ask(cancel(2)),
-        house.ask(wait(1, 60_000)),
-    ];
+    let read = house.ask(GetRun { run_id: RunId(1), wait_ms: 0 });
+    let listed = house.ask(ListRuns(RunFilter { limit: 9, ..RunFilter::default() }));
+    let (signaled, canceled) = (house.ask(signal(1)), house.ask(cancel(2)));
+    let ended = house.ask(wait(1, 60_000));
     house.settle();
-    assert!(begun.iter().chain(&others).all(Probe::waits), "they saw what may be undone");
+    assert!(begun.iter().all(Probe::waits), "they saw what may be undone");
+    assert!(read.waits() && listed.waits() && signaled.waits());
+    assert!(canceled.waits() && ended.waits());
     house.gate.open();
     house.settle();
-    assert!(begun.iter().chain(&others).all(|probe| !probe.waits()));
-    assert_eq!(run_in(&begun[0]).state, "WAITING", "as it was when it was asked");
-    assert_eq!(run_in(&others[4]).state, "COMPLETED");
+    assert!(begun.iter().all(|probe| !probe.waits()));
+    assert_eq!((read.answer().id, listed.answer().runs.len()), (RunId(1), 6));
+    assert!(!signaled.waits() && !canceled.waits());
+    assert_eq!(begun[0].answer().run.state, "WAITING", "as it was when it was asked");
+    assert_eq!(ended.answer().state, "COMPLETED");
 }
 
 #[test]
@@ -116,7 +111,7 @@ fn whoever_waits_for_a_run_hears_of_each_way_to_end() {
     house.tell(complete(lease_ref(1, 1)));
     house.tell(signal(2));
     house.tell(cancel(3));
-    let state = |at: usize| run_in(&readers[at]).state;
+    let state = |at: usize| readers[at].answer().state;
     assert_eq!([state(0), state(1), state(2)], ["COMPLETED", "COMPLETED", "CANCELED"]);
     assert!(readers[3].waits() && readers[4].waits());
     house.pass_ms(10_000);
@@ -137,13 +132,10 @@ fn what_is_counted_is_what_is_there_also_after_a_restart() {
     }
     house.tell(cancel(1));
     let check = |house: &mut House| {
-        let probe = house.tell(Ask::Query(Query::Status));
-        let Answer::Status(status) = probe.answer() else { panic!("it asked for the status") };
+        let status = house.tell(GetStatus).answer();
         assert_eq!((status.runs, status.workflows), ([1, 2, 0, 0, 1, 0], 2));
-        let tokens = Query::Tokens { run_id: RunId(1), after: TokenId::NONE, limit: 5 };
-        let Answer::Tokens(page) = house.tell(Ask::Query(tokens)).answer() else {
-            panic!("it asked for tokens")
-        };
+        let tokens = ListTokens { run_id: RunId(1), after: TokenId::NONE, limit: 5 };
+        let page = house.tell(tokens).answer();
         assert_eq!((page.tokens[0].state, page.next), ("canceled", None));
     };
     check(&mut house);
@@ -214,9 +206,9 @@ fn a_run_whose_next_step_does_not_fit_a_record_is_parked_and_others_go_on() {
     let mut house = House::new();
     house.tell(register(BURST));
     house.coordinator.limit_records(SHORT_BYTES);
-    let run = run_in(&house.tell(start("burst"))).id;
+    let run = house.tell(start("burst")).answer().run.id;
     house.pass_ms(1_000);
-    let parked = run_in(&house.tell(wait(run.0, 0)));
+    let parked = house.tell(wait(run.0, 0)).answer();
     assert_eq!((parked.state, parked.parked.is_some()), ("RUNNING", true), "{parked:?}");
     // It is asked for once, not again and again.
     let before = house.coordinator.state().last_lsn();
@@ -224,8 +216,7 @@ fn a_run_whose_next_step_does_not_fit_a_record_is_parked_and_others_go_on() {
     assert_eq!(house.coordinator.state().last_lsn(), before);
     assert!(house.tell(submit("mail")).heard().unwrap().is_ok(), "others go on");
     house.coordinator.limit_records(usize::MAX);
-    let unpark = Ask::ChangeRun { command: Command::UnparkRun(run), run_id: run };
-    assert!(run_in(&house.tell(unpark)).parked.is_none());
+    assert!(house.tell(UnparkRun(run)).answer().parked.is_none());
     house.pass_ms(1);
     let grants = house.tell(lease("anna", &[LONG_QUEUE], 0)).grants();
     assert_eq!(grants.len(), 1, "it goes on where it stood");

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use tenure_coordinator::{Answer, Ask, Keep, Recovery, Upkeep, recover};
-use tenure_core::command::{Command, RegisterWorkflow, StartRun};
+use tenure_coordinator::{Keep, Recovery, Request, Upkeep, recover};
+use tenure_core::command::{RegisterWorkflow, StartRun};
 use tenure_core::invariant;
 use tenure_flow::{Definition, yaml};
 use tenure_record::id::RunId;
@@ -34,21 +34,21 @@ fn often() -> Upkeep {
     Upkeep { snapshot_log_bytes: 3_000, log_keep: Keep::All, ..Upkeep::default() }
 }
 
-fn register() -> Ask {
+fn register() -> RegisterWorkflow {
     let definition = Definition::compile(&yaml::parse(WORKFLOW).unwrap()).unwrap();
     let definition = Arc::new(definition);
-    Ask::Command(Command::RegisterWorkflow(RegisterWorkflow { definition }))
+    RegisterWorkflow { definition }
 }
 
-fn begin(n: usize) -> Ask {
+fn begin(n: usize) -> StartRun {
     let input = format!(r#"{{"n":{n},"list":["one","two","{}"]}}"#, "x".repeat(300));
-    Ask::Command(Command::StartRun(StartRun {
+    StartRun {
         workflow: "w".into(),
         version: None,
         input: Value::from_json(input.as_bytes()).unwrap(),
         key: None,
         tags: Tags::default(),
-    }))
+    }
 }
 
 fn start(disk: &ModelDisk) -> Recovery<Wal<ModelDisk>> {
@@ -79,37 +79,34 @@ impl Survival for Luck {
     }
 }
 
-/// Asks, and steps a few times; says what came of it unless the machine has stopped.
-fn tell(house: &mut House, ask: Ask) -> Result<Option<Answer>, ()> {
-    let probe = house.ask(ask);
+/// Sends a request, and steps a few times; gives the response unless the machine has stopped.
+fn tell<R: Request>(house: &mut House, request: R) -> Result<Option<R::Response>, ()> {
+    let probe = house.ask(request);
     for _ in 0..4 {
         house.coordinator.step(house.reading()).map_err(|_| ())?;
     }
     Ok(probe.heard().and_then(Result::ok))
 }
 
+/// Begins a run and works on it.
+fn round(house: &mut House, n: usize, acknowledged: &mut Vec<RunId>) -> Result<(), ()> {
+    acknowledged.extend(tell(house, begin(n))?.map(|started| started.run.id));
+    for _ in 0..3 {
+        for grant in tell(house, lease("anna", &["q"], 0))?.unwrap_or_default() {
+            tell(house, complete(grant.lease()))?;
+        }
+    }
+    Ok(())
+}
+
 /// Runs begin and go on until a call to the disk fails; says which were acknowledged.
 fn live(house: &mut House, at_call: u64) -> Result<Vec<RunId>, Vec<RunId>> {
     let mut acknowledged = Vec::new();
-    let mut asks = vec![register()];
-    for n in 0..12 {
-        asks.push(begin(n));
-        asks.extend((0..3).map(|_| lease("anna", &["q"], 0)));
+    if tell(house, register()).is_err() || house.disk.calls() >= at_call {
+        return Err(acknowledged);
     }
-    for ask in asks {
-        let Ok(answer) = tell(house, ask) else { return Err(acknowledged) };
-        match answer {
-            Some(Answer::Started(started)) => acknowledged.push(started.run_id),
-            Some(Answer::Leased(grants)) => {
-                for grant in grants {
-                    if tell(house, complete(grant.lease())).is_err() {
-                        return Err(acknowledged);
-                    }
-                }
-            }
-            Some(_) | None => {}
-        }
-        if house.disk.calls() >= at_call {
+    for n in 0..12 {
+        if round(house, n, &mut acknowledged).is_err() || house.disk.calls() >= at_call {
             return Err(acknowledged);
         }
     }

@@ -4,8 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use tenure_coordinator::limits::{PARKED_LEASES_MAX, PARKED_READERS_MAX, WAIT_MS_MAX};
-use tenure_coordinator::{Answer, Ask, NameRange, Next, Query, Registration};
-use tenure_core::command::{Command, PauseEnd, PauseQueue};
+use tenure_coordinator::request::{
+    GetStatus, Lease, ListWorkers, RegisterWorker, ResumeQueue, SignOff,
+};
+use tenure_coordinator::{NameRange, Next, Registration};
+use tenure_core::command::{PauseEnd, PauseQueue};
 use tenure_record::name::WorkerName;
 use tenure_record::state::TaskState;
 use tenure_record::terms::SpanMs;
@@ -133,10 +136,7 @@ fn whoever_waits_for_a_task_hears_of_each_way_to_end() {
     house.tell(fail(lease_ref(2, 2)));
     house.tell(cancel(3));
     house.pass_ms(1_000);
-    let ended = |at: usize| {
-        let Answer::Task(task) = readers[at].answer() else { panic!("it asked for a task") };
-        task.state
-    };
+    let ended = |at: usize| readers[at].answer().state;
     assert_eq!(ended(0), TaskState::Completed);
     assert_eq!(ended(1), TaskState::Failed);
     assert_eq!(ended(2), TaskState::Canceled);
@@ -195,9 +195,7 @@ fn a_calendar_moment_follows_the_wall_clock_when_log_time_is_years_ahead() {
     let mut house = House::on(ModelDisk::default(), START_MS + YEARS_MS);
     house.tell(submit("other"));
     let mut house = house.restart(START_MS);
-    let Answer::Status(status) = house.tell(Ask::Query(Query::Status)).answer() else {
-        panic!("it asked for the status")
-    };
+    let status = house.tell(GetStatus).answer();
     assert_eq!(status.log_time_ahead_ms, YEARS_MS);
     house.tell(submit_at("mail", START_MS + 3_600_000));
     house.tell(submit_delayed("delayed", 7_000));
@@ -229,16 +227,16 @@ fn what_ended_while_nobody_was_here_is_on_record_before_anybody_is_served() {
     let tasks = vec![support::asks::task("mail"); 10_000];
     for _ in 0..3 {
         let submit = tenure_core::command::SubmitTasks { tasks: tasks.clone() };
-        house.tell(Ask::Command(Command::SubmitTasks(submit)));
+        house.tell(submit);
     }
     let mut request = support::asks::request("anna", &["mail"], 1_000);
     request.tasks_max = std::num::NonZeroU32::new(1_000).unwrap();
     for _ in 0..30 {
-        house.tell(Ask::Lease { request: request.clone(), wait_ms: 0 });
+        house.tell(Lease { request: request.clone(), wait_ms: 0 });
     }
     let mut house = house.restart(START_MS + 3_600_000);
     let read = house.tell(support::asks::get(30_000));
-    let Answer::Task(task) = read.answer() else { panic!("it asked for a task") };
+    let task = read.answer();
     assert_eq!((task.state, task.expiries), (TaskState::Waiting, 1));
 }
 
@@ -246,11 +244,11 @@ fn what_ended_while_nobody_was_here_is_on_record_before_anybody_is_served() {
 fn a_resumed_queue_wakes_who_waits() {
     let mut house = House::new();
     let mail = support::asks::queue("mail");
-    house.tell(Ask::Command(Command::PauseQueue(PauseQueue::open_ended(mail.clone()))));
+    house.tell(PauseQueue::open_ended(mail.clone()));
     house.tell(submit("mail"));
     let anna = house.tell(lease("anna", &["mail"], 60_000));
     assert!(anna.waits());
-    house.tell(Ask::Command(Command::ResumeQueue(mail)));
+    house.tell(ResumeQueue(mail));
     assert_eq!(anna.grants().len(), 1);
 }
 
@@ -259,7 +257,7 @@ fn a_queue_opens_by_itself_and_wakes_who_waits_without_a_record() {
     let mut house = House::new();
     let queue = support::asks::queue("mail");
     let end = PauseEnd::After(SpanMs::parse("for_ms", 5_000).unwrap());
-    house.tell(Ask::Command(Command::PauseQueue(PauseQueue { queue, end })));
+    house.tell(PauseQueue { queue, end });
     house.tell(submit("mail"));
     let anna = house.tell(lease("anna", &["mail"], 60_000));
     house.pass_ms(4_999);
@@ -280,22 +278,15 @@ fn a_worker_that_signs_off_gives_everything_back() {
         labels: Default::default(),
         draining: false,
     };
-    house.tell(Ask::Register(registration));
+    house.tell(RegisterWorker(registration));
     for _ in 0..3 {
         house.tell(submit("mail"));
         house.tell(lease("anna", &["mail"], 0));
     }
     house.tell(lease("ben", &["mail"], 0));
-    let Answer::Workers(workers) =
-        house.tell(Ask::Query(Query::Workers(NameRange::default()))).answer()
-    else {
-        panic!("it asked for the workers")
-    };
+    let workers = house.tell(ListWorkers(NameRange::default())).answer();
     let seen: Vec<_> = workers.items.iter().map(|worker| (&*worker.name, worker.leases)).collect();
     assert_eq!(seen, [("anna", 3), ("ben", 0)]);
-    let Answer::SignedOff(count) = house.tell(Ask::SignOff(anna)).answer() else {
-        panic!("it signed off")
-    };
-    assert_eq!(count, 3);
+    assert_eq!(house.tell(SignOff(anna)).answer(), 3);
     assert_eq!(house.tell(lease("ben", &["mail"], 0)).grants()[0].task_id.0, 1);
 }

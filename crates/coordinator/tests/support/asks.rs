@@ -1,10 +1,11 @@
-//! Asks in one line each.
+//! Requests in one line each.
 
 use std::num::NonZeroU32;
 
-use tenure_coordinator::{Ask, Query, new_task};
+use tenure_coordinator::new_task;
+use tenure_coordinator::request::{GetTask, Lease};
 use tenure_core::command::{
-    CancelTask, Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, NewTask, Retry, Start,
+    CancelTask, CompleteTask, FailTask, Heartbeat, LeaseRef, LeaseTasks, NewTask, Retry, Start,
     SubmitTasks,
 };
 use tenure_record::id::{LeaseId, TaskId};
@@ -20,28 +21,28 @@ pub(crate) fn task(queue: &str) -> NewTask {
     new_task(queue, "{}").unwrap()
 }
 
-pub(crate) fn submit_task(task: NewTask) -> Ask {
-    Ask::Command(Command::SubmitTasks(SubmitTasks { tasks: vec![task] }))
+pub(crate) fn submit_task(task: NewTask) -> SubmitTasks {
+    SubmitTasks { tasks: vec![task] }
 }
 
-pub(crate) fn submit(queue: &str) -> Ask {
+pub(crate) fn submit(queue: &str) -> SubmitTasks {
     submit_task(task(queue))
 }
 
-pub(crate) fn submit_keyed(queue: &str, key: &str) -> Ask {
+pub(crate) fn submit_keyed(queue: &str, key: &str) -> SubmitTasks {
     submit_task(NewTask { key: Some(TaskKey::parse(key).unwrap()), ..task(queue) })
 }
 
-pub(crate) fn submit_delayed(queue: &str, delay_ms: i64) -> Ask {
+pub(crate) fn submit_delayed(queue: &str, delay_ms: i64) -> SubmitTasks {
     let span = SpanMs::parse("delay_ms", delay_ms).unwrap();
     submit_task(NewTask { start: Start::After(span), ..task(queue) })
 }
 
-pub(crate) fn submit_at(queue: &str, at_ms: u64) -> Ask {
+pub(crate) fn submit_at(queue: &str, at_ms: u64) -> SubmitTasks {
     submit_task(NewTask { start: Start::At(Timestamp(at_ms)), ..task(queue) })
 }
 
-pub(crate) fn submit_with_timeout(queue: &str, total_timeout_ms: i64) -> Ask {
+pub(crate) fn submit_with_timeout(queue: &str, total_timeout_ms: i64) -> SubmitTasks {
     let span = SpanMs::parse("total_timeout_ms", total_timeout_ms).unwrap();
     submit_task(NewTask { total_timeout_ms: Some(span), ..task(queue) })
 }
@@ -55,43 +56,36 @@ pub(crate) fn request(worker: &str, queues: &[&str], lease_ms: i64) -> LeaseTask
     }
 }
 
-pub(crate) fn lease(worker: &str, queues: &[&str], wait_ms: u64) -> Ask {
-    Ask::Lease { request: request(worker, queues, 30_000), wait_ms }
+pub(crate) fn lease(worker: &str, queues: &[&str], wait_ms: u64) -> Lease {
+    Lease { request: request(worker, queues, 30_000), wait_ms }
 }
 
 pub(crate) fn lease_ref(task: u64, lease: u64) -> LeaseRef {
     LeaseRef { task_id: TaskId(task), lease_id: LeaseId(lease) }
 }
 
-pub(crate) fn complete(lease: LeaseRef) -> Ask {
+pub(crate) fn complete(lease: LeaseRef) -> CompleteTask {
     let output = Payload::parse("output", b"1".to_vec()).unwrap();
-    Ask::Command(Command::CompleteTask(CompleteTask {
-        lease,
-        output,
-        artifacts: Vec::new(),
-        worker: None,
-    }))
+    CompleteTask { lease, output, artifacts: Vec::new(), worker: None }
 }
 
-pub(crate) fn fail(lease: LeaseRef) -> Ask {
+pub(crate) fn fail(lease: LeaseRef) -> FailTask {
     let reason = Reason::keep_end("no luck");
-    let fail =
-        FailTask { lease, reason, code: None, retry: Retry::Never, checkpoint: None, worker: None };
-    Ask::Command(Command::FailTask(fail))
+    FailTask { lease, reason, code: None, retry: Retry::Never, checkpoint: None, worker: None }
 }
 
-pub(crate) fn heartbeat(lease: LeaseRef) -> Ask {
-    Ask::Command(Command::Heartbeat(lease.into()))
+pub(crate) fn heartbeat(lease: LeaseRef) -> Heartbeat {
+    lease.into()
 }
 
-pub(crate) fn cancel(task: u64) -> Ask {
-    Ask::Command(Command::CancelTask(CancelTask { task_id: TaskId(task), grace_ms: None }))
+pub(crate) fn cancel(task: u64) -> CancelTask {
+    CancelTask { task_id: TaskId(task), grace_ms: None }
 }
 
-pub(crate) fn get(task: u64) -> Ask {
-    Ask::Query(Query::Task(TaskId(task)))
+pub(crate) fn get(task: u64) -> GetTask {
+    GetTask { task_id: TaskId(task), wait_ms: 0 }
 }
 
-pub(crate) fn wait(task: u64, wait_ms: u64) -> Ask {
-    Ask::Query(Query::TaskEnd { task_id: TaskId(task), wait_ms })
+pub(crate) fn wait(task: u64, wait_ms: u64) -> GetTask {
+    GetTask { task_id: TaskId(task), wait_ms }
 }

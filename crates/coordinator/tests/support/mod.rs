@@ -8,9 +8,10 @@ pub(crate) mod log;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use tenure_coordinator::request::Lease;
 use tenure_coordinator::{
-    Answer, Ask, Caller, Coordinator, Inbox, Memory, Next, Outcome, Reading, Recovery, Refusal,
-    Request, Upkeep, recover,
+    Coordinator, Inbox, Memory, Next, Reading, Recovery, Refusal, Request, Respond, Responder,
+    Upkeep, recover,
 };
 use tenure_log::Fault;
 use tenure_record::id::Lsn;
@@ -19,36 +20,50 @@ use tenure_wal::{Claim, Options, Spares};
 
 use self::log::{Gate, SteppedLog};
 
-/// Somebody who asked, and what it heard.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Probe {
-    heard: Arc<Mutex<Option<Outcome>>>,
-    gone: Arc<AtomicBool>,
+/// A caller, and what it was told.
+#[derive(Debug)]
+pub(crate) struct Probe<R: Request>(Arc<Heard<R>>);
+
+#[derive(Debug)]
+struct Heard<R: Request> {
+    outcome: Mutex<Option<Result<R::Response, Refusal>>>,
+    gone: AtomicBool,
 }
 
-impl Caller for Probe {
+impl<R: Request> Respond<R> for Heard<R> {
     fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Relaxed)
     }
 
-    fn tell(self, outcome: Outcome) -> Result<(), Outcome> {
+    fn respond(
+        &self,
+        outcome: Result<R::Response, Refusal>,
+    ) -> Result<(), Result<R::Response, Refusal>> {
         if self.is_gone() {
             return Err(outcome);
         }
-        let before = self.heard.lock().unwrap().replace(outcome);
+        let before = self.outcome.lock().unwrap().replace(outcome);
         assert!(before.is_none(), "a caller is told once");
         Ok(())
     }
 }
 
-impl Probe {
-    /// Goes away without a word.
-    pub(crate) fn leave(&self) {
-        self.gone.store(true, Ordering::Relaxed);
+impl<R: Request> Probe<R> {
+    /// Sends a request.
+    pub(crate) fn ask(inbox: &Inbox, request: R) -> Self {
+        let heard = Heard { outcome: Mutex::new(None), gone: AtomicBool::new(false) };
+        let probe = Self(Arc::new(heard));
+        inbox.push(request.seal(Responder::new(Arc::clone(&probe.0) as Arc<dyn Respond<R>>)));
+        probe
     }
 
-    pub(crate) fn heard(&self) -> Option<Outcome> {
-        self.heard.lock().unwrap().clone()
+    /// Goes away without a word.
+    pub(crate) fn leave(&self) {
+        self.0.gone.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn heard(&self) -> Option<Result<R::Response, Refusal>> {
+        self.0.outcome.lock().unwrap().clone()
     }
 
     pub(crate) fn waits(&self) -> bool {
@@ -56,7 +71,7 @@ impl Probe {
     }
 
     #[track_caller]
-    pub(crate) fn answer(&self) -> Answer {
+    pub(crate) fn answer(&self) -> R::Response {
         self.heard().expect("it was told").expect("it was not refused")
     }
 
@@ -64,19 +79,20 @@ impl Probe {
     pub(crate) fn refusal(&self) -> Refusal {
         self.heard().expect("it was told").expect_err("it was refused")
     }
+}
 
+impl Probe<Lease> {
     #[track_caller]
     pub(crate) fn grants(&self) -> Vec<tenure_coordinator::Grant> {
-        let Answer::Leased(grants) = self.answer() else { unreachable!("it asked for a lease") };
-        grants
+        self.answer()
     }
 }
 
 /// A coordinator and all around it.
 pub(crate) struct House {
     pub(crate) disk: ModelDisk,
-    pub(crate) coordinator: Coordinator<SteppedLog, Probe>,
-    pub(crate) inbox: Inbox<Probe>,
+    pub(crate) coordinator: Coordinator<SteppedLog>,
+    pub(crate) inbox: Inbox,
     /// Holds the log's syncs back.
     pub(crate) gate: Gate,
     /// Milliseconds since the house was built; the wall clock shows this much and `ahead_ms` more.
@@ -147,10 +163,8 @@ impl House {
         Reading { monotonic_ms: self.now_ms, wall_ms: self.wall_ms + self.now_ms }
     }
 
-    pub(crate) fn ask(&self, ask: Ask) -> Probe {
-        let probe = Probe::default();
-        self.inbox.push(Request { ask, caller: probe.clone() });
-        probe
+    pub(crate) fn ask<R: Request>(&self, request: R) -> Probe<R> {
+        Probe::ask(&self.inbox, request)
     }
 
     /// One step.
@@ -171,8 +185,8 @@ impl House {
     }
 
     /// Asks and lets everything happen that follows.
-    pub(crate) fn tell(&mut self, ask: Ask) -> Probe {
-        let probe = self.ask(ask);
+    pub(crate) fn tell<R: Request>(&mut self, request: R) -> Probe<R> {
+        let probe = self.ask(request);
         self.settle();
         probe
     }

@@ -12,10 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
-use tenure_coordinator::{
-    Answer, Ask, DueItems, Error, Query, Refusal, RunTasks, TaskInfo, Tenure,
-};
-use tenure_core::command::{Archived, Command, Rest, Swept};
+use tenure_coordinator::request::{ListDue, ListRunTasks, PurgeArchived};
+use tenure_coordinator::{DueItems, Error, Refusal, RunTasks, TaskInfo, Tenure};
+use tenure_core::command::{Archived, Rest, Swept};
 use tenure_core::limits::LIST_ITEMS_MAX;
 use tenure_record::id::{Lsn, TokenId};
 
@@ -179,11 +178,11 @@ impl Archivist {
     fn round(&mut self) -> Result<Round, Trouble> {
         // What is written from here on may make something due.
         let seen = self.tenure.last_lsn();
-        let due = match self.tenure.ask(Ask::Query(Query::Due)).wait() {
-            Ok(Answer::Due(due)) => due,
+        let due = match self.tenure.ask(ListDue).wait() {
+            Ok(due) => due,
             Err(Refusal::Unavailable(_)) => return Ok(Round::Over),
             // There is too much to do: later.
-            Ok(_) | Err(_) => return Ok(Round::Rest { seen, until: Some(Instant::now()) }),
+            Err(_) => return Ok(Round::Rest { seen, until: Some(Instant::now()) }),
         };
         if due.tasks.is_empty() && due.runs.is_empty() {
             let wait = due.next_at.map(|at| Duration::from_millis(at.0.saturating_sub(due.now.0)));
@@ -207,9 +206,9 @@ impl Archivist {
         for run in &due.runs {
             let mut after = TokenId::NONE;
             loop {
-                let page = Query::RunTasks { run_id: run.id, after, limit: LIST_ITEMS_MAX };
-                let answer = self.tenure.ask(Ask::Query(page)).wait().map_err(Error::from)?;
-                let Answer::RunTasks(RunTasks { tasks, next }) = answer else { break };
+                let page = ListRunTasks { run_id: run.id, after, limit: LIST_ITEMS_MAX };
+                let page = self.tenure.ask(page).wait().map_err(Error::from)?;
+                let RunTasks { tasks, next } = page;
                 self.put_tasks(&tasks, &archived_at)?;
                 written += tasks.len() as u64;
                 let Some(next) = next else { break };
@@ -249,12 +248,8 @@ impl Archivist {
         };
         let mut forgotten = 0;
         loop {
-            let purge = Ask::Command(Command::PurgeArchived(archived.clone()));
-            let Answer::Swept(Swept { items, rest }) =
-                self.tenure.ask(purge).wait().map_err(Error::from)?
-            else {
-                break;
-            };
+            let purge = PurgeArchived(archived.clone());
+            let Swept { items, rest } = self.tenure.ask(purge).wait().map_err(Error::from)?;
             forgotten += items;
             if rest == Rest::Nothing || items == 0 {
                 break;

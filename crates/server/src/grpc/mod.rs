@@ -2,6 +2,7 @@
 
 mod backup;
 mod events;
+mod methods;
 pub(crate) mod parse;
 pub(crate) mod parse_run;
 mod pushes;
@@ -21,7 +22,6 @@ mod workflows;
 use std::sync::Arc;
 
 use axum::Router;
-use tenure_coordinator::{Answer, Ask};
 use tenure_proto::v1;
 use tonic::service::Routes;
 use tonic_health::ServingStatus;
@@ -29,8 +29,8 @@ use tonic_health::server::HealthReporter;
 
 use crate::app::App;
 use crate::limits::GRPC_MESSAGE_BYTES_MAX;
-use crate::problem::Problem;
 
+pub(crate) use self::methods::{class_of, is_stream};
 pub(crate) use self::status::{as_grpc, code_of, is_grpc};
 pub(crate) use self::streams::Streams;
 
@@ -41,18 +41,6 @@ type Outcome<T> = Result<tonic::Response<T>, tonic::Status>;
 #[derive(Clone)]
 struct Door {
     app: Arc<App>,
-}
-
-impl Door {
-    /// Asks, and waits for the outcome.
-    async fn ask(&self, ask: Ask) -> Result<Answer, Problem> {
-        self.app.ask(ask).await
-    }
-}
-
-/// An answer of another kind than the ask has.
-fn unexpected<T>() -> Result<T, tonic::Status> {
-    unreachable!("every ask has its own kind of answer")
 }
 
 /// All that gRPC offers.

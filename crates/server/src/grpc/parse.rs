@@ -3,8 +3,8 @@
 use tenure_code::Echo;
 use tenure_coordinator::{NameRange, Registration, TaskFilter};
 use tenure_core::command::{
-    CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, Heartbeat, LeaseRef, LeaseTasks,
-    NewTask, PauseQueue, ReleaseTask, ReportTasks, Setting, SubmitTasks,
+    CancelTask, CompleteTask, ConfigureQueue, FailTask, Heartbeat, LeaseRef, LeaseTasks, NewTask,
+    PauseQueue, ReleaseTask, ReportTasks, Setting, SubmitTasks,
 };
 use tenure_core::limits::LEASE_QUEUES_MAX;
 use tenure_proto::v1;
@@ -58,7 +58,7 @@ pub(crate) fn new_task(task: v1::NewTask) -> Parsed<NewTask> {
 }
 
 /// Tasks to submit together.
-pub(crate) fn batch(tasks: Vec<v1::NewTask>) -> Parsed<Command> {
+pub(crate) fn batch(tasks: Vec<v1::NewTask>) -> Parsed<SubmitTasks> {
     let mut parsed = Vec::with_capacity(tasks.len());
     for (index, task) in tasks.into_iter().enumerate() {
         parsed.push(new_task(task).map_err(|problem| Problem {
@@ -66,7 +66,7 @@ pub(crate) fn batch(tasks: Vec<v1::NewTask>) -> Parsed<Command> {
             ..problem
         })?);
     }
-    Ok(Command::SubmitTasks(SubmitTasks { tasks: parsed }))
+    Ok(SubmitTasks { tasks: parsed })
 }
 
 fn backoff(backoff: v1::Backoff) -> Parsed<Backoff> {

@@ -1,7 +1,7 @@
 //! Messages about workflows and runs as they come over gRPC.
 
 use tenure_coordinator::RunFilter;
-use tenure_core::command::{Command, RegisterWorkflow, StartRun};
+use tenure_core::command::{RegisterWorkflow, SignalByKey, SignalRun, StartRun};
 use tenure_proto::v1;
 
 use super::parse::{given, unknown};
@@ -47,15 +47,22 @@ pub(crate) fn start_batch(batch: v1::StartRunBatchRequest) -> Parsed<Vec<StartRu
     runs.into_iter().enumerate().map(parse).collect()
 }
 
-/// News from outside: for a run, or for the run that holds a key.
-pub(crate) fn signal(mut signal: v1::SignalRequest) -> Parsed<Command> {
+/// A signal for a run, or for the run that holds a key.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
+    Run(SignalRun),
+    ByKey(SignalByKey),
+}
+
+/// Parses a signal.
+pub(crate) fn signal(mut signal: v1::SignalRequest) -> Parsed<Signal> {
     let (by_key, start) = (signal.by_key.take(), signal.start.take());
     let Some(v1::RunKey { workflow, key }) = by_key else {
         if start.is_some() {
             let detail = "start is given without by_key; a run that is named by its id exists";
             return Err(Problem::invalid(detail));
         }
-        return said(&signal).parse().map(Command::SignalRun);
+        return said(&signal).parse().map(Signal::Run);
     };
     if signal.run_id > 0 {
         return Err(Problem::invalid("run_id and by_key are both given; keep one"));
@@ -67,7 +74,7 @@ pub(crate) fn signal(mut signal: v1::SignalRequest) -> Parsed<Command> {
         key: None,
         tags: Pairs(start.tags.clone().into_iter().collect()),
     });
-    flow::signal_by_key(workflow, &key, said(&signal), start).map(Command::SignalByKey)
+    flow::signal_by_key(workflow, &key, said(&signal), start).map(Signal::ByKey)
 }
 
 fn said(signal: &v1::SignalRequest) -> SaidSignal<'_> {

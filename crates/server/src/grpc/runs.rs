@@ -1,14 +1,18 @@
 //! Runs of workflows: start, look at, list, cancel, unpark, signal, decide again.
 
+use tenure_coordinator::RunInfo;
 use tenure_coordinator::limits::HISTORY_BYTES;
-use tenure_coordinator::{Answer, Ask, Query};
-use tenure_core::command::{Command, StartRuns, SubmitOutcome};
+use tenure_coordinator::request::{
+    CancelRun, FindRun, GetRun, ListRuns, ListTokens, SignaledRun, UnparkRun,
+};
+use tenure_core::command::{StartRuns, SubmitOutcome};
 use tenure_proto::v1;
 use tenure_record::id::{Lsn, RunId, TokenId};
 use tenure_record::name::TaskKey;
 use tonic::{Request, Response, Status};
 
-use super::{Door, Outcome, parse, parse_run, show_run, unexpected};
+use super::parse_run::Signal;
+use super::{Door, Outcome, parse, parse_run, show_run};
 use crate::answers;
 use crate::problem::Problem;
 use crate::redecide::redecide;
@@ -17,10 +21,10 @@ use crate::wire::{list, page};
 #[tonic::async_trait]
 impl v1::runs_server::Runs for Door {
     async fn start(&self, request: Request<v1::StartRunRequest>) -> Outcome<v1::StartRunResponse> {
-        let start = Ask::StartRun(parse_run::start(request.into_inner())?);
-        let Answer::Began(outcome, run) = self.ask(start).await? else { return unexpected() };
-        let existed = outcome == SubmitOutcome::Existed;
-        Ok(Response::new(v1::StartRunResponse { run: Some(show_run::run(&run)), existed }))
+        let started = self.app.ask(parse_run::start(request.into_inner())?).await?;
+        let existed = started.outcome == SubmitOutcome::Existed;
+        let run = Some(show_run::run(&started.run));
+        Ok(Response::new(v1::StartRunResponse { run, existed }))
     }
 
     async fn start_batch(
@@ -28,8 +32,7 @@ impl v1::runs_server::Runs for Door {
         request: Request<v1::StartRunBatchRequest>,
     ) -> Outcome<v1::StartRunBatchResponse> {
         let runs = parse_run::start_batch(request.into_inner())?;
-        let start = Ask::Command(Command::StartRuns(StartRuns { runs }));
-        let Answer::StartedMany(started) = self.ask(start).await? else { return unexpected() };
+        let started = self.app.ask(StartRuns { runs }).await?;
         let ids = started.iter().map(|started| started.run_id.0).collect();
         Ok(Response::new(v1::StartRunBatchResponse { ids }))
     }
@@ -37,15 +40,12 @@ impl v1::runs_server::Runs for Door {
     async fn get(&self, request: Request<v1::GetRunRequest>) -> Outcome<v1::Run> {
         let v1::GetRunRequest { run_id, wait_ms, by_key } = request.into_inner();
         let (run_id, wait_ms) = (self.meant(run_id, by_key).await?, parse::wait(wait_ms)?);
-        self.one_run(Ask::Query(Query::RunEnd { run_id, wait_ms })).await
+        self.one_run(GetRun { run_id, wait_ms }).await
     }
 
     async fn list(&self, request: Request<v1::ListRunsRequest>) -> Outcome<v1::ListRunsResponse> {
         let filter = parse_run::runs(&request.into_inner())?;
-        let Answer::Runs(runs) = self.ask(Ask::Query(Query::Runs(filter))).await? else {
-            return unexpected();
-        };
-        let runs = page::cut_runs(runs);
+        let runs = page::cut_runs(self.app.ask(ListRuns(filter)).await?);
         Ok(Response::new(v1::ListRunsResponse {
             runs: runs.runs.iter().map(show_run::run).collect(),
             next_cursor: runs.next.map_or_else(String::new, |id| id.to_string()),
@@ -60,8 +60,7 @@ impl v1::runs_server::Runs for Door {
         let run_id = self.meant(run_id, by_key).await?;
         let limit = list::limit(limit.map(|limit| limit as usize))?;
         let after = list::cursor(parse::given(&cursor))?.map_or(TokenId::NONE, TokenId);
-        let query = Ask::Query(Query::Tokens { run_id, after, limit });
-        let Answer::Tokens(tokens) = self.ask(query).await? else { return unexpected() };
+        let tokens = self.app.ask(ListTokens { run_id, after, limit }).await?;
         let tokens = page::cut_tokens(tokens);
         let next_cursor = tokens.next.map_or_else(String::new, |id| id.to_string());
         let tokens = tokens.tokens.into_iter().map(show_run::token).collect();
@@ -92,26 +91,25 @@ impl v1::runs_server::Runs for Door {
     async fn cancel(&self, request: Request<v1::CancelRunRequest>) -> Outcome<v1::Run> {
         let v1::CancelRunRequest { run_id, by_key } = request.into_inner();
         let run_id = self.meant(run_id, by_key).await?;
-        self.one_run(Ask::ChangeRun { command: Command::CancelRun(run_id), run_id }).await
+        self.one_run(CancelRun(run_id)).await
     }
 
     async fn unpark(&self, request: Request<v1::UnparkRunRequest>) -> Outcome<v1::Run> {
         let v1::UnparkRunRequest { run_id, by_key } = request.into_inner();
         let run_id = self.meant(run_id, by_key).await?;
-        self.one_run(Ask::ChangeRun { command: Command::UnparkRun(run_id), run_id }).await
+        self.one_run(UnparkRun(run_id)).await
     }
 
     async fn signal(&self, request: Request<v1::SignalRequest>) -> Outcome<v1::SignalResponse> {
-        let request = request.into_inner();
-        let run_id = request.run_id;
-        let signal = parse_run::signal(request)?;
-        let answer = self.ask(Ask::Command(signal)).await?;
-        if let Answer::SignaledByKey(run_id, outcome, signaled) = answer {
-            return Ok(Response::new(show_run::signaled(run_id, outcome, signaled)));
-        }
-        let Answer::Signaled(signaled) = answer else { return unexpected() };
-        let outcome = SubmitOutcome::Existed;
-        Ok(Response::new(show_run::signaled(RunId(run_id), outcome, signaled)))
+        let SignaledRun { run_id, outcome, signaled } =
+            match parse_run::signal(request.into_inner())? {
+                Signal::ByKey(signal) => self.app.ask(signal).await?,
+                Signal::Run(signal) => {
+                    let (run_id, outcome) = (signal.run_id, SubmitOutcome::Existed);
+                    SignaledRun { run_id, outcome, signaled: self.app.ask(signal).await? }
+                }
+            };
+        Ok(Response::new(show_run::signaled(run_id, outcome, signaled)))
     }
 
     async fn redecide(
@@ -132,16 +130,15 @@ impl Door {
         if run_id > 0 {
             return Err(Problem::invalid("run_id and by_key are both given; keep one"));
         }
-        let query = Query::RunWithKey { workflow: workflow.into(), key: TaskKey::parse(&key)? };
-        let Answer::RunWithKey(run_id) = self.ask(Ask::Query(query)).await? else {
-            unreachable!("every ask has its own kind of answer")
-        };
-        Ok(run_id)
+        let find = FindRun { workflow: workflow.into(), key: TaskKey::parse(&key)? };
+        self.app.ask(find).await
     }
 
-    /// Asks for something that is answered with a run.
-    async fn one_run(&self, ask: Ask) -> Result<Response<v1::Run>, Status> {
-        let Answer::Run(run) = self.ask(ask).await? else { return unexpected() };
-        Ok(Response::new(show_run::run(&run)))
+    /// Serves a request whose response is a run.
+    async fn one_run<R>(&self, request: R) -> Result<Response<v1::Run>, Status>
+    where
+        R: tenure_coordinator::Request<Response = Box<RunInfo>>,
+    {
+        Ok(Response::new(show_run::run(&*self.app.ask(request).await?)))
     }
 }

@@ -6,14 +6,15 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use prost::Message;
 use tenure_code::Code;
-use tenure_coordinator::{Answer, Ask, Memory, Query, RUN_STATES, Since};
+use tenure_coordinator::request::{GetFacts, GetStatus, TakeSnapshot};
+use tenure_coordinator::{Memory, RUN_STATES, Since};
 use tenure_flow::Fault;
 use tenure_proto::v1;
 use tenure_record::state::TaskState;
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Request, Status, Streaming};
 
-use super::{Door, Outcome, backup, show_run, unexpected};
+use super::{Door, Outcome, backup, show_run};
 use crate::archive::ArchiveNews;
 use crate::limits::{FAULTS_BYTES_MAX, GRPC_MESSAGE_BYTES_MAX, MESSAGE_CHARS_MAX};
 use crate::problem::{Problem, RETRY_AFTER_MS};
@@ -135,9 +136,7 @@ impl v1::status_server::Status for Door {
     }
 
     async fn get(&self, request: Request<v1::GetStatusRequest>) -> Outcome<v1::ServerStatus> {
-        let Answer::Status(status) = self.ask(Ask::Query(Query::Status)).await? else {
-            return unexpected();
-        };
+        let status = self.app.ask(GetStatus).await?;
         let state_hash = match request.into_inner().hash {
             true => Some(self.state_hash().await?),
             false => None,
@@ -169,9 +168,7 @@ impl v1::status_server::Status for Door {
     }
 
     async fn take_snapshot(&self, _: Request<v1::TakeSnapshotRequest>) -> Outcome<v1::Snapshot> {
-        let Answer::Snapshot(taken) = self.ask(Ask::TakeSnapshot).await? else {
-            return unexpected();
-        };
+        let taken = self.app.ask(TakeSnapshot).await?;
         Ok(tonic::Response::new(v1::Snapshot {
             lsn: taken.lsn.0,
             state_hash: taken.state_hash.to_string(),
@@ -206,9 +203,7 @@ fn memory_status(memory: &Memory) -> v1::MemoryStatus {
 impl Door {
     /// Reads everything, so it works on a view and beside the others.
     async fn state_hash(&self) -> Result<String, Status> {
-        let Answer::Facts(facts) = self.ask(Ask::Query(Query::Facts)).await? else {
-            return unexpected();
-        };
+        let facts = self.app.ask(GetFacts).await?;
         let hash = tokio::task::spawn_blocking(move || facts.hash().to_string()).await;
         Ok(hash.map_err(|_| Problem::stopping())?)
     }

@@ -4,7 +4,6 @@
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use tenure_code::Code;
-use tenure_coordinator::{Answer, Ask};
 use tenure_proto::v1;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -67,18 +66,17 @@ fn submit(
     batch: v1::SubmitStreamRequest,
 ) -> impl Future<Output = Acknowledgement> + use<> {
     let sequence = batch.sequence;
-    let ticket = parse::batch(batch.tasks).map(|submit| door.app.tenure.ask(Ask::Command(submit)));
+    let pending = parse::batch(batch.tasks).map(|submit| door.app.tenure.ask(submit));
     async move {
-        let answer = match ticket {
-            Ok(ticket) => ticket.await.map_err(Problem::from),
+        let submitted = match pending {
+            Ok(pending) => pending.await.map_err(Problem::from),
             Err(problem) => Err(problem),
         };
-        match answer {
-            Ok(Answer::Submitted(tasks)) => {
+        match submitted {
+            Ok(tasks) => {
                 let ids = tasks.iter().map(|task| task.task_id.0).collect();
                 Acknowledgement { sequence, ids, problem: None }
             }
-            Ok(_) => unreachable!("a submit is answered so"),
             Err(problem) => {
                 Acknowledgement { sequence, ids: Vec::new(), problem: Some(shown(problem)) }
             }

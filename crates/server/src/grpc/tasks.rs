@@ -1,14 +1,15 @@
 //! Tasks: submit, look at, list, cancel, retry.
 
+use tenure_coordinator::TaskInfo;
 use tenure_coordinator::limits::HISTORY_BYTES;
-use tenure_coordinator::{Answer, Ask, Query};
-use tenure_core::command::{Command, SubmitOutcome};
+use tenure_coordinator::request::{ExplainTask, GetTask, ListTasks, RetryTask, SubmitTask};
+use tenure_core::command::SubmitOutcome;
 use tenure_proto::v1;
 use tenure_record::id::TaskId;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::submit::{Acknowledged, acknowledge};
-use super::{Door, Outcome, parse, show, unexpected};
+use super::{Door, Outcome, parse, show};
 use crate::answers;
 use crate::explain::Explanation;
 use crate::fetch::fetched;
@@ -22,18 +23,17 @@ impl v1::tasks_server::Tasks for Door {
         let Some(task) = request.into_inner().task else {
             return Err(Problem::invalid("task is missing; give one").into());
         };
-        let submit = Ask::Submit(parse::new_task(task)?);
-        let Answer::Taken(outcome, task) = self.ask(submit).await? else { return unexpected() };
-        let existed = outcome == SubmitOutcome::Existed;
-        Ok(Response::new(v1::SubmitResponse { task: Some(show::task(*task)), existed }))
+        let submitted = self.app.ask(SubmitTask(parse::new_task(task)?)).await?;
+        let existed = submitted.outcome == SubmitOutcome::Existed;
+        let task = Some(show::task(*submitted.task));
+        Ok(Response::new(v1::SubmitResponse { task, existed }))
     }
 
     async fn submit_batch(
         &self,
         request: Request<v1::SubmitBatchRequest>,
     ) -> Outcome<v1::SubmitBatchResponse> {
-        let submit = Ask::Command(parse::batch(request.into_inner().tasks)?);
-        let Answer::Submitted(tasks) = self.ask(submit).await? else { return unexpected() };
+        let tasks = self.app.ask(parse::batch(request.into_inner().tasks)?).await?;
         let ids = tasks.iter().map(|task| task.task_id.0).collect();
         Ok(Response::new(v1::SubmitBatchResponse { ids }))
     }
@@ -50,39 +50,31 @@ impl v1::tasks_server::Tasks for Door {
     async fn get(&self, request: Request<v1::GetTaskRequest>) -> Outcome<v1::Task> {
         let v1::GetTaskRequest { task_id, wait_ms } = request.into_inner();
         let (task_id, wait_ms) = (TaskId(task_id), parse::wait(wait_ms)?);
-        self.one_task(Ask::Query(Query::TaskEnd { task_id, wait_ms })).await
+        self.one_task(GetTask { task_id, wait_ms }).await
     }
 
     async fn list(&self, request: Request<v1::ListTasksRequest>) -> Outcome<v1::ListTasksResponse> {
         let filter = parse::filter(&request.into_inner())?;
-        let Answer::Tasks(page) = self.ask(Ask::Query(Query::Tasks(filter))).await? else {
-            return unexpected();
-        };
-        let page = cut(page);
+        let page = cut(self.app.ask(ListTasks(filter)).await?);
         let next_cursor = page.next.map_or_else(String::new, |id| id.to_string());
         let tasks = fetched(page.tasks).await?.into_iter().map(show::task).collect();
         Ok(Response::new(v1::ListTasksResponse { tasks, next_cursor }))
     }
 
     async fn cancel(&self, request: Request<v1::CancelTaskRequest>) -> Outcome<v1::Task> {
-        let cancel = parse::cancel(request.into_inner())?;
-        let (command, task_id) = (Command::CancelTask(cancel), cancel.task_id);
-        self.one_task(Ask::Change { command, task_id }).await
+        self.one_task(parse::cancel(request.into_inner())?).await
     }
 
     async fn retry(&self, request: Request<v1::RetryTaskRequest>) -> Outcome<v1::Task> {
-        let task_id = TaskId(request.into_inner().task_id);
-        self.one_task(Ask::Change { command: Command::RetryTask(task_id), task_id }).await
+        self.one_task(RetryTask(TaskId(request.into_inner().task_id))).await
     }
 
     async fn explain(
         &self,
         request: Request<v1::ExplainTaskRequest>,
     ) -> Outcome<v1::TaskExplanation> {
-        let query = Query::Explain(TaskId(request.into_inner().task_id));
-        let Answer::Explained(explained) = self.ask(Ask::Query(query)).await? else {
-            return unexpected();
-        };
+        let explain = ExplainTask(TaskId(request.into_inner().task_id));
+        let explained = self.app.ask(explain).await?;
         Ok(Response::new(show::explanation(Explanation::of(&explained))))
     }
 
@@ -109,9 +101,11 @@ impl v1::tasks_server::Tasks for Door {
 }
 
 impl Door {
-    /// Asks for something that is answered with a task.
-    pub(super) async fn one_task(&self, ask: Ask) -> Result<Response<v1::Task>, Status> {
-        let Answer::Task(task) = self.ask(ask).await? else { return unexpected() };
-        Ok(Response::new(show::task(*task)))
+    /// Serves a request whose response is a task.
+    pub(super) async fn one_task<R>(&self, request: R) -> Result<Response<v1::Task>, Status>
+    where
+        R: tenure_coordinator::Request<Response = Box<TaskInfo>>,
+    {
+        Ok(Response::new(show::task(*self.app.ask(request).await?)))
     }
 }

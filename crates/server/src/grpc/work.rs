@@ -9,9 +9,10 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use tenure_code::Code;
-use tenure_coordinator::{Answer, Ask, Grant, Query, Refusal, Ticket};
+use tenure_coordinator::request::{DropLeases, GetStatus, Lease, RegisterWorker};
+use tenure_coordinator::{Grant, Pending, Refusal, Request};
 use tenure_core::command::{
-    Command, Heartbeat, LeaseRef, LeaseTasks, ReleaseTask, ReportTasks, Reported, Rest, Swept,
+    Heartbeat, LeaseRef, LeaseTasks, ReleaseTask, ReportTasks, Reported, Rest, Swept,
 };
 use tenure_core::limits::{BATCH_ITEMS_MAX, LEASE_TASKS_MAX};
 use tenure_proto::v1;
@@ -22,10 +23,10 @@ use tonic::{Status, Streaming};
 
 use super::parse::{self, Greeting};
 use super::pushes::Pushes;
+use super::show;
 use super::status::{next_message, shown};
 use super::stops::{Stop, Stops};
 use super::streams::Place;
-use super::{show, unexpected};
 use crate::app::App;
 use crate::limits::{BODY_TIMEOUT, CREDIT_MAX, PUSH_BYTES, PUSHES_MAX, STREAM_REQUESTS_MAX};
 use crate::problem::Problem;
@@ -101,7 +102,7 @@ struct Stream {
     grace: Duration,
     credit: u32,
     /// The request for work that is under way, if there is any credit.
-    asked: Option<Ticket>,
+    asked: Option<Pending<Lease>>,
     /// Until then nothing is asked for.
     pause: Option<Instant>,
     under_way: FuturesOrdered<Pin<Box<dyn Future<Output = Done> + Send>>>,
@@ -146,18 +147,14 @@ impl Stream {
             tasks_max: NonZeroU32::MIN,
             lease_ms,
         };
-        let ask = |ask| app.tenure.ask(ask);
-        ask(Ask::Register(registration)).await.map_err(Problem::from)?;
+        app.tenure.ask(RegisterWorker(registration)).await.map_err(Problem::from)?;
         let mut kept = Vec::new();
         if !held.is_empty() {
             // First nobody else may drop them; then they are looked at.
             place.take_over(&held);
             let heartbeats = held.iter().copied().map(Heartbeat::from).collect();
             let report = ReportTasks { heartbeats, ..ReportTasks::default() };
-            let report = Ask::Command(Command::ReportTasks(report));
-            let Answer::Reported(reported) = ask(report).await.map_err(Problem::from)? else {
-                return unexpected();
-            };
+            let reported = app.tenure.ask(report).await.map_err(Problem::from)?;
             let mut holds = place.held();
             for (lease, reported) in held.iter().zip(&reported) {
                 if reported.result.is_ok() {
@@ -166,10 +163,7 @@ impl Stream {
                 kept.push(show::reported(reported));
             }
         }
-        let Answer::Status(status) = ask(Ask::Query(Query::Status)).await.map_err(Problem::from)?
-        else {
-            return unexpected();
-        };
+        let status = app.tenure.ask(GetStatus).await.map_err(Problem::from)?;
         let welcome = v1::Welcome { now: status.now.0, disconnect_grace_ms, held: kept };
         let stream = Self {
             app,
@@ -203,12 +197,11 @@ impl Stream {
                 outcome = answer(&mut self.asked) => {
                     self.asked = None;
                     match outcome {
-                        Ok(Answer::Leased(grants)) => {
+                        Ok(grants) => {
                             if self.push(grants).await.is_err() {
                                 return Ok(End::Cut);
                             }
                         }
-                        Ok(_) => return unexpected(),
                         Err(Refusal::Unavailable(_)) => return Ok(self.drain().await),
                         Err(Refusal::Overloaded { .. }) => {
                             self.pause = Some(Instant::now() + OVERLOADED_PAUSE);
@@ -246,7 +239,7 @@ impl Stream {
         }
         let Some(tasks_max) = NonZeroU32::new(self.credit.min(LEASE_TASKS_MAX)) else { return };
         let request = LeaseTasks { tasks_max, ..self.request.clone() };
-        self.asked = Some(self.app.tenure.ask(Ask::Lease { request, wait_ms: PARKED_MS }));
+        self.asked = Some(self.app.tenure.ask(Lease { request, wait_ms: PARKED_MS }));
     }
 
     /// Takes a message; says whether it was the last.
@@ -271,13 +264,13 @@ impl Stream {
             self.under_way.push_back(done);
         }
         if let Some(ping) = message.ping {
-            let ticket = self.app.tenure.ask(Ask::Query(Query::Status));
+            let pending = self.app.tenure.ask(GetStatus);
             self.under_way.push_back(Box::pin(async move {
-                match ticket.await {
-                    Ok(Answer::Status(status)) => {
+                match pending.await {
+                    Ok(status) => {
                         Done::Pong(v1::Pong { sequence: ping.sequence, now: status.now.0 })
                     }
-                    _ => Done::Nothing,
+                    Err(_) => Done::Nothing,
                 }
             }));
         }
@@ -307,12 +300,12 @@ impl Stream {
                 if let Err(problem) = artifact::keep_each(&app, &mut report, handed).await {
                     return Done::Reported { sequence, said, outcome: Err(problem) };
                 }
-                let ticket = app.tenure.ask(Ask::Command(Command::ReportTasks(report)));
-                answered(&app, sequence, said, ticket).await
+                let pending = app.tenure.ask(report);
+                answered(&app, sequence, said, pending).await
             });
         }
-        let ticket = app.tenure.ask(Ask::Command(Command::ReportTasks(report)));
-        Box::pin(async move { answered(&app, sequence, said, ticket).await })
+        let pending = app.tenure.ask(report);
+        Box::pin(async move { answered(&app, sequence, said, pending).await })
     }
 
     /// Pushes leases, in messages of moderate size.
@@ -418,7 +411,6 @@ impl Stream {
                 for some in leases.chunks(BATCH_ITEMS_MAX) {
                     let releases = some.iter().copied().map(ReleaseTask::from).collect();
                     let report = ReportTasks { releases, ..ReportTasks::default() };
-                    let report = Ask::Command(Command::ReportTasks(report));
                     // If it cannot be done now, time does it.
                     let _ = self.app.tenure.ask(report).await;
                 }
@@ -462,8 +454,8 @@ impl Stream {
             tracing::info!(leases = leases.len(), "a worker did not come back");
             for some in leases.chunks(BATCH_ITEMS_MAX) {
                 // A lease that could not be dropped expires later.
-                let drop_some = || app.tenure.ask(Ask::Command(Command::DropLeases(some.to_vec())));
-                while let Ok(Answer::Swept(Swept { rest: Rest::More, .. })) = drop_some().await {}
+                let drop_some = || app.tenure.ask(DropLeases(some.to_vec()));
+                while let Ok(Swept { rest: Rest::More, .. }) = drop_some().await {}
             }
         });
     }
@@ -472,9 +464,9 @@ impl Stream {
 /// The other side does not read any more.
 struct Gone;
 
-async fn answer(asked: &mut Option<Ticket>) -> Result<Answer, Refusal> {
+async fn answer(asked: &mut Option<Pending<Lease>>) -> Result<Vec<Grant>, Refusal> {
     match asked {
-        Some(ticket) => ticket.await,
+        Some(pending) => pending.await,
         None => std::future::pending().await,
     }
 }
@@ -487,13 +479,8 @@ async fn until(moment: Option<Instant>) {
 }
 
 /// What became of reports, once it is durable.
-async fn answered(app: &App, sequence: u64, said: Said, ticket: Ticket) -> Done {
-    let outcome = ticket.await;
-    app.scribe.heard("ReportTasks", &outcome);
-    let outcome = match outcome {
-        Ok(Answer::Reported(reported)) => Ok(reported),
-        Ok(_) => unreachable!("reports are answered so"),
-        Err(refusal) => Err(refusal.into()),
-    };
-    Done::Reported { sequence, said, outcome }
+async fn answered(app: &App, sequence: u64, said: Said, pending: Pending<ReportTasks>) -> Done {
+    let outcome = pending.await;
+    app.scribe.heard(ReportTasks::NAME, &outcome);
+    Done::Reported { sequence, said, outcome: outcome.map_err(Problem::from) }
 }

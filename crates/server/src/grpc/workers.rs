@@ -1,13 +1,12 @@
 //! Workers: taking work by asking for it, reporting on it, and who is there.
 
-use tenure_coordinator::{Answer, Ask, Query};
-use tenure_core::command::Command;
+use tenure_coordinator::request::{Lease, ListWorkers, RegisterWorker, SignOff};
 use tenure_proto::v1;
 use tenure_record::name::WorkerName;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Door, Outcome, parse, show, unexpected, work};
+use super::{Door, Outcome, parse, show, work};
 use crate::problem::Problem;
 use crate::wire::artifact;
 use crate::wire::page::cut_workers;
@@ -25,9 +24,7 @@ impl v1::workers_server::Workers for Door {
 
     async fn lease(&self, request: Request<v1::LeaseRequest>) -> Outcome<v1::LeaseResponse> {
         let (request, wait_ms) = parse::lease(&request.into_inner())?;
-        let Answer::Leased(grants) = self.ask(Ask::Lease { request, wait_ms }).await? else {
-            return unexpected();
-        };
+        let grants = self.app.ask(Lease { request, wait_ms }).await?;
         let leases = grants.into_iter().map(show::grant).collect();
         Ok(Response::new(v1::LeaseResponse { leases }))
     }
@@ -38,8 +35,7 @@ impl v1::workers_server::Workers for Door {
     ) -> Outcome<v1::HeartbeatResponse> {
         let report = parse::heartbeat(&request.into_inner())?;
         let (task_id, progress) = (report.lease.task_id, report.progress.clone());
-        let heartbeat = Ask::Command(Command::Heartbeat(report));
-        let Answer::Extended(extended) = self.ask(heartbeat).await? else { return unexpected() };
+        let extended = self.app.ask(report).await?;
         self.app.scribe.progress(task_id.0, progress.as_deref());
         Ok(Response::new(v1::HeartbeatResponse {
             expires_at: extended.wall_expires_at.0,
@@ -50,20 +46,15 @@ impl v1::workers_server::Workers for Door {
     async fn complete(&self, request: Request<v1::CompleteReport>) -> Outcome<v1::Task> {
         let (mut report, handed) = parse::complete(request.into_inner())?;
         report.artifacts = artifact::keep(&self.app, handed).await?;
-        let task_id = report.lease.task_id;
-        self.one_task(Ask::Change { command: Command::CompleteTask(report), task_id }).await
+        self.one_task(report).await
     }
 
     async fn fail(&self, request: Request<v1::FailReport>) -> Outcome<v1::Task> {
-        let report = parse::fail(&request.into_inner())?;
-        let task_id = report.lease.task_id;
-        self.one_task(Ask::Change { command: Command::FailTask(report), task_id }).await
+        self.one_task(parse::fail(&request.into_inner())?).await
     }
 
     async fn release(&self, request: Request<v1::ReleaseReport>) -> Outcome<v1::Task> {
-        let report = parse::release(&request.into_inner())?;
-        let task_id = report.lease.task_id;
-        self.one_task(Ask::Change { command: Command::ReleaseTask(report), task_id }).await
+        self.one_task(parse::release(&request.into_inner())?).await
     }
 
     async fn report(&self, request: Request<v1::Reports>) -> Outcome<v1::Results> {
@@ -71,8 +62,7 @@ impl v1::workers_server::Workers for Door {
         let sequence = reports.sequence;
         let (mut reports, handed) = parse::reports(reports, None)?;
         artifact::keep_each(&self.app, &mut reports, handed).await?;
-        let report = Ask::Command(Command::ReportTasks(reports));
-        let Answer::Reported(reported) = self.ask(report).await? else { return unexpected() };
+        let reported = self.app.ask(reports).await?;
         let results = reported.iter().map(show::reported).collect();
         Ok(Response::new(v1::Results { sequence, results, problem: None }))
     }
@@ -81,15 +71,14 @@ impl v1::workers_server::Workers for Door {
         &self,
         request: Request<v1::RegisterRequest>,
     ) -> Outcome<v1::RegisterResponse> {
-        self.ask(Ask::Register(parse::registration(request.into_inner())?)).await?;
+        let registration = parse::registration(request.into_inner())?;
+        self.app.ask(RegisterWorker(registration)).await?;
         Ok(Response::new(v1::RegisterResponse {}))
     }
 
     async fn sign_off(&self, request: Request<v1::SignOffRequest>) -> Outcome<v1::SignOffResponse> {
         let worker = WorkerName::parse(&request.into_inner().worker).map_err(Problem::from)?;
-        let Answer::SignedOff(released) = self.ask(Ask::SignOff(worker)).await? else {
-            return unexpected();
-        };
+        let released = self.app.ask(SignOff(worker)).await?;
         Ok(Response::new(v1::SignOffResponse { released: released as u64 }))
     }
 
@@ -98,11 +87,8 @@ impl v1::workers_server::Workers for Door {
         request: Request<v1::ListWorkersRequest>,
     ) -> Outcome<v1::ListWorkersResponse> {
         let v1::ListWorkersRequest { limit, cursor } = request.into_inner();
-        let query = Query::Workers(parse::names(limit, &cursor)?);
-        let Answer::Workers(page) = self.ask(Ask::Query(query)).await? else {
-            return unexpected();
-        };
-        let page = cut_workers(page);
+        let range = parse::names(limit, &cursor)?;
+        let page = cut_workers(self.app.ask(ListWorkers(range)).await?);
         let next_cursor = page.next.map_or_else(String::new, |name| name.to_string());
         let workers = page.items.into_iter().map(show::worker).collect();
         Ok(Response::new(v1::ListWorkersResponse { workers, next_cursor }))

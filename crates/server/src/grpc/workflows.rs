@@ -1,11 +1,12 @@
 //! Workflows: definitions, by name and version.
 
-use tenure_coordinator::{Answer, Ask, Query};
-use tenure_core::command::{Command, DeleteWorkflow, SubmitOutcome};
+use tenure_coordinator::NameRange;
+use tenure_coordinator::request::{GetWorkflow, ListWorkflows};
+use tenure_core::command::{DeleteWorkflow, SubmitOutcome};
 use tenure_proto::v1;
 use tonic::{Request, Response};
 
-use super::{Door, Outcome, parse, parse_run, show_run, unexpected};
+use super::{Door, Outcome, parse, parse_run, show_run};
 use crate::problem::Problem;
 use crate::wire::{flow, list};
 
@@ -19,10 +20,7 @@ impl v1::workflows_server::Workflows for Door {
         // A large definition takes its time, so it is compiled beside the others.
         let register = tokio::task::spawn_blocking(move || parse_run::definition(&put)).await;
         let register = register.map_err(|_| Problem::stopping())??;
-        let ask = Ask::Command(Command::RegisterWorkflow(register));
-        let Answer::WorkflowVersion(registered) = self.ask(ask).await? else {
-            return unexpected();
-        };
+        let registered = self.app.ask(register).await?;
         Ok(Response::new(v1::PutWorkflowResponse {
             name: registered.name.to_string(),
             version: registered.version,
@@ -33,10 +31,7 @@ impl v1::workflows_server::Workflows for Door {
     async fn get(&self, request: Request<v1::GetWorkflowRequest>) -> Outcome<v1::Workflow> {
         let v1::GetWorkflowRequest { name, version } = request.into_inner();
         let version = flow::version(version.map(i64::from))?;
-        let query = Query::Workflow { name: name.into(), version };
-        let Answer::Workflow(workflow) = self.ask(Ask::Query(query)).await? else {
-            return unexpected();
-        };
+        let workflow = self.app.ask(GetWorkflow { name: name.into(), version }).await?;
         Ok(Response::new(show_run::workflow(&workflow)))
     }
 
@@ -46,8 +41,7 @@ impl v1::workflows_server::Workflows for Door {
     ) -> Outcome<v1::DeleteWorkflowResponse> {
         let v1::DeleteWorkflowRequest { name, version } = request.into_inner();
         let version = flow::version(version.map(i64::from))?;
-        let delete = DeleteWorkflow { name: name.into(), version };
-        self.ask(Ask::Command(Command::DeleteWorkflow(delete))).await?;
+        self.app.ask(DeleteWorkflow { name: name.into(), version }).await?;
         Ok(Response::new(v1::DeleteWorkflowResponse {}))
     }
 
@@ -58,8 +52,7 @@ impl v1::workflows_server::Workflows for Door {
         let v1::ListWorkflowsRequest { limit, cursor } = request.into_inner();
         let limit = list::limit(limit.map(|limit| limit as usize))?;
         let after = parse::given(&cursor).map(Into::into);
-        let query = Ask::Query(Query::Workflows { after, limit });
-        let Answer::Workflows(page) = self.ask(query).await? else { return unexpected() };
+        let page = self.app.ask(ListWorkflows(NameRange { after, limit })).await?;
         Ok(Response::new(v1::ListWorkflowsResponse {
             workflows: page.workflows.iter().map(show_run::listed).collect(),
             next_cursor: page.next.map_or_else(String::new, |name| name.to_string()),

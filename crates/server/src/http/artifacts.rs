@@ -13,12 +13,13 @@ use futures_util::stream;
 use http_body_util::BodyExt;
 use serde::Serialize;
 use tenure_code::{Code, Echo};
-use tenure_coordinator::{Answer, ArtifactInfo, Ask, Query};
+use tenure_coordinator::ArtifactInfo;
+use tenure_coordinator::request::ListArtifacts;
 use tenure_core::state::ArtifactState;
 use tenure_record::artifact::Sha256;
 use tenure_record::id::RunId;
 
-use super::{List, PageQuery, Path, ask, json, number, unexpected};
+use super::{List, PageQuery, Path, json, number};
 use crate::admit::drain;
 use crate::app::App;
 use crate::blobs::{Lost, NotKept, Upload};
@@ -127,10 +128,7 @@ pub(super) async fn get(
 }
 
 async fn artifacts(app: &App, run: RunId) -> Result<Vec<ArtifactInfo>, Problem> {
-    let Answer::Artifacts(artifacts) = ask(app, Ask::Query(Query::Artifacts(run))).await? else {
-        return unexpected();
-    };
-    Ok(artifacts)
+    app.ask(ListArtifacts(run)).await
 }
 
 /// The bytes of an artifact, once it is known that they are the right ones.

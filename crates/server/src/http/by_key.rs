@@ -8,14 +8,15 @@ use axum::extract::{Request, State};
 use axum::http::Uri;
 use axum::response::Response;
 use axum::routing::any;
-use tenure_coordinator::{Answer, Ask, Query};
-use tenure_core::command::{Command, SubmitOutcome};
+use tenure_coordinator::request::{FindRun, SignaledRun};
+use tenure_core::command::SubmitOutcome;
 use tenure_record::name::TaskKey;
 use tower::ServiceExt;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::{OpenApi, RefOr, Required};
 
-use super::{Path, Whole, ask, json, unexpected};
+use super::classes::Classes;
+use super::{Path, Whole, json};
 use crate::app::App;
 use crate::json as parse;
 use crate::problem::Problem;
@@ -32,7 +33,24 @@ pub(super) fn routes(routes: Router, app: &Arc<App>) -> Router {
     let forward = move |path: Path<Named>, request: Request| {
         forward(Arc::clone(&app), inner.clone(), path, request)
     };
-    routes.route(BY_KEY, any(forward.clone())).route(&format!("{BY_KEY}/{{*rest}}"), any(forward))
+    routes.route(BY_KEY, any(forward.clone())).route(&rest(), any(forward))
+}
+
+/// The address by key with everything that follows it.
+fn rest() -> String {
+    format!("{BY_KEY}/{{*rest}}")
+}
+
+/// Sets the admission class of the addresses by key.
+pub(super) fn classify(classes: &mut Classes) {
+    classes.set::<FindRun>(BY_KEY);
+    classes.set::<FindRun>(&rest());
+}
+
+/// Whether a documented path is a route of its own.
+#[cfg(test)]
+pub(super) fn is_own(route: &str) -> bool {
+    !route.starts_with(BY_KEY) || route == BY_KEY || route.contains("/signals/")
 }
 
 #[derive(serde::Deserialize)]
@@ -47,10 +65,8 @@ async fn forward(
     Path(Named { name, key }): Path<Named>,
     mut request: Request,
 ) -> Result<Response, Problem> {
-    let query = Query::RunWithKey { workflow: name.into(), key: TaskKey::parse(&key)? };
-    let Answer::RunWithKey(run_id) = ask(&app, Ask::Query(query)).await? else {
-        return unexpected();
-    };
+    let find = FindRun { workflow: name.into(), key: TaskKey::parse(&key)? };
+    let run_id = app.ask(find).await?;
     // What follows the key stays as it was sent: /v1/workflows/NAME/runs/by-key/KEY/...
     let rest = request.uri().path().splitn(8, '/').nth(7);
     let rest = rest.map(|rest| format!("/{rest}")).unwrap_or_default();
@@ -77,10 +93,7 @@ pub(super) async fn signal(
     let body = parse::parse::<SignalByKeyBody<'_>>(&body)?;
     let signal = body.parse(name, &key, signal)?;
     let shown = Arc::clone(&signal.signal.name);
-    let asked = Ask::Command(Command::SignalByKey(signal));
-    let Answer::SignaledByKey(run_id, outcome, signaled) = ask(&app, asked).await? else {
-        return unexpected();
-    };
+    let SignaledRun { run_id, outcome, signaled } = app.ask(signal).await?;
     let status = match outcome {
         SubmitOutcome::Created => axum::http::StatusCode::CREATED,
         SubmitOutcome::Existed => axum::http::StatusCode::OK,

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
-use tenure_coordinator::{Answer, Ask};
-use tenure_core::command::{Command, Reported};
-use tenure_record::id::TaskId;
+use tenure_coordinator::request::Lease;
+use tenure_core::command::Reported;
 
 use super::tasks::show;
-use super::{Path, Whole, WholeBatch, ask, json, number, unexpected};
+use super::{Path, Whole, WholeBatch, json, number};
 use crate::app::App;
 use crate::json as parse;
 use crate::problem::Problem;
@@ -29,9 +28,7 @@ struct Leases<'a> {
 #[utoipa::path(post, path = "/v1/leases", tag = "workers", summary = "Take work, and wait for it", request_body = LeaseBody, responses((status = 200, description = "Leases, none if nothing came", body = Leases<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn lease(State(app): State<Arc<App>>, Whole(body): Whole) -> Outcome {
     let (request, wait_ms) = parse::parse::<LeaseBody>(&body)?.parse()?;
-    let Answer::Leased(grants) = ask(&app, Ask::Lease { request, wait_ms }).await? else {
-        return unexpected();
-    };
+    let grants = app.ask(Lease { request, wait_ms }).await?;
     Ok(json(&Leases { leases: grants.iter().map(ShownGrant::of).collect() }))
 }
 
@@ -49,10 +46,7 @@ pub(super) async fn heartbeat(
 ) -> Outcome {
     let report = parse::parse::<HeartbeatBody<'_>>(&body)?.parse(number(&id)?)?;
     let (task_id, progress) = (report.lease.task_id, report.progress.clone());
-    let Answer::Extended(extended) = ask(&app, Ask::Command(Command::Heartbeat(report))).await?
-    else {
-        return unexpected();
-    };
+    let extended = app.ask(report).await?;
     app.scribe.progress(task_id.0, progress.as_deref());
     Ok(json(&ShownExtension {
         expires_at: moment(extended.wall_expires_at),
@@ -66,10 +60,9 @@ pub(super) async fn complete(
     Path(id): Path<String>,
     Whole(body): Whole,
 ) -> Outcome {
-    let id = number(&id)?;
-    let (mut report, handed) = parse::parse::<CompleteBody<'_>>(&body)?.parse(id)?;
+    let (mut report, handed) = parse::parse::<CompleteBody<'_>>(&body)?.parse(number(&id)?)?;
     report.artifacts = artifact::keep(&app, handed).await?;
-    change(&app, id, Command::CompleteTask(report)).await
+    show(&app, report).await
 }
 
 #[utoipa::path(post, path = "/v1/tasks/{id}/fail", tag = "workers", summary = "The attempt failed", params(("id" = u64, Path)), request_body = FailBody<'_>, responses((status = 200, description = "The task", body = crate::wire::shown::ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
@@ -78,9 +71,8 @@ pub(super) async fn fail(
     Path(id): Path<String>,
     Whole(body): Whole,
 ) -> Outcome {
-    let id = number(&id)?;
-    let report = parse::parse::<FailBody<'_>>(&body)?.parse(id)?;
-    change(&app, id, Command::FailTask(report)).await
+    let report = parse::parse::<FailBody<'_>>(&body)?.parse(number(&id)?)?;
+    show(&app, report).await
 }
 
 #[utoipa::path(post, path = "/v1/tasks/{id}/release", tag = "workers", summary = "Give the lease back", params(("id" = u64, Path)), request_body = ReleaseBody<'_>, responses((status = 200, description = "The task", body = crate::wire::shown::ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
@@ -89,13 +81,8 @@ pub(super) async fn release(
     Path(id): Path<String>,
     Whole(body): Whole,
 ) -> Outcome {
-    let id = number(&id)?;
-    let report = parse::parse::<ReleaseBody<'_>>(&body)?.parse(id)?;
-    change(&app, id, Command::ReleaseTask(report)).await
-}
-
-async fn change(app: &App, id: u64, command: Command) -> Outcome {
-    show(ask(app, Ask::Change { command, task_id: TaskId(id) }).await?)
+    let report = parse::parse::<ReleaseBody<'_>>(&body)?.parse(number(&id)?)?;
+    show(&app, report).await
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -137,9 +124,6 @@ pub(super) async fn report(State(app): State<Arc<App>>, body: WholeBatch) -> Out
     let (mut reports, handed) = parse::parse::<ReportsBody<'_>>(&body.0)?.parse()?;
     drop(body);
     artifact::keep_each(&app, &mut reports, handed).await?;
-    let asked = Ask::Command(Command::ReportTasks(reports));
-    let Answer::Reported(reported) = ask(&app, asked).await? else {
-        return unexpected();
-    };
+    let reported = app.ask(reports).await?;
     Ok(json(&Results { results: reported.iter().map(ShownResult::of).collect() }))
 }

@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod by_key;
+mod classes;
 mod events;
 mod leases;
 mod operate;
@@ -26,74 +27,97 @@ use axum::routing::get;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tenure_code::{Code, Echo};
-use tenure_coordinator::{Answer, Ask, NameRange};
+use tenure_coordinator::NameRange;
+use tenure_coordinator::request::{
+    CancelRun, CancelTask, CompleteTask, ConfigureQueue, DeleteQueue, DeleteWorkflow, ExplainTask,
+    FailTask, GetQueue, GetRun, GetStatus, GetTask, GetWorkflow, Heartbeat, Lease, ListArtifacts,
+    ListQueues, ListRuns, ListTasks, ListTokens, ListWorkers, ListWorkflows, PauseQueue,
+    RegisterWorker, RegisterWorkflow, ReleaseTask, ReportTasks, ResumeQueue, RetryTask, SignOff,
+    SignalByKey, SignalRun, StartRun, StartRuns, SubmitTask, SubmitTasks, TakeSnapshot, UnparkRun,
+};
 use utoipa::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::classes::ClassedRouter;
+pub(crate) use self::classes::Classes;
 pub(crate) use self::events::EventText;
 use crate::app::App;
 use crate::limits::{BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX};
 use crate::problem::Problem;
 use crate::wire::list::{self, decimal};
 
-/// All that HTTP offers.
-pub(crate) fn routes(app: Arc<App>) -> Router {
-    let (router, mut openapi) = OpenApiRouter::with_openapi(Document::openapi())
-        .routes(routes!(operate::healthz))
-        .routes(routes!(operate::readyz))
-        .routes(routes!(operate::metrics))
-        .routes(routes!(operate::status))
-        .routes(routes!(snapshots::take))
-        .routes(routes!(tasks::submit, tasks::list))
-        .routes(routes!(tasks::submit_batch))
-        .routes(routes!(tasks::get))
-        .routes(routes!(tasks::cancel))
-        .routes(routes!(tasks::retry))
-        .routes(routes!(tasks::explain))
-        .routes(routes!(tasks::history))
-        .routes(routes!(leases::heartbeat))
-        .routes(routes!(leases::complete))
-        .routes(routes!(leases::fail))
-        .routes(routes!(leases::release))
-        .routes(routes!(leases::lease))
-        .routes(routes!(leases::report))
-        .routes(routes!(workers::list))
-        .routes(routes!(workers::register, workers::sign_off))
-        .routes(routes!(queues::list))
-        .routes(routes!(queues::get, queues::configure, queues::delete))
-        .routes(routes!(queues::pause))
-        .routes(routes!(queues::resume))
-        .routes(routes!(redecide::show))
-        .routes(routes!(workflows::list))
-        .routes(routes!(workflows::get, workflows::put, workflows::delete))
-        .routes(routes!(workflows::start))
-        .routes(routes!(workflows::start_batch))
-        .routes(routes!(by_key::signal))
-        .routes(routes!(runs::list))
-        .routes(routes!(runs::get))
-        .routes(routes!(runs::tokens))
-        .routes(routes!(runs::history))
-        .routes(routes!(runs::cancel))
-        .routes(routes!(runs::unpark))
-        .routes(routes!(runs::signal))
-        .routes(routes!(artifacts::list))
-        .routes(routes!(artifacts::put))
-        .routes(routes!(events::events))
-        .split_for_parts();
+/// All that HTTP offers, with the admission class of each route.
+pub(crate) fn routes(app: Arc<App>) -> (Router, Classes) {
+    let (router, mut openapi, classes) = classed().finish();
     by_key::document(&mut openapi);
     let openapi: Arc<str> = openapi.to_json().unwrap_or_default().into();
     let router = router
         // Names may have folders in them.
-        .route("/v1/runs/{id}/artifacts/{*name}", get(artifacts::get))
+        .route(ARTIFACT, get(artifacts::get))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .with_state(Arc::clone(&app));
-    by_key::routes(router, &app)
+    let router = by_key::routes(router, &app)
         .route("/", get(page::page).with_state(app))
         .route("/openapi.json", get(move || show_document(Arc::clone(&openapi))))
         .fallback(unknown)
-        .method_not_allowed_fallback(wrong_method)
+        .method_not_allowed_fallback(wrong_method);
+    (router, classes)
+}
+
+const ARTIFACT: &str = "/v1/runs/{id}/artifacts/{*name}";
+
+fn classed() -> ClassedRouter {
+    let mut router = ClassedRouter::new(Document::openapi())
+        .open(routes!(operate::healthz))
+        .open(routes!(operate::readyz))
+        .open(routes!(operate::metrics))
+        .serve::<GetStatus>(routes!(operate::status))
+        .serve::<TakeSnapshot>(routes!(snapshots::take))
+        .serve::<SubmitTask>(routes!(tasks::submit))
+        .serve::<ListTasks>(routes!(tasks::list))
+        .serve::<SubmitTasks>(routes!(tasks::submit_batch))
+        .serve::<GetTask>(routes!(tasks::get))
+        .serve::<CancelTask>(routes!(tasks::cancel))
+        .serve::<RetryTask>(routes!(tasks::retry))
+        .serve::<ExplainTask>(routes!(tasks::explain))
+        .files(routes!(tasks::history))
+        .serve::<Heartbeat>(routes!(leases::heartbeat))
+        .serve::<CompleteTask>(routes!(leases::complete))
+        .serve::<FailTask>(routes!(leases::fail))
+        .serve::<ReleaseTask>(routes!(leases::release))
+        .serve::<Lease>(routes!(leases::lease))
+        .serve::<ReportTasks>(routes!(leases::report))
+        .serve::<ListWorkers>(routes!(workers::list))
+        .serve::<RegisterWorker>(routes!(workers::register))
+        .serve::<SignOff>(routes!(workers::sign_off))
+        .serve::<ListQueues>(routes!(queues::list))
+        .serve::<GetQueue>(routes!(queues::get))
+        .serve::<ConfigureQueue>(routes!(queues::configure))
+        .serve::<DeleteQueue>(routes!(queues::delete))
+        .serve::<PauseQueue>(routes!(queues::pause))
+        .serve::<ResumeQueue>(routes!(queues::resume))
+        .files(routes!(redecide::show))
+        .serve::<ListWorkflows>(routes!(workflows::list))
+        .serve::<GetWorkflow>(routes!(workflows::get))
+        .serve::<RegisterWorkflow>(routes!(workflows::put))
+        .serve::<DeleteWorkflow>(routes!(workflows::delete))
+        .serve::<StartRun>(routes!(workflows::start))
+        .serve::<StartRuns>(routes!(workflows::start_batch))
+        .serve::<SignalByKey>(routes!(by_key::signal))
+        .serve::<ListRuns>(routes!(runs::list))
+        .serve::<GetRun>(routes!(runs::get))
+        .serve::<ListTokens>(routes!(runs::tokens))
+        .files(routes!(runs::history))
+        .serve::<CancelRun>(routes!(runs::cancel))
+        .serve::<UnparkRun>(routes!(runs::unpark))
+        .serve::<SignalRun>(routes!(runs::signal))
+        .serve::<ListArtifacts>(routes!(artifacts::list))
+        .files(routes!(artifacts::put))
+        .files(routes!(events::events));
+    router.classes.set::<ListArtifacts>(ARTIFACT);
+    by_key::classify(&mut router.classes);
+    router
 }
 
 /// What the whole interface is called.
@@ -146,16 +170,6 @@ impl FromRequest<Arc<App>> for WholeBatch {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
         app.bodies.read(request.into_body(), BATCH_BODY_BYTES_MAX).await.map(Self)
     }
-}
-
-/// Asks, and waits for the outcome.
-async fn ask(app: &App, ask: Ask) -> Result<Answer, Problem> {
-    app.ask(ask).await
-}
-
-/// An answer of another kind than the ask has.
-fn unexpected<T>() -> Result<T, Problem> {
-    unreachable!("every ask has its own kind of answer")
 }
 
 /// An id from the path. It has one spelling, so that one thing has one address.
@@ -235,5 +249,46 @@ impl PageQuery {
     /// A page of a list that goes by name.
     fn names(self) -> Result<NameRange, Problem> {
         Ok(NameRange { after: self.cursor.map(Arc::from), limit: list::limit(self.limit)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Method;
+    use tenure_coordinator::RequestClass::{Other, Report, Submit};
+
+    use super::*;
+
+    #[test]
+    fn every_route_of_the_interface_has_an_admission_class() {
+        let (_, mut openapi, classes) = classed().finish();
+        by_key::document(&mut openapi);
+        let routes = openapi.paths.paths.keys().map(|route| match route.as_str() {
+            "/v1/runs/{id}/artifacts/{name}" => ARTIFACT,
+            route => route,
+        });
+        // Paths below a key are one route.
+        let routes = routes.filter(|route| by_key::is_own(route));
+        for route in routes {
+            let is_open = !route.starts_with("/v1/");
+            assert_eq!(classes.of(&Method::GET, route).is_none(), is_open, "{route}");
+        }
+    }
+
+    #[test]
+    fn reports_of_workers_are_the_last_requests_to_be_refused() {
+        let (.., classes) = classed().finish();
+        let class = |method: Method, route| classes.of(&method, route);
+        assert_eq!(class(Method::POST, "/v1/tasks"), Some(Submit));
+        assert_eq!(class(Method::GET, "/v1/tasks"), Some(Other));
+        assert_eq!(class(Method::HEAD, "/v1/tasks"), Some(Other));
+        assert_eq!(class(Method::POST, "/v1/tasks/{id}/complete"), Some(Report));
+        assert_eq!(class(Method::DELETE, "/v1/workers/{id}"), Some(Report));
+        assert_eq!(class(Method::PUT, "/v1/workflows/{name}"), Some(Submit));
+        assert_eq!(class(Method::POST, "/v1/workflows/{name}/runs"), Some(Submit));
+        assert_eq!(class(Method::POST, "/v1/workflows/{name}/runs/batch"), Some(Submit));
+        assert_eq!(class(Method::GET, "/v1/runs/{id}"), Some(Other));
+        assert_eq!(class(Method::GET, "/healthz"), None);
+        assert!(Report < Other && Other < Submit);
     }
 }

@@ -9,10 +9,11 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tenure_code::Code;
-use tenure_coordinator::{Answer, Ask, Memory, Query, RUN_STATES, Status};
+use tenure_coordinator::request::{GetFacts, GetStatus};
+use tenure_coordinator::{Memory, RUN_STATES, Status};
 use tenure_record::state::TaskState;
 
-use super::{ask, json, unexpected};
+use super::json;
 use crate::app::App;
 use crate::archive::ArchiveNews;
 use crate::json as parse;
@@ -39,10 +40,7 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, 
 }
 
 async fn read_status(app: &App) -> Result<Box<Status>, Problem> {
-    let Answer::Status(status) = ask(app, Ask::Query(Query::Status)).await? else {
-        return unexpected();
-    };
-    Ok(status)
+    app.ask(GetStatus).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -165,9 +163,7 @@ pub(super) async fn status(State(app): State<Arc<App>>, RawQuery(query): RawQuer
 
 /// Reads everything, so it works on a view and beside the others.
 async fn state_hash(app: &App) -> Result<String, Problem> {
-    let Answer::Facts(facts) = ask(app, Ask::Query(Query::Facts)).await? else {
-        return unexpected();
-    };
+    let facts = app.ask(GetFacts).await?;
     let hash = tokio::task::spawn_blocking(move || facts.hash().to_string()).await;
     hash.map_err(|_| Problem::stopping())
 }

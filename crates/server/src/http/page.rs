@@ -6,10 +6,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
-use tenure_coordinator::{Answer, Ask, NameRange, Query, TaskFilter};
+use tenure_coordinator::request::{GetStatus, ListQueues, ListTasks};
+use tenure_coordinator::{NameRange, TaskFilter};
 use tenure_record::state::TaskState;
 
-use super::{ask, unexpected};
 use crate::app::App;
 use crate::problem::Problem;
 use crate::wire::shown::moment;
@@ -23,17 +23,11 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;ma
     #333b47}code{background:#222933}}";
 
 pub(super) async fn page(State(app): State<Arc<App>>) -> Result<Response, Problem> {
-    let Answer::Status(status) = ask(&app, Ask::Query(Query::Status)).await? else {
-        return unexpected();
-    };
+    let status = app.ask(GetStatus).await?;
     let range = NameRange { after: None, limit: LATEST };
-    let Answer::Queues(queues) = ask(&app, Ask::Query(Query::Queues(range))).await? else {
-        return unexpected();
-    };
+    let queues = app.ask(ListQueues(range)).await?;
     let latest = TaskFilter { limit: LATEST, ..TaskFilter::default() };
-    let Answer::Tasks(tasks) = ask(&app, Ask::Query(Query::Tasks(latest))).await? else {
-        return unexpected();
-    };
+    let tasks = app.ask(ListTasks(latest)).await?;
     let mut html = String::new();
     let version = env!("CARGO_PKG_VERSION");
     let _ = write!(

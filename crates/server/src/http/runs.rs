@@ -6,11 +6,11 @@ use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use tenure_coordinator::limits::HISTORY_BYTES;
-use tenure_coordinator::{Answer, Ask, Query};
-use tenure_core::command::Command;
+use tenure_coordinator::request::{CancelRun, GetRun, ListRuns, ListTokens, UnparkRun};
+use tenure_coordinator::{Request, RunInfo};
 use tenure_record::id::{RunId, TokenId};
 
-use super::{List, Nothing, PageQuery, Path, WaitQuery, Whole, ask, json, number, unexpected};
+use super::{List, Nothing, PageQuery, Path, WaitQuery, Whole, json, number};
 use crate::app::App;
 use crate::problem::Problem;
 use crate::wire::flow::SaidRuns;
@@ -29,12 +29,15 @@ pub(super) async fn get(
 ) -> Outcome {
     let WaitQuery { wait_ms } = parse::query(query.as_deref())?;
     let (run_id, wait_ms) = (RunId(number(&id)?), terms::wait(wait_ms.map(i128::from))?);
-    show(&app, Ask::Query(Query::RunEnd { run_id, wait_ms })).await
+    show(&app, GetRun { run_id, wait_ms }).await
 }
 
-async fn show(app: &App, asked: Ask) -> Outcome {
-    let Answer::Run(run) = ask(app, asked).await? else { return unexpected() };
-    Ok(json(&ShownRun::of(&run)))
+/// Serves a request whose response is a run.
+async fn show<R>(app: &App, request: R) -> Outcome
+where
+    R: Request<Response = Box<RunInfo>>,
+{
+    Ok(json(&ShownRun::of(&*app.ask(request).await?)))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -62,9 +65,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
         limit: query.limit,
         cursor: query.cursor.as_deref(),
     };
-    let query = Ask::Query(Query::Runs(filter.parse()?));
-    let Answer::Runs(runs) = ask(&app, query).await? else { return unexpected() };
-    let runs = page::cut_runs(runs);
+    let runs = page::cut_runs(app.ask(ListRuns(filter.parse()?)).await?);
     let items = runs.runs.iter().map(ShownRun::of).collect();
     Ok(json(&List { items, next_cursor: runs.next.map(|id| id.to_string()) }))
 }
@@ -78,9 +79,8 @@ pub(super) async fn tokens(
     let PageQuery { limit, cursor } = parse::query(query.as_deref())?;
     let run_id = RunId(number(&id)?);
     let after = list::cursor(cursor.as_deref())?.map_or(TokenId::NONE, TokenId);
-    let query = Ask::Query(Query::Tokens { run_id, after, limit: list::limit(limit)? });
-    let Answer::Tokens(tokens) = ask(&app, query).await? else { return unexpected() };
-    let tokens = page::cut_tokens(tokens);
+    let request = ListTokens { run_id, after, limit: list::limit(limit)? };
+    let tokens = page::cut_tokens(app.ask(request).await?);
     let items = tokens.tokens.iter().map(ShownToken::of).collect();
     Ok(json(&List { items, next_cursor: tokens.next.map(|id| id.to_string()) }))
 }
@@ -120,7 +120,7 @@ pub(super) async fn cancel(
 ) -> Outcome {
     let run_id = RunId(number(&id)?);
     let Nothing {} = parse::parse(&body)?;
-    show(&app, Ask::ChangeRun { command: Command::CancelRun(run_id), run_id }).await
+    show(&app, CancelRun(run_id)).await
 }
 
 #[utoipa::path(post, path = "/v1/runs/{id}/unpark", tag = "runs", summary = "Let a parked run go on where it stood", params(("id" = u64, Path)), responses((status = 200, description = "The run", body = ShownRun<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
@@ -131,7 +131,7 @@ pub(super) async fn unpark(
 ) -> Outcome {
     let run_id = RunId(number(&id)?);
     let Nothing {} = parse::parse(&body)?;
-    show(&app, Ask::ChangeRun { command: Command::UnparkRun(run_id), run_id }).await
+    show(&app, UnparkRun(run_id)).await
 }
 
 #[utoipa::path(post, path = "/v1/runs/{id}/signals/{name}", tag = "runs", summary = "News from outside for a run", params(("id" = u64, Path), ("name" = String, Path)), request_body = Option<SignalBody<'_>>, responses((status = 200, description = "What became of it", body = ShownSignal<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
@@ -143,9 +143,6 @@ pub(super) async fn signal(
     let id = number(&id)?;
     let signal = parse::parse::<SignalBody<'_>>(&body)?.parse(id, name)?;
     let name = Arc::clone(&signal.name);
-    let Answer::Signaled(signaled) = ask(&app, Ask::Command(Command::SignalRun(signal))).await?
-    else {
-        return unexpected();
-    };
+    let signaled = app.ask(signal).await?;
     Ok(json(&ShownSignal::of(id, &name, signaled)))
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
-use tenure_coordinator::{Answer, Ask};
+use tenure_coordinator::request::TakeSnapshot;
 
-use super::{ask, json, unexpected};
+use super::json;
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -24,9 +24,7 @@ struct ShownSnapshot {
 /// Answers when it is on disk. If nothing has changed since the last one, that is the answer.
 #[utoipa::path(post, path = "/v1/snapshots", tag = "operate", summary = "Take a snapshot", responses((status = 200, description = "It is on disk", body = ShownSnapshot), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn take(State(app): State<Arc<App>>) -> Result<Response, Problem> {
-    let Answer::Snapshot(taken) = ask(&app, Ask::TakeSnapshot).await? else {
-        return unexpected();
-    };
+    let taken = app.ask(TakeSnapshot).await?;
     Ok(json(&ShownSnapshot {
         lsn: taken.lsn.0,
         state_hash: taken.state_hash.to_string(),

@@ -8,16 +8,16 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tenure_code::Echo;
 use tenure_coordinator::limits::HISTORY_BYTES;
-use tenure_coordinator::{Answer, Ask, Query, TaskFilter};
-use tenure_core::command::{Command, SubmitOutcome, SubmitTasks};
+use tenure_coordinator::request::{
+    ExplainTask, GetTask, ListTasks, RetryTask, SubmitTask, SubmitTasks,
+};
+use tenure_coordinator::{Request, TaskFilter, TaskInfo};
+use tenure_core::command::SubmitOutcome;
 use tenure_record::id::{RunId, TaskId};
 use tenure_record::name::{QueueName, TaskName, WorkerName};
 use tenure_record::state::TaskState;
 
-use super::{
-    Ids, List, Nothing, PageQuery, Path, WaitQuery, Whole, WholeBatch, ask, json, number,
-    unexpected,
-};
+use super::{Ids, List, Nothing, PageQuery, Path, WaitQuery, Whole, WholeBatch, json, number};
 use crate::app::App;
 use crate::explain::Explanation;
 use crate::fetch::fetched;
@@ -38,28 +38,24 @@ pub(super) async fn submit(
 ) -> Outcome {
     let said = Said::read(&headers)?;
     let task = parse::parse::<NewTaskBody<'_>>(&body)?.parse_with(said)?;
-    let Answer::Taken(outcome, task) = ask(&app, Ask::Submit(task)).await? else {
-        return unexpected();
-    };
-    let status = match outcome {
+    let submitted = app.ask(SubmitTask(task)).await?;
+    let status = match submitted.outcome {
         SubmitOutcome::Created => StatusCode::CREATED,
         SubmitOutcome::Existed => StatusCode::OK,
     };
-    Ok((status, json(&ShownTask::of(&task))).into_response())
+    Ok((status, json(&ShownTask::of(&submitted.task))).into_response())
 }
 
 #[utoipa::path(post, path = "/v1/tasks/batch", tag = "tasks", summary = "Submit many tasks, all or none", request_body = BatchBody<'_>, responses((status = 201, description = "They were taken", body = Ids), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn submit_batch(State(app): State<Arc<App>>, body: WholeBatch) -> Outcome {
     let submit = parse_batch(&body)?;
     drop(body);
-    let Answer::Submitted(tasks) = ask(&app, Ask::Command(submit)).await? else {
-        return unexpected();
-    };
+    let tasks = app.ask(submit).await?;
     let ids = tasks.iter().map(|task| task.task_id.0).collect();
     Ok((StatusCode::CREATED, json(&Ids { ids })).into_response())
 }
 
-fn parse_batch(WholeBatch(body): &WholeBatch) -> Result<Command, Problem> {
+fn parse_batch(WholeBatch(body): &WholeBatch) -> Result<SubmitTasks, Problem> {
     let batch = parse::parse::<BatchBody<'_>>(body)?;
     let mut tasks = Vec::with_capacity(batch.tasks.len());
     for (index, task) in batch.tasks.into_iter().enumerate() {
@@ -68,7 +64,7 @@ fn parse_batch(WholeBatch(body): &WholeBatch) -> Result<Command, Problem> {
             ..problem
         })?);
     }
-    Ok(Command::SubmitTasks(SubmitTasks { tasks }))
+    Ok(SubmitTasks { tasks })
 }
 
 #[utoipa::path(get, path = "/v1/tasks/{id}", tag = "tasks", summary = "A task, at once or when it has ended", params(("id" = u64, Path), WaitQuery), responses((status = 200, description = "The task as it is", body = ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
@@ -79,13 +75,15 @@ pub(super) async fn get(
 ) -> Outcome {
     let WaitQuery { wait_ms } = parse::query(query.as_deref())?;
     let (task_id, wait_ms) = (TaskId(number(&id)?), terms::wait(wait_ms.map(i128::from))?);
-    show(ask(&app, Ask::Query(Query::TaskEnd { task_id, wait_ms })).await?)
+    show(&app, GetTask { task_id, wait_ms }).await
 }
 
-/// Shows the task that an ask was answered with.
-pub(super) fn show(answer: Answer) -> Outcome {
-    let Answer::Task(task) = answer else { return unexpected() };
-    Ok(json(&ShownTask::of(&task)))
+/// Serves a request whose response is a task.
+pub(super) async fn show<R>(app: &App, request: R) -> Outcome
+where
+    R: Request<Response = Box<TaskInfo>>,
+{
+    Ok(json(&ShownTask::of(&*app.ask(request).await?)))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -136,10 +134,7 @@ impl ListQuery {
 #[utoipa::path(get, path = "/v1/tasks", tag = "tasks", summary = "Tasks, newest first", params(ListQuery), responses((status = 200, description = "A page", body = List<ShownTask<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Outcome {
     let filter = parse::query::<ListQuery>(query.as_deref())?.parse()?;
-    let Answer::Tasks(page) = ask(&app, Ask::Query(Query::Tasks(filter))).await? else {
-        return unexpected();
-    };
-    let page = cut(page);
+    let page = cut(app.ask(ListTasks(filter)).await?);
     let tasks = fetched(page.tasks).await?;
     let items = tasks.iter().map(ShownTask::of).collect();
     Ok(json(&List { items, next_cursor: page.next.map(|id| id.to_string()) }))
@@ -152,8 +147,8 @@ pub(super) async fn cancel(
     Whole(body): Whole,
 ) -> Outcome {
     let id = number(&id)?;
-    let command = parse::parse::<CancelBody>(&body)?.parse(id)?;
-    show(ask(&app, Ask::Change { command, task_id: TaskId(id) }).await?)
+    let cancel = parse::parse::<CancelBody>(&body)?.parse(id)?;
+    show(&app, cancel).await
 }
 
 #[utoipa::path(post, path = "/v1/tasks/{id}/retry", tag = "tasks", summary = "Give an ended task another round", params(("id" = u64, Path)), responses((status = 200, description = "The task", body = ShownTask<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
@@ -164,15 +159,12 @@ pub(super) async fn retry(
 ) -> Outcome {
     let task_id = TaskId(number(&id)?);
     let Nothing {} = parse::parse(&body)?;
-    show(ask(&app, Ask::Change { command: Command::RetryTask(task_id), task_id }).await?)
+    show(&app, RetryTask(task_id)).await
 }
 
 #[utoipa::path(get, path = "/v1/tasks/{id}/explain", tag = "tasks", summary = "Why a task is not done yet", params(("id" = u64, Path)), responses((status = 200, description = "What it waits for, or how it ended", body = ShownExplanation<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn explain(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
-    let query = Query::Explain(TaskId(number(&id)?));
-    let Answer::Explained(explained) = ask(&app, Ask::Query(query)).await? else {
-        return unexpected();
-    };
+    let explained = app.ask(ExplainTask(TaskId(number(&id)?))).await?;
     Ok(json(&ShownExplanation::of(&Explanation::of(&explained))))
 }
 

@@ -7,10 +7,10 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use tenure_coordinator::{Answer, Ask, NameRange, Query};
-use tenure_core::command::{Command, DeleteWorkflow, RegisterWorkflow, StartRuns, SubmitOutcome};
+use tenure_coordinator::request::{GetWorkflow, ListWorkflows};
+use tenure_core::command::{DeleteWorkflow, RegisterWorkflow, StartRuns, SubmitOutcome};
 
-use super::{List, PageQuery, Path, Whole, WholeBatch, ask, json, unexpected};
+use super::{List, PageQuery, Path, Whole, WholeBatch, json};
 use crate::app::App;
 use crate::json as parse;
 use crate::media;
@@ -28,10 +28,7 @@ pub(super) async fn put(
     headers: HeaderMap,
     Whole(body): Whole,
 ) -> Outcome {
-    let register = Command::RegisterWorkflow(compile(name, Written::of(&headers), body).await?);
-    let Answer::WorkflowVersion(registered) = ask(&app, Ask::Command(register)).await? else {
-        return unexpected();
-    };
+    let registered = app.ask(compile(name, Written::of(&headers), body).await?).await?;
     Ok((status(registered.outcome), json(&ShownVersion::of(&registered))).into_response())
 }
 
@@ -70,9 +67,8 @@ fn status(outcome: SubmitOutcome) -> StatusCode {
 
 #[utoipa::path(get, path = "/v1/workflows", tag = "workflows", summary = "The newest version of each workflow, by name", params(PageQuery), responses((status = 200, description = "A page", body = List<ShownWorkflow<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
 pub(super) async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Outcome {
-    let NameRange { after, limit } = parse::query::<PageQuery>(query.as_deref())?.names()?;
-    let query = Ask::Query(Query::Workflows { after, limit });
-    let Answer::Workflows(page) = ask(&app, query).await? else { return unexpected() };
+    let range = parse::query::<PageQuery>(query.as_deref())?.names()?;
+    let page = app.ask(ListWorkflows(range)).await?;
     let items = page.workflows.iter().map(ShownWorkflow::of).collect();
     Ok(json(&List { items, next_cursor: page.next.map(|name| name.to_string()) }))
 }
@@ -94,8 +90,7 @@ pub(super) async fn get(
 ) -> Outcome {
     let VersionQuery { version } = parse::query(query.as_deref())?;
     let (name, version) = (name.into(), flow::version(version)?);
-    let query = Ask::Query(Query::Workflow { name, version });
-    let Answer::Workflow(workflow) = ask(&app, query).await? else { return unexpected() };
+    let workflow = app.ask(GetWorkflow { name, version }).await?;
     Ok(json(&ShownDefinition::of(&workflow)))
 }
 
@@ -107,7 +102,7 @@ pub(super) async fn delete(
 ) -> Outcome {
     let VersionQuery { version } = parse::query(query.as_deref())?;
     let delete = DeleteWorkflow { name: name.into(), version: flow::version(version)? };
-    ask(&app, Ask::Command(Command::DeleteWorkflow(delete))).await?;
+    app.ask(delete).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -119,8 +114,7 @@ pub(super) async fn start_batch(
 ) -> Outcome {
     let runs = parse::parse::<StartBatchBody<'_>>(&body)?.parse(&name)?;
     drop(body);
-    let start = Ask::Command(Command::StartRuns(StartRuns { runs }));
-    let Answer::StartedMany(started) = ask(&app, start).await? else { return unexpected() };
+    let started = app.ask(StartRuns { runs }).await?;
     let ids = started.iter().map(|started| started.run_id.0).collect();
     Ok((StatusCode::CREATED, json(&super::Ids { ids })).into_response())
 }
@@ -132,8 +126,6 @@ pub(super) async fn start(
     Whole(body): Whole,
 ) -> Outcome {
     let start = parse::parse::<StartBody<'_>>(&body)?.parse(name)?;
-    let Answer::Began(outcome, run) = ask(&app, Ask::StartRun(start)).await? else {
-        return unexpected();
-    };
-    Ok((status(outcome), json(&ShownRun::of(&run))).into_response())
+    let started = app.ask(start).await?;
+    Ok((status(started.outcome), json(&ShownRun::of(&started.run))).into_response())
 }

@@ -4,9 +4,7 @@ use axum::http::HeaderMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tenure_code::Echo;
-use tenure_core::command::{
-    CancelTask, Command, ConfigureQueue, LeaseTasks, NewTask, PauseQueue, Setting,
-};
+use tenure_core::command::{CancelTask, ConfigureQueue, LeaseTasks, NewTask, PauseQueue, Setting};
 use tenure_record::id::TaskId;
 use tenure_record::name::{QueueName, TaskKey, TaskName, WorkerName};
 use tenure_record::terms::{Backoff, BackoffKind, Budgets, LeaseMs, Payload, Priority, SpanMs};
@@ -240,9 +238,9 @@ pub(crate) struct CancelBody {
 
 impl CancelBody {
     /// The wish that is meant.
-    pub(crate) fn parse(self, task_id: u64) -> Result<Command, Problem> {
+    pub(crate) fn parse(self, task_id: u64) -> Result<CancelTask, Problem> {
         let grace_ms = self.grace_ms.map(|ms| SpanMs::parse("grace_ms", ms)).transpose()?;
-        Ok(Command::CancelTask(CancelTask { task_id: TaskId(task_id), grace_ms }))
+        Ok(CancelTask { task_id: TaskId(task_id), grace_ms })
     }
 }
 
@@ -282,16 +280,16 @@ pub(crate) struct PauseBody {
 
 impl PauseBody {
     /// The pause that is meant.
-    pub(crate) fn parse(self, queue: QueueName) -> Result<Command, Problem> {
+    pub(crate) fn parse(self, queue: QueueName) -> Result<PauseQueue, Problem> {
         let until = self.until.as_deref().map(|at| moment::parse("until", at)).transpose()?;
         let end = terms::pause_end(until, self.for_ms.map(i128::from))?;
-        Ok(Command::PauseQueue(PauseQueue { queue, end }))
+        Ok(PauseQueue { queue, end })
     }
 }
 
 impl QueueBody {
     /// The settings that are meant.
-    pub(crate) fn parse(self, queue: QueueName) -> Result<Command, Problem> {
+    pub(crate) fn parse(self, queue: QueueName) -> Result<ConfigureQueue, Problem> {
         let retention_ms = match self.retention_ms {
             None => Setting::Keep,
             Some(None) => Setting::Clear,
@@ -307,12 +305,7 @@ impl QueueBody {
             Some(None) => Setting::Clear,
             Some(Some(name)) => Setting::Set(QueueName::parse(name)?),
         };
-        Ok(Command::ConfigureQueue(ConfigureQueue {
-            queue,
-            retention_ms,
-            paused_until,
-            dead_letter_queue,
-        }))
+        Ok(ConfigureQueue { queue, retention_ms, paused_until, dead_letter_queue })
     }
 }
 

@@ -7,13 +7,13 @@ use proptest::option::of;
 use proptest::prelude::*;
 use prost::Message;
 use serde_json::{Map, Value, json};
-use tenure_core::command::Command;
 use tenure_proto::v1;
 
 use super::flow::{self, SaidRuns};
 use super::report::{FailBody, HeartbeatBody, ReleaseBody, ReportsBody};
 use super::request::{CancelBody, LeaseBody, NewTaskBody, WorkerBody};
 use super::run_request::{SignalBody, StartBody};
+use crate::grpc::parse_run::Signal;
 use crate::grpc::{parse, parse_run};
 use crate::json::parse as parse_json;
 use crate::problem::Problem;
@@ -241,7 +241,7 @@ proptest! {
     fn a_cancel_is_the_same_through_both_doors(grace_ms in of(span())) {
         let http = parse_json::<CancelBody>(&given(json!({"grace_ms": grace_ms}))).unwrap().parse(3);
         let request = v1::CancelTaskRequest { task_id: 3, grace_ms };
-        same(http, parse::cancel(sent(&request)).map(Command::CancelTask));
+        same(http, parse::cancel(sent(&request)));
     }
 
     #[test]
@@ -296,7 +296,7 @@ proptest! {
             signal_id,
             ..Default::default()
         };
-        same(http.map(Command::SignalRun), parse_run::signal(sent(&request)));
+        same(http.map(Signal::Run), parse_run::signal(sent(&request)));
     }
 
     #[test]

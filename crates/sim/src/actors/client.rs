@@ -3,12 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use tenure_coordinator::{Answer, Ask, NameRange, Outcome, Query, TaskFilter};
+use tenure_coordinator::request::{
+    DeleteQueue, ExplainTask, GetFacts, GetQueue, GetStatus, GetTask, ListQueues, ListTasks,
+    ListWorkers, Maintain, ResumeQueue, RetryTask, SubmitTask, TakeSnapshot,
+};
+use tenure_coordinator::{NameRange, TaskFilter};
 use tenure_core::command::{
     CancelTask, Command, ConfigureQueue, IdJump, NewTask, PauseEnd, PauseQueue, Retention, Setting,
     Start, SubmitTasks,
 };
-use tenure_record::id::TaskId;
 use tenure_record::name::{QueueName, TagKey, TagValue, TaskKey};
 use tenure_record::state::TaskState;
 use tenure_record::terms::{
@@ -18,6 +21,7 @@ use tenure_record::time::Timestamp;
 
 use super::{Scene, Starter};
 use crate::model::{POISON, RequestId, payload};
+use crate::request::{AnyRequest, AnyResponse, Outcome};
 
 /// How many requests a client has under way at most.
 const UNDER_WAY_MAX: usize = 12;
@@ -116,25 +120,22 @@ impl Client {
 
     pub(crate) fn hear(&mut self, request: RequestId, outcome: &Outcome, scene: &mut Scene<'_>) {
         self.under_way.remove(&request);
-        if let Ok(Answer::Submitted(tasks)) = outcome {
+        if let Ok(AnyResponse::SubmitTasks(tasks)) = outcome {
             scene.known.extend(tasks.iter().map(|task| task.task_id));
         }
-        if let Ok(Answer::Taken(_, task)) = outcome {
-            scene.known.push(task.id);
+        if let Ok(AnyResponse::SubmitTask(submitted)) = outcome {
+            scene.known.push(submitted.task.id);
         }
-        if let Ok(Answer::Started(started)) = outcome {
-            self.starter.heard(started.run_id);
-        }
-        if let Ok(Answer::StartedMany(started)) = outcome {
+        if let Ok(AnyResponse::StartRuns(started)) = outcome {
             started.iter().for_each(|started| self.starter.heard(started.run_id));
         }
-        if let Ok(Answer::SignaledByKey(run_id, ..)) = outcome {
-            self.starter.heard(*run_id);
+        if let Ok(AnyResponse::SignalByKey(signaled)) = outcome {
+            self.starter.heard(signaled.run_id);
         }
-        if let Ok(Answer::Began(_, run)) = outcome {
-            self.starter.heard(run.id);
+        if let Ok(AnyResponse::StartRun(started)) = outcome {
+            self.starter.heard(started.run.id);
         }
-        if let Ok(Answer::Runs(page)) = outcome
+        if let Ok(AnyResponse::ListRuns(page)) = outcome
             && scene.is_healed
         {
             for ask in Starter::let_go_on(page, scene) {
@@ -163,7 +164,7 @@ impl Client {
         scene.wishes.push(super::Wish::Wake(1_000));
         for number in 0..scene.mix.queues {
             let queue = scene.mix.queue(number);
-            self.send(Ask::Command(Command::ResumeQueue(queue)), scene);
+            self.send(ResumeQueue(queue), scene);
         }
         for ask in Starter::ask_for_live(scene) {
             self.send(ask, scene);
@@ -179,7 +180,7 @@ impl Client {
             Deed::SubmitOne => {
                 let id = scene.submission();
                 let task = new_task(id, 0, scene);
-                self.send(Ask::Submit(task), scene);
+                self.send(SubmitTask(task), scene);
             }
             Deed::SubmitTooMuch => self.submit_too_much(scene),
             Deed::SubmitBatch => {
@@ -203,43 +204,43 @@ impl Client {
                 let grace = scene.random.pick(&[None, Some(0), Some(40), Some(2_000)]);
                 let grace_ms = grace.map(|ms| span("grace_ms", ms));
                 let task_id = scene.task();
-                self.change(Command::CancelTask(CancelTask { task_id, grace_ms }), task_id, scene);
+                self.send(CancelTask { task_id, grace_ms }, scene);
             }
             Deed::Retry => {
                 let task_id = scene.task();
-                self.change(Command::RetryTask(task_id), task_id, scene);
+                self.send(RetryTask(task_id), scene);
             }
             Deed::Look => {
-                let query = match scene.random.chance(500) {
-                    true => Query::Task(scene.task()),
-                    false => Query::Explain(scene.task()),
+                let request: AnyRequest = match scene.random.chance(500) {
+                    true => GetTask { task_id: scene.task(), wait_ms: 0 }.into(),
+                    false => ExplainTask(scene.task()).into(),
                 };
-                self.send(Ask::Query(query), scene);
+                self.send(request, scene);
             }
             Deed::WaitForEnd => {
                 let wait_ms = scene.random.pick(&[0, 30, 1_000, 9_000]);
-                let query = Query::TaskEnd { task_id: scene.task(), wait_ms };
-                self.send(Ask::Query(query), scene);
+                let task_id = scene.task();
+                self.send(GetTask { task_id, wait_ms }, scene);
             }
             Deed::List => self.list(scene),
             Deed::Queues => {
                 let name = scene.queue();
-                let query = match scene.random.below(3) {
-                    0 => Query::Queue(name),
-                    1 => Query::Queues(NameRange::default()),
-                    _ => Query::Workers(NameRange::default()),
+                let request: AnyRequest = match scene.random.below(3) {
+                    0 => GetQueue(name).into(),
+                    1 => ListQueues(NameRange::default()).into(),
+                    _ => ListWorkers(NameRange::default()).into(),
                 };
-                self.send(Ask::Query(query), scene);
+                self.send(request, scene);
             }
             Deed::Everything => {
-                let query = match scene.random.chance(500) {
-                    true => Query::Status,
-                    false => Query::Facts,
+                let request: AnyRequest = match scene.random.chance(500) {
+                    true => GetStatus.into(),
+                    false => GetFacts.into(),
                 };
-                self.send(Ask::Query(query), scene);
+                self.send(request, scene);
             }
             Deed::Settings => self.set(scene),
-            Deed::Snapshot => self.send(Ask::TakeSnapshot, scene),
+            Deed::Snapshot => self.send(TakeSnapshot, scene),
             Deed::Operate => {
                 // What the coordinator does by itself may be asked for at any time.
                 let command = match scene.random.below(5) {
@@ -251,7 +252,7 @@ impl Client {
                     }
                     _ => Command::ContinueDispatch,
                 };
-                self.send(Ask::Command(command), scene);
+                self.send(Maintain(command), scene);
             }
             Deed::Runs => {
                 if let Some(ask) = self.starter.act(scene) {
@@ -262,18 +263,9 @@ impl Client {
                 let age_ms = scene.random.pick(&[500, 5_000, u64::MAX]);
                 let tasks_max = scene.random.pick(&[3, 50, u64::MAX]);
                 let retention = Retention { age_ms, tasks_max, ..Retention::default() };
-                self.send(Ask::Command(Command::PurgeTasks(retention)), scene);
+                self.send(Maintain(Command::PurgeTasks(retention)), scene);
             }
         }
-    }
-
-    /// Some want to see the task after the change.
-    fn change(&mut self, command: Command, task_id: TaskId, scene: &mut Scene<'_>) {
-        let ask = match scene.random.chance(300) {
-            true => Ask::Change { command, task_id },
-            false => Ask::Command(command),
-        };
-        self.send(ask, scene);
     }
 
     /// More than a record holds, which is refused as a whole.
@@ -285,7 +277,7 @@ impl Client {
             NewTask { payload, ..new_task(id, index, scene) }
         });
         let tasks = tasks.collect();
-        self.send(Ask::Command(Command::SubmitTasks(SubmitTasks { tasks })), scene);
+        self.send(SubmitTasks { tasks }, scene);
     }
 
     fn list(&mut self, scene: &mut Scene<'_>) {
@@ -296,24 +288,24 @@ impl Client {
             limit: scene.random.between(1, 30) as usize,
             ..TaskFilter::default()
         };
-        self.send(Ask::Query(Query::Tasks(filter)), scene);
+        self.send(ListTasks(filter), scene);
     }
 
     fn set(&mut self, scene: &mut Scene<'_>) {
         let queue = scene.queue();
-        let command = match scene.random.below(6) {
-            0 => Command::PauseQueue(PauseQueue::open_ended(queue)),
+        let request: AnyRequest = match scene.random.below(6) {
+            0 => PauseQueue::open_ended(queue).into(),
             1 => {
                 let end = PauseEnd::After(span("for_ms", 3_000));
-                Command::PauseQueue(PauseQueue { queue, end })
+                PauseQueue { queue, end }.into()
             }
-            2 | 3 => Command::ResumeQueue(queue),
+            2 | 3 => ResumeQueue(queue).into(),
             4 => {
                 // One that no task ever names, so that it can go.
                 let queue = QueueName::parse("settings-only").expect("it is a name");
                 match scene.random.chance(500) {
-                    true => Command::PauseQueue(PauseQueue::open_ended(queue)),
-                    false => Command::DeleteQueue(queue),
+                    true => PauseQueue::open_ended(queue).into(),
+                    false => DeleteQueue(queue).into(),
                 }
             }
             _ => {
@@ -326,15 +318,10 @@ impl Client {
                     Some(before) => Setting::Set(scene.mix.queue(before)),
                     None => Setting::Keep,
                 };
-                Command::ConfigureQueue(ConfigureQueue {
-                    queue,
-                    retention_ms,
-                    paused_until,
-                    dead_letter_queue,
-                })
+                ConfigureQueue { queue, retention_ms, paused_until, dead_letter_queue }.into()
             }
         };
-        self.send(Ask::Command(command), scene);
+        self.send(request, scene);
     }
 
     fn new_submit(&mut self, count: u64, scene: &mut Scene<'_>) -> SubmitTasks {
@@ -384,11 +371,11 @@ impl Client {
 
     fn send_submit(&mut self, submit: SubmitTasks, scene: &mut Scene<'_>) {
         let again = submit.tasks.iter().all(|task| task.key.is_some()).then(|| submit.clone());
-        let request = scene.ask(Ask::Command(Command::SubmitTasks(submit)));
+        let request = scene.ask(submit);
         self.under_way.insert(request, again);
     }
 
-    fn send(&mut self, ask: Ask, scene: &mut Scene<'_>) {
+    fn send(&mut self, ask: impl Into<AnyRequest>, scene: &mut Scene<'_>) {
         let request = scene.ask(ask);
         self.under_way.insert(request, None);
     }
@@ -452,9 +439,9 @@ fn budgets(scene: &mut Scene<'_>) -> Budgets {
     }
 }
 
-/// Whether an ask is too long to be read along.
-pub(crate) fn is_huge(ask: &Ask) -> bool {
-    matches!(ask, Ask::Command(Command::SubmitTasks(submit))
+/// Whether a request is too long to be read along.
+pub(crate) fn is_huge(ask: &AnyRequest) -> bool {
+    matches!(ask, AnyRequest::SubmitTasks(submit)
         if submit.tasks.first().is_some_and(|task| task.payload.as_bytes().len() >= LONG_BYTES))
 }
 

@@ -11,13 +11,13 @@ pub(crate) use follower::{FollowerActor, Look};
 pub(crate) use starter::{OPERATOR, Starter};
 pub(crate) use worker::Worker;
 
-use tenure_coordinator::{Ask, Outcome};
 use tenure_record::id::TaskId;
 use tenure_record::name::QueueName;
 
 use crate::mix::Mix;
 use crate::model::{RequestId, SubmissionId};
 use crate::random::Random;
+use crate::request::{AnyRequest, Outcome};
 
 /// Somebody outside who asks.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) enum Actor {
 #[allow(clippy::large_enum_variant, reason = "nearly every wish is an ask")]
 pub(crate) enum Wish {
     /// Send this.
-    Ask(RequestId, Ask),
+    Ask(RequestId, AnyRequest),
     /// Wake me after so long.
     Wake(u64),
     /// I no longer wait for that.
@@ -63,9 +63,9 @@ impl Scene<'_> {
         *self.counter
     }
 
-    pub(crate) fn ask(&mut self, ask: Ask) -> RequestId {
+    pub(crate) fn ask(&mut self, ask: impl Into<AnyRequest>) -> RequestId {
         let request = self.number();
-        self.wishes.push(Wish::Ask(request, ask));
+        self.wishes.push(Wish::Ask(request, ask.into()));
         request
     }
 

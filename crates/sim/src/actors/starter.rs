@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use tenure_coordinator::{Ask, Query, RunFilter, RunPage};
+use tenure_coordinator::request::{
+    CancelRun, GetRun, GetWorkflow, ListArtifacts, ListRuns, ListTokens, ListWorkflows, Maintain,
+    UnparkRun,
+};
+use tenure_coordinator::{NameRange, RunFilter, RunPage};
 use tenure_core::command::{
     Command, ParkRun, RegisterWorkflow, SignalByKey, SignalRun, SignalStart, StartRun, StartRuns,
 };
@@ -13,6 +17,7 @@ use tenure_record::terms::Tags;
 use tenure_value::Value;
 
 use super::Scene;
+use crate::request::AnyRequest;
 use crate::workflows::{CHILD, workflow};
 
 /// Runs that a client remembers.
@@ -203,69 +208,58 @@ impl Starter {
     }
 
     /// What it asks for next, if it has anything to do with workflows.
-    pub(crate) fn act(&mut self, scene: &mut Scene<'_>) -> Option<Ask> {
+    pub(crate) fn act(&mut self, scene: &mut Scene<'_>) -> Option<AnyRequest> {
         if !scene.mix.has_runs {
             return None;
         }
         match scene.random.weighted(&DEEDS) {
             Deed::Register if self.registers < scene.mix.registers_max => {
                 self.registers += 1;
-                Some(Ask::Command(register(scene)))
+                Some(register(scene).into())
             }
             Deed::Start if self.starts < scene.mix.starts_max => {
                 self.starts += 1;
                 let start = start(scene);
                 Some(match scene.random.below(8) {
-                    0 | 1 => Ask::StartRun(start),
                     2 => {
                         // Bodies that differ under one key are refused as a whole.
                         let other = StartRun { key: None, ..start.clone() };
                         let runs = vec![start.clone(), other, start];
-                        Ask::Command(Command::StartRuns(StartRuns { runs }))
+                        StartRuns { runs }.into()
                     }
-                    3 => Ask::Command(self.signal_by_key(start, scene)?),
-                    _ => Ask::Command(Command::StartRun(start)),
+                    3 => self.signal_by_key(start, scene)?.into(),
+                    _ => start.into(),
                 })
             }
             Deed::Start | Deed::Register => None,
-            Deed::Signal => {
-                let signal = self.signal(scene)?;
-                let run_id = signal.run_id;
-                Some(change(Command::SignalRun(signal), run_id, scene))
-            }
-            Deed::Cancel => {
-                let run_id = self.run(scene);
-                Some(change(Command::CancelRun(run_id), run_id, scene))
-            }
+            Deed::Signal => Some(self.signal(scene)?.into()),
+            Deed::Cancel => Some(CancelRun(self.run(scene)).into()),
             Deed::Park => {
                 let run_id = self.run(scene);
                 let park = ParkRun { run_id, reason: OPERATOR.to_owned() };
-                Some(change(Command::ParkRun(park), run_id, scene))
+                Some(Maintain(Command::ParkRun(park)).into())
             }
-            Deed::Unpark => {
-                let run_id = self.run(scene);
-                Some(change(Command::UnparkRun(run_id), run_id, scene))
-            }
-            Deed::Look => Some(Ask::Query(self.look(scene))),
+            Deed::Unpark => Some(UnparkRun(self.run(scene)).into()),
+            Deed::Look => Some(self.look(scene)),
         }
     }
 
     /// After the trouble: asks for the runs that are not over.
-    pub(crate) fn ask_for_live(scene: &Scene<'_>) -> Vec<Ask> {
+    pub(crate) fn ask_for_live(scene: &Scene<'_>) -> Vec<AnyRequest> {
         let filter =
             |state| RunFilter { state: Some(state), limit: RUNS_LOOKED_AT, ..RunFilter::default() };
-        let live = ["RUNNING", "WAITING"].map(|state| Ask::Query(Query::Runs(filter(state))));
+        let live = ["RUNNING", "WAITING"].map(|state| ListRuns(filter(state)).into());
         if scene.mix.has_runs { live.into() } else { Vec::new() }
     }
 
     /// Lets the runs go on that are not over. Where records are short some cannot, and are canceled.
-    pub(crate) fn let_go_on(page: &RunPage, scene: &Scene<'_>) -> Vec<Ask> {
+    pub(crate) fn let_go_on(page: &RunPage, scene: &Scene<'_>) -> Vec<AnyRequest> {
         let live = page.runs.iter().filter(|run| run.finished_at.is_none()).map(|run| run.id);
-        let command = |id| match scene.mix.has_short_records() {
-            true => Command::CancelRun(id),
-            false => Command::UnparkRun(id),
-        };
-        live.map(|id| Ask::Command(command(id))).collect()
+        live.map(|id| match scene.mix.has_short_records() {
+            true => CancelRun(id).into(),
+            false => UnparkRun(id).into(),
+        })
+        .collect()
     }
 
     /// Some run that it was told of, or hardly ever one that does not exist.
@@ -280,27 +274,27 @@ impl Starter {
         }
     }
 
-    fn look(&self, scene: &mut Scene<'_>) -> Query {
+    fn look(&self, scene: &mut Scene<'_>) -> AnyRequest {
         let run_id = self.run(scene);
         let name: Arc<str> = scene.random.pick(&["w0", "w1", "child", "tree", "missing"]).into();
         match scene.random.below(7) {
-            0 => Query::Run(run_id),
-            1 => Query::RunEnd { run_id, wait_ms: scene.random.pick(&[0, 200, 5_000]) },
-            2 => Query::Runs(RunFilter { limit: 10, ..RunFilter::default() }),
-            3 => Query::Tokens { run_id, after: TokenId::NONE, limit: 50 },
-            4 => Query::Artifacts(run_id),
-            5 => Query::Workflow { name, version: None },
-            _ => Query::Workflows { after: None, limit: 10 },
+            0 => GetRun { run_id, wait_ms: 0 }.into(),
+            1 => GetRun { run_id, wait_ms: scene.random.pick(&[0, 200, 5_000]) }.into(),
+            2 => ListRuns(RunFilter { limit: 10, ..RunFilter::default() }).into(),
+            3 => ListTokens { run_id, after: TokenId::NONE, limit: 50 }.into(),
+            4 => ListArtifacts(run_id).into(),
+            5 => GetWorkflow { name, version: None }.into(),
+            _ => ListWorkflows(NameRange { after: None, limit: 10 }).into(),
         }
     }
 
     /// News for the run of a key, which it begins if there is none.
-    fn signal_by_key(&mut self, start: StartRun, scene: &mut Scene<'_>) -> Option<Command> {
+    fn signal_by_key(&mut self, start: StartRun, scene: &mut Scene<'_>) -> Option<SignalByKey> {
         let StartRun { workflow, version, input, tags, .. } = start;
         let key = TaskKey::parse(&format!("run-{}", scene.random.below(20))).ok()?;
         let signal = self.signal(scene)?;
         let start = Some(SignalStart { version, input, tags });
-        Some(Command::SignalByKey(SignalByKey { workflow, key, signal, start }))
+        Some(SignalByKey { workflow, key, signal, start })
     }
 
     fn signal(&mut self, scene: &mut Scene<'_>) -> Option<SignalRun> {
@@ -318,7 +312,7 @@ impl Starter {
     }
 }
 
-fn register(scene: &mut Scene<'_>) -> Command {
+fn register(scene: &mut Scene<'_>) -> RegisterWorkflow {
     let place = scene.queue();
     let text = match scene.random.below(16) {
         0 => CHILD.replace("QUEUE", place.as_str()),
@@ -339,15 +333,7 @@ fn register(scene: &mut Scene<'_>) -> Command {
     };
     let value = yaml::parse(&text).expect("it is written here");
     let definition = Definition::compile(&value).expect("only sound ones are written");
-    Command::RegisterWorkflow(RegisterWorkflow { definition: Arc::new(definition) })
-}
-
-/// Some want to see the run after the change.
-fn change(command: Command, run_id: RunId, scene: &mut Scene<'_>) -> Ask {
-    match scene.random.chance(300) {
-        true => Ask::ChangeRun { command, run_id },
-        false => Ask::Command(command),
-    }
+    RegisterWorkflow { definition: Arc::new(definition) }
 }
 
 fn start(scene: &mut Scene<'_>) -> StartRun {

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use tenure_coordinator::{Answer, Ask, Outcome, Registration};
+use tenure_coordinator::Registration;
+use tenure_coordinator::request::{DropLeases, Lease, RegisterWorker, SignOff};
 use tenure_core::command::{
-    Command, CompleteTask, FailTask, Heartbeat, LeaseRef, LeaseTasks, ReleaseTask, ReportTasks,
-    Retry,
+    CompleteTask, FailTask, Heartbeat, LeaseRef, LeaseTasks, ReleaseTask, ReportTasks, Retry,
 };
 use tenure_record::artifact::{Artifact, ArtifactName, MediaType, Sha256};
 use tenure_record::id::LeaseId;
@@ -18,6 +18,7 @@ use tenure_record::terms::{LeaseMs, Payload, Priority, SpanMs};
 use super::{Scene, Wish};
 use crate::mix::Mix;
 use crate::model::{RequestId, is_poison};
+use crate::request::{AnyRequest, AnyResponse, Outcome};
 
 /// Old leases that a worker keeps to be a zombie with.
 const OLD_MAX: usize = 20;
@@ -122,7 +123,7 @@ impl Worker {
         if self.leasing == Some(request) {
             self.leasing = None;
         }
-        if let Ok(Answer::Leased(grants)) = outcome {
+        if let Ok(AnyResponse::Lease(grants)) = outcome {
             self.held.extend(grants.iter().map(|grant| grant.lease()));
             // Tasks of runs are known only so; some will want to retry them.
             scene.known.extend(grants.iter().map(|grant| grant.task_id));
@@ -132,7 +133,7 @@ impl Worker {
             }
         }
         if let Some(lease) = about
-            && !matches!(outcome, Ok(Answer::Extended(_)))
+            && !matches!(outcome, Ok(AnyResponse::Heartbeat(_)))
         {
             self.drop_lease(lease.lease_id);
         }
@@ -162,7 +163,7 @@ impl Worker {
         if self.leasing.is_none() {
             let queues = (0..scene.mix.queues).map(|number| scene.mix.queue(number)).collect();
             let request = self.request(queues, 10, None);
-            self.send_lease(Ask::Lease { request, wait_ms: 1_000 }, scene);
+            self.send_lease(Lease { request, wait_ms: 1_000 }, scene);
         }
     }
 
@@ -172,8 +173,7 @@ impl Worker {
         match (deed, held) {
             (Deed::Zombie, _) => self.haunt(scene),
             (Deed::SignOff, _) => {
-                let ask = Ask::SignOff(self.name.clone());
-                self.send(ask, None, scene);
+                self.send(SignOff(self.name.clone()), None, scene);
             }
             (Deed::Register, _) => {
                 let registration = Registration {
@@ -184,33 +184,33 @@ impl Worker {
                     labels: Default::default(),
                     draining: scene.random.chance(100),
                 };
-                self.send(Ask::Register(registration), None, scene);
+                self.send(RegisterWorker(registration), None, scene);
             }
             (Deed::Disconnect, _) => {
                 let leases = std::mem::take(&mut self.held);
                 leases.iter().for_each(|lease| self.remember(*lease));
-                self.send(Ask::Command(Command::DropLeases(leases)), None, scene);
+                self.send(DropLeases(leases), None, scene);
             }
             (Deed::TooMuch, _) => {
                 let queues = (0..101).map(|number| scene.mix.queue(number)).collect();
                 let request = self.request(queues, 1, None);
-                self.send(Ask::Lease { request, wait_ms: 0 }, None, scene);
+                self.send(Lease { request, wait_ms: 0 }, None, scene);
             }
             (Deed::Several, _) => self.report_several(scene),
             (Deed::CompleteAll, _) => self.complete_all(scene),
             (_, None) => {}
             (Deed::Heartbeat, Some(lease)) => {
                 let heartbeat = heartbeat(lease, scene);
-                self.send(Ask::Command(Command::Heartbeat(heartbeat)), Some(lease), scene);
+                self.send(heartbeat, Some(lease), scene);
             }
             (Deed::Complete, Some(lease)) => self.complete(lease, scene),
             (Deed::Fail, Some(lease)) => {
                 let fail = fail(lease, scene);
-                self.send(Ask::Command(Command::FailTask(fail)), Some(lease), scene);
+                self.send(fail, Some(lease), scene);
             }
             (Deed::Release, Some(lease)) => {
                 let release = release(lease, scene);
-                self.send(Ask::Command(Command::ReleaseTask(release)), Some(lease), scene);
+                self.send(release, Some(lease), scene);
             }
         }
     }
@@ -223,18 +223,13 @@ impl Worker {
             lease.lease_id = LeaseId(lease.lease_id.0 + scene.random.below(500));
         }
         scene.wishes.push(Wish::Count("zombie"));
-        let command = match scene.random.below(4) {
-            0 => Command::Heartbeat(heartbeat(lease, scene)),
-            1 => Command::ReleaseTask(release(lease, scene)),
-            2 => Command::FailTask(fail(lease, scene)),
-            _ => Command::CompleteTask(CompleteTask {
-                lease,
-                output: output(lease, "late"),
-                artifacts: Vec::new(),
-                worker: None,
-            }),
+        let request: AnyRequest = match scene.random.below(4) {
+            0 => heartbeat(lease, scene).into(),
+            1 => release(lease, scene).into(),
+            2 => fail(lease, scene).into(),
+            _ => CompleteTask::plain(lease, output(lease, "late")).into(),
         };
-        self.send(Ask::Command(command), None, scene);
+        self.send(request, None, scene);
     }
 
     fn report_several(&mut self, scene: &mut Scene<'_>) {
@@ -259,7 +254,7 @@ impl Worker {
             done.chain(report.releases.iter().map(|release| release.lease)).collect();
         // Whether it is so or not, it thinks so.
         done.iter().for_each(|lease| self.drop_lease(lease.lease_id));
-        self.send(Ask::Command(Command::ReportTasks(report)), None, scene);
+        self.send(report, None, scene);
     }
 
     /// Reports everything that it holds as done, in one request.
@@ -270,22 +265,14 @@ impl Worker {
             report.completes.push(CompleteTask { lease, output, artifacts, worker: None });
             self.remember(lease);
         }
-        self.send(Ask::Command(Command::ReportTasks(report)), None, scene);
+        self.send(report, None, scene);
     }
 
     fn complete(&mut self, lease: LeaseRef, scene: &mut Scene<'_>) {
         let artifacts = artifacts(scene);
-        let command = Command::CompleteTask(CompleteTask {
-            lease,
-            output: output(lease, "done"),
-            artifacts,
-            worker: None,
-        });
-        let ask = match scene.random.chance(300) {
-            true => Ask::Change { command, task_id: lease.task_id },
-            false => Ask::Command(command),
-        };
-        self.send(ask, Some(lease), scene);
+        let complete =
+            CompleteTask { artifacts, ..CompleteTask::plain(lease, output(lease, "done")) };
+        self.send(complete, Some(lease), scene);
     }
 
     fn lease(&mut self, scene: &mut Scene<'_>) {
@@ -297,11 +284,8 @@ impl Worker {
         });
         let tasks_max = scene.random.pick(&[1, 1, 2, 5, 20]);
         let request = self.request(queues, tasks_max, lease_ms);
-        let ask = match scene.random.pick(&[None, Some(0), Some(200), Some(2_000), Some(10_000)]) {
-            None => Ask::Command(Command::LeaseTasks(request)),
-            Some(wait_ms) => Ask::Lease { request, wait_ms },
-        };
-        self.send_lease(ask, scene);
+        let wait_ms = scene.random.pick(&[0, 0, 200, 2_000, 10_000]);
+        self.send_lease(Lease { request, wait_ms }, scene);
     }
 
     fn request(
@@ -314,13 +298,13 @@ impl Worker {
         LeaseTasks { worker: self.name.clone(), queues, tasks_max, lease_ms }
     }
 
-    fn send_lease(&mut self, ask: Ask, scene: &mut Scene<'_>) {
+    fn send_lease(&mut self, ask: Lease, scene: &mut Scene<'_>) {
         let request = scene.ask(ask);
         self.under_way.insert(request, None);
         self.leasing = Some(request);
     }
 
-    fn send(&mut self, ask: Ask, about: Option<LeaseRef>, scene: &mut Scene<'_>) {
+    fn send(&mut self, ask: impl Into<AnyRequest>, about: Option<LeaseRef>, scene: &mut Scene<'_>) {
         let request = scene.ask(ask);
         self.under_way.insert(request, about);
     }

@@ -1,12 +1,14 @@
 //! Nobody who waits is forgotten: every request is answered, none past its time, and no parked
 //! worker waits beside work that is ready.
 
-use tenure_coordinator::{Ask, Next, Query};
+use tenure_coordinator::Next;
+use tenure_coordinator::request::{GetRun, GetTask, Lease};
 
 use super::{Broken, Held, hold};
 use crate::desk::CallerId;
 use crate::model::{Delivery, Model};
 use crate::process::Life;
+use crate::request::AnyRequest;
 
 const ONCE: &str = "a request is answered once";
 const IN_TIME: &str = "nobody who waits is forgotten";
@@ -25,21 +27,15 @@ pub(super) fn told(model: &mut Model, caller: CallerId) -> Result<Delivery, Brok
     })
 }
 
-pub(crate) fn wait_ms(ask: &Ask) -> u64 {
-    match ask {
-        Ask::Lease { wait_ms, .. }
-        | Ask::Query(Query::TaskEnd { wait_ms, .. } | Query::RunEnd { wait_ms, .. }) => *wait_ms,
-        // It is written while others are served; how long that takes is up to the disk.
-        Ask::TakeSnapshot => SNAPSHOT_MS,
-        Ask::Command(_)
-        | Ask::Submit(_)
-        | Ask::Change { .. }
-        | Ask::StartRun(_)
-        | Ask::ChangeRun { .. }
-        | Ask::Query(_)
-        | Ask::Register(_)
-        | Ask::SignOff(_) => 0,
+pub(crate) fn wait_ms(request: &AnyRequest) -> u64 {
+    if let AnyRequest::Lease(Lease { wait_ms, .. })
+    | AnyRequest::GetTask(GetTask { wait_ms, .. })
+    | AnyRequest::GetRun(GetRun { wait_ms, .. }) = request
+    {
+        return *wait_ms;
     }
+    // A snapshot is written while others are served; how long that takes is up to the disk.
+    if let AnyRequest::TakeSnapshot(_) = request { SNAPSHOT_MS } else { 0 }
 }
 
 pub(super) fn stepped(model: &Model, life: &Life, now: u64, next: Next) -> Held {
@@ -70,37 +66,23 @@ pub(super) fn stepped(model: &Model, life: &Life, now: u64, next: Next) -> Held 
     Ok(())
 }
 
-/// When all is settled, whoever waits is parked, and with reason.
+/// When all is settled, a caller that waits is parked, and with reason.
 fn beside_work(life: &Life, caller: &CallerId, delivery: &Delivery) -> Held {
     let state = life.coordinator.state();
-    match &*delivery.ask {
-        Ask::Lease { request, .. } => {
-            let ready = request.queues.iter().find(|queue| state.has_ready(queue.as_str()));
-            hold(WORK, ready.is_none(), || format!("caller {caller} waits beside {ready:?}"))
-        }
-        Ask::Query(Query::TaskEnd { task_id, .. }) => {
-            let ended = state.task(*task_id).is_none_or(|task| task.state().is_terminal());
-            hold(WORK, !ended, || format!("caller {caller} waits for task {task_id}, which ended"))
-        }
-        Ask::Query(Query::RunEnd { run_id, .. }) => {
-            let over = state.run(*run_id).is_none_or(|run| run.finished_at().is_some());
-            hold(WORK, !over, || format!("caller {caller} waits for run {run_id}, which is over"))
-        }
-        Ask::TakeSnapshot => {
-            let is_begun = life.coordinator.log().snapshot_at().is_some();
-            hold(WORK, is_begun, || format!("caller {caller} waits for no snapshot"))
-        }
-        Ask::Command(_)
-        | Ask::Submit(_)
-        | Ask::Change { .. }
-        | Ask::StartRun(_)
-        | Ask::ChangeRun { .. }
-        | Ask::Query(_)
-        | Ask::Register(_)
-        | Ask::SignOff(_) => {
-            hold(WORK, false, || format!("caller {caller} waits for {:?}", delivery.ask))
-        }
+    if let AnyRequest::Lease(Lease { request, .. }) = &*delivery.ask {
+        let ready = request.queues.iter().find(|queue| state.has_ready(queue.as_str()));
+        return hold(WORK, ready.is_none(), || format!("caller {caller} waits beside {ready:?}"));
     }
+    let has_reason = if let AnyRequest::GetTask(GetTask { task_id, .. }) = &*delivery.ask {
+        state.task(*task_id).is_some_and(|task| !task.state().is_terminal())
+    } else if let AnyRequest::GetRun(GetRun { run_id, .. }) = &*delivery.ask {
+        state.run(*run_id).is_some_and(|run| run.finished_at().is_none())
+    } else if let AnyRequest::TakeSnapshot(_) = &*delivery.ask {
+        life.coordinator.log().snapshot_at().is_some()
+    } else {
+        false
+    };
+    hold(WORK, has_reason, || format!("caller {caller} waits for {:?}", delivery.ask))
 }
 
 pub(crate) fn dropped(model: &mut Model, caller: CallerId, is_gone: bool) -> Held {

@@ -1,8 +1,7 @@
 //! At most one completion per task, and its output is that of the report that was accepted.
 
-use tenure_coordinator::{Answer, Ask};
 use tenure_core::Rejection;
-use tenure_core::command::{Command, CompleteTask};
+use tenure_core::command::CompleteTask;
 use tenure_record::event::Record;
 use tenure_record::state::TaskState;
 
@@ -10,6 +9,7 @@ use super::{Held, hold};
 use crate::book::Book;
 use crate::item::{End, Item};
 use crate::model::Model;
+use crate::request::{AnyRequest, AnyResponse};
 
 const ONCE: &str = "at most one completion per task";
 const OUTPUT: &str = "the output is that of the accepted report";
@@ -29,13 +29,11 @@ pub(super) fn item(book: &Book, model: &Model, record: &Record<'_>, item: Item<'
     })
 }
 
-pub(super) fn told(book: &Book, ask: &Ask, answer: &Answer) -> Held {
-    if let (Ask::Command(Command::CompleteTask(sent)), Answer::State(..))
-    | (Ask::Change { command: Command::CompleteTask(sent), .. }, Answer::Task(_)) = (ask, answer)
-    {
+pub(super) fn told(book: &Book, ask: &AnyRequest, answer: &AnyResponse) -> Held {
+    if let (AnyRequest::CompleteTask(sent), AnyResponse::CompleteTask(_)) = (ask, answer) {
         return accepted(book, sent);
     }
-    if let (Ask::Command(Command::ReportTasks(sent)), Answer::Reported(reports)) = (ask, answer) {
+    if let (AnyRequest::ReportTasks(sent), AnyResponse::ReportTasks(reports)) = (ask, answer) {
         let reports = reports.iter().skip(sent.heartbeats.len());
         for (complete, report) in sent.completes.iter().zip(reports) {
             match &report.result {
@@ -47,23 +45,9 @@ pub(super) fn told(book: &Book, ask: &Ask, answer: &Answer) -> Held {
     Ok(())
 }
 
-pub(super) fn rejected(book: &Book, ask: &Ask, rejection: &Rejection) -> Held {
-    match ask {
-        Ask::Command(Command::CompleteTask(sent))
-        | Ask::Change { command: Command::CompleteTask(sent), .. } => {
-            refused(book, sent, rejection)
-        }
-        Ask::Command(_)
-        | Ask::Submit(_)
-        | Ask::Change { .. }
-        | Ask::StartRun(_)
-        | Ask::ChangeRun { .. }
-        | Ask::Lease { .. }
-        | Ask::Query(_)
-        | Ask::Register(_)
-        | Ask::SignOff(_)
-        | Ask::TakeSnapshot => Ok(()),
-    }
+pub(super) fn rejected(book: &Book, ask: &AnyRequest, rejection: &Rejection) -> Held {
+    let AnyRequest::CompleteTask(sent) = ask else { return Ok(()) };
+    refused(book, sent, rejection)
 }
 
 fn accepted(book: &Book, sent: &CompleteTask) -> Held {

@@ -1,12 +1,12 @@
 //! Who is gone is given nothing, and what was given to one who left meanwhile goes back at once.
 
-use tenure_coordinator::{Answer, Outcome};
 use tenure_record::id::{LeaseId, TaskId};
 
 use super::{Held, hold};
 use crate::book::Book;
 use crate::model::{Delivery, Model};
 use crate::process::Life;
+use crate::request::{AnyResponse, Outcome};
 
 const NOTHING: &str = "who is gone is given nothing";
 const BACK: &str = "what was given to one who left goes back at once";
@@ -39,7 +39,7 @@ impl GoneLaw {
         life: &Life,
         now: u64,
     ) -> Held {
-        let Ok(Answer::Leased(grants)) = outcome else { return Ok(()) };
+        let Ok(AnyResponse::Lease(grants)) = outcome else { return Ok(()) };
         for grant in grants {
             let granted = book.leases.get(&grant.lease_id).map(|lease| lease.granted);
             let in_time = delivery.gone_at.zip(granted).is_some_and(|(gone, given)| given <= gone);

@@ -1,9 +1,9 @@
 //! At most one valid lease per task. Lease ids only grow. No lease is given before the earlier one
 //! ended, and one that is over changes nothing.
 
-use tenure_coordinator::{Answer, Ask};
+use tenure_coordinator::Grant;
 use tenure_core::Rejection;
-use tenure_core::command::{Command, Extended, LeaseRef, Reported};
+use tenure_core::command::{Extended, LeaseRef, ReportTasks, Reported};
 use tenure_record::event::{ExpiryCause, Record};
 use tenure_record::id::{LeaseId, TaskId};
 use tenure_record::state::TaskState;
@@ -14,6 +14,7 @@ use super::{Held, hold};
 use crate::book::Book;
 use crate::item::{End, Item};
 use crate::model::Model;
+use crate::request::{AnyRequest, AnyResponse};
 
 const GROW: &str = "lease ids only grow";
 const ONE: &str = "at most one valid lease per task";
@@ -144,92 +145,38 @@ fn is_open(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId)
     })
 }
 
-pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -> Held {
-    match answer {
-        Answer::Leased(grants) => {
-            let worker = match ask {
-                Ask::Lease { request, .. } | Ask::Command(Command::LeaseTasks(request)) => {
-                    request.worker.as_str()
-                }
-                Ask::Command(_)
-                | Ask::Submit(_)
-                | Ask::Change { .. }
-                | Ask::StartRun(_)
-                | Ask::ChangeRun { .. }
-                | Ask::Query(_)
-                | Ask::Register(_)
-                | Ask::SignOff(_)
-                | Ask::TakeSnapshot => "",
-            };
-            for grant in grants {
-                let lease = book.leases.get(&grant.lease_id);
-                let task = book.tasks.get(&grant.task_id);
-                let is_so = lease.is_some_and(|lease| {
-                    (lease.task_id, lease.attempt) == (grant.task_id, grant.attempt)
-                        && lease.worker == worker
-                        && lease.ends.contains(&grant.expires_at)
-                        && lease.checkpoint == *grant.checkpoint.as_deref().unwrap_or_default()
-                }) && task.is_some_and(|task| task.payload == *grant.payload.read());
-                hold(TOLD, is_so, || format!("{grant:?} for {worker}; the log says {lease:?}"))?;
-                hold(ONE, model.granted.insert(grant.lease_id), || {
-                    format!("lease {} was given twice", grant.lease_id)
-                })?;
-            }
-            Ok(())
-        }
-        Answer::Extended(extended) => match ask {
-            Ask::Command(Command::Heartbeat(report)) => extends(book, report.lease, *extended),
-            Ask::Command(_)
-            | Ask::Submit(_)
-            | Ask::Change { .. }
-            | Ask::StartRun(_)
-            | Ask::ChangeRun { .. }
-            | Ask::Lease { .. }
-            | Ask::Query(_)
-            | Ask::Register(_)
-            | Ask::SignOff(_)
-            | Ask::TakeSnapshot => Ok(()),
-        },
-        Answer::Reported(reports) => reported(book, ask, reports),
-        Answer::Submitted(_)
-        | Answer::Skipped(_)
-        | Answer::WorkflowVersion(_)
-        | Answer::Started(_)
-        | Answer::Began(..)
-        | Answer::Run(_)
-        | Answer::Runs(_)
-        | Answer::Tokens(_)
-        | Answer::Artifacts(_)
-        | Answer::Due(_)
-        | Answer::RunTasks(_)
-        | Answer::Workflow(_)
-        | Answer::Workflows(_)
-        | Answer::RunState(..)
-        | Answer::StartedMany(_)
-        | Answer::Deleted
-        | Answer::SignaledByKey(..)
-        | Answer::RunWithKey(_)
-        | Answer::Signaled(_)
-        | Answer::Taken(..)
-        | Answer::State(..)
-        | Answer::Swept(_)
-        | Answer::Settings(_)
-        | Answer::Task(_)
-        | Answer::Explained(_)
-        | Answer::Tasks(_)
-        | Answer::Queue(_)
-        | Answer::Queues(_)
-        | Answer::Workers(_)
-        | Answer::Registered
-        | Answer::SignedOff(_)
-        | Answer::Snapshot(_)
-        | Answer::Status(_)
-        | Answer::Facts(_) => Ok(()),
+pub(super) fn told(book: &Book, model: &mut Model, ask: &AnyRequest, answer: &AnyResponse) -> Held {
+    if let (AnyRequest::Lease(sent), AnyResponse::Lease(grants)) = (ask, answer) {
+        return granted(book, model, sent.request.worker.as_str(), grants);
     }
+    if let (AnyRequest::Heartbeat(sent), AnyResponse::Heartbeat(extended)) = (ask, answer) {
+        return extends(book, sent.lease, *extended);
+    }
+    if let (AnyRequest::ReportTasks(sent), AnyResponse::ReportTasks(reports)) = (ask, answer) {
+        return reported(book, sent, reports);
+    }
+    Ok(())
 }
 
-fn reported(book: &Book, ask: &Ask, reports: &[Reported]) -> Held {
-    let Ask::Command(Command::ReportTasks(sent)) = ask else { return Ok(()) };
+fn granted(book: &Book, model: &mut Model, worker: &str, grants: &[Grant]) -> Held {
+    for grant in grants {
+        let lease = book.leases.get(&grant.lease_id);
+        let task = book.tasks.get(&grant.task_id);
+        let is_so = lease.is_some_and(|lease| {
+            (lease.task_id, lease.attempt) == (grant.task_id, grant.attempt)
+                && lease.worker == worker
+                && lease.ends.contains(&grant.expires_at)
+                && lease.checkpoint == *grant.checkpoint.as_deref().unwrap_or_default()
+        }) && task.is_some_and(|task| task.payload == *grant.payload.read());
+        hold(TOLD, is_so, || format!("{grant:?} for {worker}; the log says {lease:?}"))?;
+        hold(ONE, model.granted.insert(grant.lease_id), || {
+            format!("lease {} was given twice", grant.lease_id)
+        })?;
+    }
+    Ok(())
+}
+
+fn reported(book: &Book, sent: &ReportTasks, reports: &[Reported]) -> Held {
     for (sent, report) in sent.heartbeats.iter().zip(reports) {
         if let Ok(accepted) = &report.result
             && let Some(extended) = accepted.extended

@@ -39,7 +39,7 @@ use fan_in::FanInLaw;
 use feed::FeedLaw;
 use gone::GoneLaw;
 use replay::Shadow;
-use tenure_coordinator::{Answer, Next, Outcome, Refusal};
+use tenure_coordinator::{Next, Refusal};
 use tenure_core::state::Facts;
 use tenure_core::{Rejection, State};
 use tenure_log::{Lsn, Note};
@@ -53,6 +53,7 @@ use crate::item::{Item, items};
 use crate::mix::Mix;
 use crate::model::{Delivery, Model};
 use crate::process::Life;
+use crate::request::{AnyResponse, Outcome};
 
 /// A law that was broken, and how.
 #[derive(Clone, Debug)]
@@ -173,8 +174,8 @@ impl Laws {
     }
 
     /// Reports of a batch that were refused.
-    fn reported(&self, answer: &Answer) -> Held {
-        let Answer::Reported(reports) = answer else { return Ok(()) };
+    fn reported(&self, answer: &AnyResponse) -> Held {
+        let AnyResponse::ReportTasks(reports) = answer else { return Ok(()) };
         let refused = reports.iter().filter_map(|report| report.result.as_ref().err());
         refused.into_iter().try_for_each(|rejection| {
             leases::rejected(&self.book, &self.endings, rejection, self.log_now)

@@ -1,82 +1,54 @@
 //! Whoever looks sees what the log says: nothing that is not in it, and nothing older than what
 //! could be told when the question came.
 
-use tenure_coordinator::{Answer, Ask, Query, TaskInfo};
+use tenure_coordinator::TaskInfo;
+use tenure_coordinator::request::ListTasks;
 use tenure_core::Rejection;
 use tenure_record::id::Lsn;
 
 use super::{Held, hold};
 use crate::book::{Book, Seen};
 use crate::model::Delivery;
+use crate::request::{AnyRequest, AnyResponse};
 
 const DURABLE: &str = "a read shows only what is in the log";
 const FRESH: &str = "a read after a write sees it";
 const FILTER: &str = "a list has what was asked for, newest first";
 
-pub(super) fn told(book: &Book, delivery: &Delivery, answer: &Answer) -> Held {
-    match answer {
-        Answer::Task(task) | Answer::Taken(_, task) => task_shown(book, task, delivery.after),
-        Answer::Explained(explained) => task_shown(book, &explained.task, delivery.after),
-        Answer::Tasks(page) => {
-            for task in &page.tasks {
-                task_shown(book, task, delivery.after)?;
-            }
-            let falls = page.tasks.windows(2).all(|two| two[0].id > two[1].id);
-            hold(FILTER, falls, || "the order is another".to_owned())?;
-            let Ask::Query(Query::Tasks(filter)) = &*delivery.ask else { return Ok(()) };
-            let fits = page.tasks.iter().all(|task| {
-                filter.queue.as_ref().is_none_or(|queue| queue.as_str() == &*task.queue)
-                    && filter.state.is_none_or(|state| state == task.state)
-                    && filter.before.is_none_or(|before| task.id < before)
-            });
-            hold(FILTER, fits, || format!("{filter:?} lists another"))
-        }
-        Answer::Status(status) => {
-            hold(DURABLE, status.lsn <= book.last_lsn, || {
-                format!("LSN {} is not durable", status.lsn)
-            })?;
-            hold(FRESH, status.lsn >= delivery.after, || format!("LSN {} is old", status.lsn))
-        }
-        Answer::Facts(facts) => {
-            let lsn = facts.last_lsn();
-            hold(DURABLE, lsn <= book.last_lsn, || format!("LSN {lsn} is not durable"))
-        }
-        // What was asked for before is in it.
-        Answer::Snapshot(taken) => {
-            let is_so = taken.lsn <= book.last_lsn && taken.lsn >= delivery.after;
-            hold(DURABLE, is_so, || format!("a snapshot at LSN {}", taken.lsn))
-        }
-        Answer::Submitted(_)
-        | Answer::Skipped(_)
-        | Answer::WorkflowVersion(_)
-        | Answer::Started(_)
-        | Answer::Began(..)
-        | Answer::Run(_)
-        | Answer::Runs(_)
-        | Answer::Tokens(_)
-        | Answer::Artifacts(_)
-        | Answer::Due(_)
-        | Answer::RunTasks(_)
-        | Answer::Workflow(_)
-        | Answer::Workflows(_)
-        | Answer::RunState(..)
-        | Answer::StartedMany(_)
-        | Answer::Deleted
-        | Answer::SignaledByKey(..)
-        | Answer::RunWithKey(_)
-        | Answer::Signaled(_)
-        | Answer::Leased(_)
-        | Answer::Extended(_)
-        | Answer::State(..)
-        | Answer::Reported(_)
-        | Answer::Swept(_)
-        | Answer::Settings(_)
-        | Answer::Queue(_)
-        | Answer::Queues(_)
-        | Answer::Workers(_)
-        | Answer::Registered
-        | Answer::SignedOff(_) => Ok(()),
+pub(super) fn told(book: &Book, delivery: &Delivery, answer: &AnyResponse) -> Held {
+    if let Some(task) = answer.task() {
+        return task_shown(book, task, delivery.after);
     }
+    if let (AnyRequest::ListTasks(ListTasks(filter)), AnyResponse::ListTasks(page)) =
+        (&*delivery.ask, answer)
+    {
+        for task in &page.tasks {
+            task_shown(book, task, delivery.after)?;
+        }
+        let falls = page.tasks.windows(2).all(|two| two[0].id > two[1].id);
+        hold(FILTER, falls, || "the order is another".to_owned())?;
+        let fits = page.tasks.iter().all(|task| {
+            filter.queue.as_ref().is_none_or(|queue| queue.as_str() == &*task.queue)
+                && filter.state.is_none_or(|state| state == task.state)
+                && filter.before.is_none_or(|before| task.id < before)
+        });
+        return hold(FILTER, fits, || format!("{filter:?} lists another"));
+    }
+    if let AnyResponse::GetStatus(status) = answer {
+        let lsn = status.lsn;
+        hold(DURABLE, lsn <= book.last_lsn, || format!("LSN {lsn} is not durable"))?;
+        return hold(FRESH, lsn >= delivery.after, || format!("LSN {lsn} is old"));
+    }
+    if let AnyResponse::GetFacts(facts) = answer {
+        let lsn = facts.last_lsn();
+        return hold(DURABLE, lsn <= book.last_lsn, || format!("LSN {lsn} is not durable"));
+    }
+    // Everything that was decided before the request is in a snapshot.
+    if let AnyResponse::TakeSnapshot(taken) = answer {
+        let is_so = taken.lsn <= book.last_lsn && taken.lsn >= delivery.after;
+        return hold(DURABLE, is_so, || format!("a snapshot at LSN {}", taken.lsn));
+    }
+    Ok(())
 }
 
 fn task_shown(book: &Book, task: &TaskInfo, after: Lsn) -> Held {

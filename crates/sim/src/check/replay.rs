@@ -1,7 +1,6 @@
 //! Replaying the log gives the state: after a recovery, and while it is lived through. And no state
 //! breaks a law of core.
 
-use tenure_coordinator::Answer;
 use tenure_core::state::{Facts, StateHash};
 use tenure_core::{State, apply, invariant};
 use tenure_record::event::{Event, Record, Report};
@@ -9,6 +8,7 @@ use tenure_record::event::{Event, Record, Report};
 use super::{Held, hold};
 use crate::actors::OPERATOR;
 use crate::book::Book;
+use crate::request::AnyResponse;
 
 const SAME: &str = "a replay gives the same state";
 const CORE: &str = "the laws of core hold";
@@ -53,8 +53,8 @@ pub(super) fn settled(shadow: &Shadow, state: &State) -> Held {
 }
 
 /// Whoever asks for everything gets what the log says.
-pub(super) fn told(shadow: &Shadow, answer: &Answer) -> Held {
-    let Answer::Facts(facts) = answer else { return Ok(()) };
+pub(super) fn told(shadow: &Shadow, answer: &AnyResponse) -> Held {
+    let AnyResponse::GetFacts(facts) = answer else { return Ok(()) };
     if facts.last_lsn() != shadow.state.last_lsn() {
         return Ok(());
     }

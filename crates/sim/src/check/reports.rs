@@ -1,16 +1,15 @@
 //! A batch of reports is answered item by item, in its order, over however many records it was
 //! decided.
 
-use tenure_coordinator::{Answer, Ask};
-use tenure_core::command::Command;
 use tenure_record::id::TaskId;
 
 use super::{Held, hold};
+use crate::request::{AnyRequest, AnyResponse};
 
 const EACH: &str = "every report of a batch is answered, in its order";
 
-pub(super) fn told(ask: &Ask, answer: &Answer) -> Held {
-    let (Ask::Command(Command::ReportTasks(report)), Answer::Reported(told)) = (ask, answer) else {
+pub(super) fn told(ask: &AnyRequest, answer: &AnyResponse) -> Held {
+    let (AnyRequest::ReportTasks(report), AnyResponse::ReportTasks(told)) = (ask, answer) else {
         return Ok(());
     };
     let sent = report.heartbeats.iter().map(|it| it.lease.task_id);

@@ -1,5 +1,6 @@
 //! Nothing is forgotten that has not ended, is too young and is not one too many.
 
+use tenure_coordinator::request::Maintain;
 use tenure_core::command::{Command, Retention, Setting};
 use tenure_record::event::{Event, Record};
 use tenure_record::id::{RunId, TaskId};
@@ -7,6 +8,7 @@ use tenure_record::id::{RunId, TaskId};
 use super::{Held, hold};
 use crate::book::Book;
 use crate::model::Model;
+use crate::request::AnyRequest;
 
 const LAW: &str = "nothing is forgotten before its time";
 
@@ -24,11 +26,11 @@ impl Asked {
         self.retentions.push(retention);
     }
 
-    pub(crate) fn note_command(&mut self, command: &Command) {
-        if let Command::PurgeTasks(retention) = command {
+    pub(crate) fn note_request(&mut self, request: &AnyRequest) {
+        if let AnyRequest::Maintain(Maintain(Command::PurgeTasks(retention))) = request {
             self.note(*retention);
         }
-        if let Command::ConfigureQueue(settings) = command
+        if let AnyRequest::ConfigureQueue(settings) = request
             && let Setting::Set(span) = settings.retention_ms
         {
             let ms = span.get();

@@ -4,17 +4,17 @@
 
 use std::collections::BTreeSet;
 
-use tenure_coordinator::{Answer, Ask};
-use tenure_core::command::{Command, SubmitOutcome};
+use tenure_core::command::{StartRun, Started, SubmitOutcome};
 use tenure_core::state::Facts;
 use tenure_core::{Rejection, invariant};
 use tenure_record::event::{Record, RunState};
 use tenure_record::id::RunId;
 
 use super::{Held, hold};
-use crate::book::{Book, RunEntry};
+use crate::book::Book;
 use crate::item::Item;
 use crate::model::Model;
+use crate::request::{AnyRequest, AnyResponse};
 
 const GROW: &str = "run ids only grow";
 const ONCE: &str = "a run ends once, and nothing happens after that";
@@ -89,79 +89,58 @@ pub(super) fn touched(facts: &Facts, record: &Record<'_>, items: &[Item<'_>]) ->
     Ok(())
 }
 
-pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -> Held {
-    match (ask, answer) {
-        (Ask::Command(Command::StartRun(sent)), Answer::Started(started)) => {
-            let id = started.run_id;
-            let run = book.runs.get(&id);
-            let is_so = run.is_some_and(|run| {
-                run.workflow == *sent.workflow
-                    && run.key.as_deref() == sent.key.as_ref().map(|key| key.as_str())
-            });
-            hold(TOLD, is_so, || format!("{sent:?} started {id}; the log says {run:?}"))?;
-            if started.outcome == SubmitOutcome::Created {
-                hold(TOLD, model.runs.insert(id), || format!("run {id} was started twice"))?;
-            }
-            Ok(())
-        }
-        (Ask::Command(Command::StartRuns(sent)), Answer::StartedMany(started)) => {
-            hold(TOLD, sent.runs.len() == started.len(), || format!("{sent:?}: {started:?}"))?;
-            for (sent, started) in sent.runs.iter().zip(started) {
-                let id = started.run_id;
-                let run = book.runs.get(&id);
-                let is_so = run.is_some_and(|run| run.workflow == *sent.workflow);
-                hold(TOLD, is_so, || format!("{sent:?} started {id}; the log says {run:?}"))?;
-                let is_new = started.outcome == SubmitOutcome::Created;
-                hold(TOLD, !is_new || model.runs.insert(id), || {
-                    format!("run {id} was started twice")
-                })?;
-            }
-            Ok(())
-        }
-        (Ask::Command(Command::SignalByKey(sent)), Answer::SignaledByKey(id, outcome, _)) => {
-            let run = book.runs.get(id);
-            let is_so = run.is_some_and(|run| {
-                run.workflow == *sent.workflow && run.key.as_deref() == Some(sent.key.as_str())
-            });
-            hold(TOLD, is_so, || format!("{sent:?} is for {id}; the log says {run:?}"))?;
-            let is_new = *outcome == SubmitOutcome::Created;
-            hold(TOLD, !is_new || model.runs.insert(*id), || format!("run {id} was started twice"))
-        }
-        (Ask::StartRun(sent), Answer::Began(outcome, began)) => {
-            let run = book.runs.get(&began.id);
-            let is_so = run.is_some_and(|run| run.workflow == *sent.workflow);
-            hold(TOLD, is_so, || format!("{sent:?} began {}; the log says {run:?}", began.id))?;
-            let is_new = *outcome == SubmitOutcome::Created;
-            hold(TOLD, !is_new || model.runs.insert(began.id), || {
-                format!("run {} was started twice", began.id)
-            })
-        }
-        (_, Answer::Run(shown)) => {
-            let run = book.runs.get(&shown.id);
-            hold(TOLD, run.is_some_and(|run| run.workflow == *shown.workflow), || {
-                format!("run {} of {} is shown; the log says {run:?}", shown.id, shown.workflow)
-            })
-        }
-        (_, Answer::RunState(id, state)) => {
-            let run = book.runs.get(id);
-            // A run that was live when it was decided may have ended in the frame that told so.
-            let is_so = |run: &RunEntry| run.state == *state || *state == RunState::Running;
-            hold(TOLD, run.is_some_and(is_so), || {
-                format!("run {id} is {state}; the log says {run:?}")
-            })
-        }
-        (_, Answer::WorkflowVersion(registered)) => {
-            let newest = book.workflows.get(&*registered.name).copied().unwrap_or_default();
-            hold(TOLD, registered.version <= newest, || {
-                format!("{registered:?}; the log has {newest}")
-            })
-        }
-        (Ask::Command(Command::SignalRun(sent)), Answer::Signaled(_)) => {
-            let id = sent.run_id;
-            hold(TOLD, book.runs.contains_key(&id), || format!("a signal for {id} was taken"))
-        }
-        _ => Ok(()),
+pub(super) fn told(book: &Book, model: &mut Model, ask: &AnyRequest, answer: &AnyResponse) -> Held {
+    if let Some(shown) = answer.run() {
+        let run = book.runs.get(&shown.id);
+        hold(TOLD, run.is_some_and(|run| run.workflow == *shown.workflow), || {
+            format!("run {} of {} is shown; the log says {run:?}", shown.id, shown.workflow)
+        })?;
     }
+    if let (AnyRequest::StartRun(sent), AnyResponse::StartRun(began)) = (ask, answer) {
+        let started = Started { run_id: began.run.id, outcome: began.outcome };
+        return self::started(book, model, sent, started);
+    }
+    if let (AnyRequest::StartRuns(sent), AnyResponse::StartRuns(started)) = (ask, answer) {
+        hold(TOLD, sent.runs.len() == started.len(), || format!("{sent:?}: {started:?}"))?;
+        let mut each = sent.runs.iter().zip(started);
+        return each.try_for_each(|(sent, it)| self::started(book, model, sent, *it));
+    }
+    if let (AnyRequest::SignalByKey(sent), AnyResponse::SignalByKey(signaled)) = (ask, answer) {
+        let id = signaled.run_id;
+        let run = book.runs.get(&id);
+        let is_so = run.is_some_and(|run| {
+            run.workflow == *sent.workflow && run.key.as_deref() == Some(sent.key.as_str())
+        });
+        hold(TOLD, is_so, || format!("{sent:?} is for {id}; the log says {run:?}"))?;
+        return made(model, id, signaled.outcome);
+    }
+    if let AnyResponse::RegisterWorkflow(registered) = answer {
+        let newest = book.workflows.get(&*registered.name).copied().unwrap_or_default();
+        return hold(TOLD, registered.version <= newest, || {
+            format!("{registered:?}; the log has {newest}")
+        });
+    }
+    if let (AnyRequest::SignalRun(sent), AnyResponse::SignalRun(_)) = (ask, answer) {
+        let id = sent.run_id;
+        return hold(TOLD, book.runs.contains_key(&id), || format!("a signal for {id} was taken"));
+    }
+    Ok(())
+}
+
+fn started(book: &Book, model: &mut Model, sent: &StartRun, started: Started) -> Held {
+    let id = started.run_id;
+    let run = book.runs.get(&id);
+    let is_so = run.is_some_and(|run| {
+        run.workflow == *sent.workflow
+            && run.key.as_deref() == sent.key.as_ref().map(|key| key.as_str())
+    });
+    hold(TOLD, is_so, || format!("{sent:?} started {id}; the log says {run:?}"))?;
+    made(model, id, started.outcome)
+}
+
+fn made(model: &mut Model, id: RunId, outcome: SubmitOutcome) -> Held {
+    let is_new = outcome == SubmitOutcome::Created;
+    hold(TOLD, !is_new || model.runs.insert(id), || format!("run {id} was started twice"))
 }
 
 pub(super) fn rejected(book: &Book, model: &Model, rejection: &Rejection) -> Held {

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use tenure_coordinator::{Answer, Ask, Refusal};
-use tenure_core::command::{Command, NewTask, Start, SubmitOutcome};
+use tenure_coordinator::Refusal;
+use tenure_coordinator::request::SubmitTask;
+use tenure_core::command::{NewTask, Start, SubmitOutcome};
 use tenure_core::state::Facts;
 use tenure_record::event::{Created, Event, Record};
 use tenure_record::id::TaskId;
@@ -13,6 +14,7 @@ use tenure_record::time::Clock;
 use super::{Held, hold};
 use crate::book::Book;
 use crate::model::{Model, Submission, SubmissionId, nonce};
+use crate::request::{AnyRequest, AnyResponse};
 
 const EXISTS: &str = "an acknowledged submit exists with equal content";
 const NO_TRACE: &str = "a refused submit leaves no trace";
@@ -81,29 +83,21 @@ fn is_same(item: &Created<'_>, task: &NewTask) -> bool {
         && item.tags.iter().map(|tag| (tag.key.as_str(), tag.value.as_str())).eq(tags)
 }
 
-/// The tasks that an ask wants to make.
-fn sent(ask: &Ask) -> Option<&[NewTask]> {
-    match ask {
-        Ask::Command(Command::SubmitTasks(sent)) => Some(&sent.tasks),
-        Ask::Submit(task) => Some(std::slice::from_ref(task)),
-        Ask::Command(_)
-        | Ask::Change { .. }
-        | Ask::StartRun(_)
-        | Ask::ChangeRun { .. }
-        | Ask::Lease { .. }
-        | Ask::Query(_)
-        | Ask::Register(_)
-        | Ask::SignOff(_)
-        | Ask::TakeSnapshot => None,
+/// The tasks that a request wants to make.
+fn sent(request: &AnyRequest) -> Option<&[NewTask]> {
+    if let AnyRequest::SubmitTasks(sent) = request {
+        return Some(&sent.tasks);
     }
+    let AnyRequest::SubmitTask(SubmitTask(task)) = request else { return None };
+    Some(std::slice::from_ref(task))
 }
 
-pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -> Held {
+pub(super) fn told(book: &Book, model: &mut Model, ask: &AnyRequest, answer: &AnyResponse) -> Held {
     let Some(sent) = sent(ask) else { return Ok(()) };
-    let made: Vec<(TaskId, SubmitOutcome)> = if let Answer::Submitted(made) = answer {
+    let made: Vec<(TaskId, SubmitOutcome)> = if let AnyResponse::SubmitTasks(made) = answer {
         made.iter().map(|made| (made.task_id, made.outcome)).collect()
-    } else if let Answer::Taken(outcome, task) = answer {
-        vec![(task.id, *outcome)]
+    } else if let AnyResponse::SubmitTask(made) = answer {
+        vec![(made.task.id, made.outcome)]
     } else {
         return Ok(());
     };
@@ -125,7 +119,7 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &Ask, answer: &Answer) -
     Ok(())
 }
 
-pub(super) fn refused(book: &Book, model: &mut Model, ask: &Ask, refusal: &Refusal) -> Held {
+pub(super) fn refused(book: &Book, model: &mut Model, ask: &AnyRequest, refusal: &Refusal) -> Held {
     let Some(sent) = sent(ask) else { return Ok(()) };
     // A coordinator that ends does not know what becomes of what it decided.
     if matches!(refusal, Refusal::Unavailable(_)) {

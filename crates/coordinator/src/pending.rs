@@ -1,4 +1,4 @@
-//! A place to wait for an outcome: a future, and a thread can sleep on it too.
+//! A pending response: a future, which a thread can also wait for.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -8,50 +8,46 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use tenure_core::command::{Command, ReportTasks};
+use tenure_core::command::ReportTasks;
 
-use crate::ask::{Answer, Ask, Caller, Outcome, Request};
 use crate::inbox::Inbox;
+use crate::refusal::Refusal;
+use crate::request::{Request, Respond, Responder, Response};
 
-/// The side that waits. Dropping it says that nobody does, and gives back a lease that is in it.
+/// The response to a request, once it is there. Dropping it tells the coordinator that the caller is
+/// gone, and releases the leases of a response that was not taken.
 #[derive(Debug)]
-pub struct Ticket {
-    slot: Arc<Slot>,
-    inbox: Inbox<TicketCaller>,
-}
-
-/// The side that tells.
-#[derive(Debug)]
-pub struct TicketCaller {
-    slot: Arc<Slot>,
+pub struct Pending<R: Request> {
+    slot: Arc<Slot<R>>,
+    inbox: Inbox,
 }
 
 #[derive(Debug)]
-struct Slot {
+struct Slot<R: Request> {
     gone: AtomicBool,
-    state: Mutex<SlotState>,
+    state: Mutex<SlotState<R>>,
 }
 
 #[derive(Debug)]
-enum SlotState {
+enum SlotState<R: Request> {
     Waiting(Option<Waker>),
-    Told(Outcome),
+    Told(Result<R::Response, Refusal>),
     Taken,
 }
 
-impl Ticket {
-    /// Asks, and waits for the outcome.
+impl<R: Request> Pending<R> {
+    /// Sends a request.
     #[must_use]
-    pub fn ask(inbox: &Inbox<TicketCaller>, ask: Ask) -> Self {
+    pub fn ask(inbox: &Inbox, request: R) -> Self {
         let state = Mutex::new(SlotState::Waiting(None));
         let slot = Arc::new(Slot { gone: AtomicBool::new(false), state });
-        let caller = TicketCaller { slot: Arc::clone(&slot) };
-        inbox.push(Request { ask, caller });
+        let end: Arc<Slot<R>> = Arc::clone(&slot);
+        inbox.push(request.seal(Responder::new(end)));
         Self { slot, inbox: inbox.clone() }
     }
 
-    /// Sleeps until the outcome is there.
-    pub fn wait(self) -> Outcome {
+    /// Sleeps until the response is there.
+    pub fn wait(self) -> Result<R::Response, Refusal> {
         let sleeper = Sleeper::here();
         let waker = sleeper.waker();
         let mut context = Context::from_waker(&waker);
@@ -65,10 +61,10 @@ impl Ticket {
     }
 }
 
-impl Future for Ticket {
-    type Output = Outcome;
+impl<R: Request> Future for Pending<R> {
+    type Output = Result<R::Response, Refusal>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.slot.lock();
         match std::mem::replace(&mut *state, SlotState::Taken) {
             SlotState::Told(outcome) => Poll::Ready(outcome),
@@ -76,35 +72,38 @@ impl Future for Ticket {
                 *state = SlotState::Waiting(Some(context.waker().clone()));
                 Poll::Pending
             }
-            SlotState::Taken => unreachable!("an outcome is taken once"),
+            SlotState::Taken => unreachable!("a response is taken once"),
         }
     }
 }
 
-impl Drop for Ticket {
+impl<R: Request> Drop for Pending<R> {
     fn drop(&mut self) {
         let mut state = self.slot.lock();
         self.slot.gone.store(true, Ordering::Release);
         let unclaimed = std::mem::replace(&mut *state, SlotState::Taken);
         drop(state);
-        if let SlotState::Told(Ok(Answer::Leased(grants))) = unclaimed
-            && !grants.is_empty()
-        {
-            let releases = grants.iter().map(|grant| grant.lease().into()).collect();
+        let SlotState::Told(Ok(unclaimed)) = unclaimed else { return };
+        let leases = unclaimed.leases();
+        if !leases.is_empty() {
+            let releases = leases.into_iter().map(Into::into).collect();
             let report = ReportTasks { releases, ..ReportTasks::default() };
-            // If there is no room for it, time takes the lease back.
-            drop(Ticket::ask(&self.inbox, Ask::Command(Command::ReportTasks(report))));
+            // If the inbox has no room for it, the leases expire.
+            drop(Pending::ask(&self.inbox, report));
         }
     }
 }
 
-impl Caller for TicketCaller {
+impl<R: Request> Respond<R> for Slot<R> {
     fn is_gone(&self) -> bool {
-        self.slot.gone.load(Ordering::Acquire)
+        self.gone.load(Ordering::Acquire)
     }
 
-    fn tell(self, outcome: Outcome) -> Result<(), Outcome> {
-        let mut state = self.slot.lock();
+    fn respond(
+        &self,
+        outcome: Result<R::Response, Refusal>,
+    ) -> Result<(), Result<R::Response, Refusal>> {
+        let mut state = self.lock();
         if self.is_gone() {
             return Err(outcome);
         }
@@ -117,8 +116,8 @@ impl Caller for TicketCaller {
     }
 }
 
-impl Slot {
-    fn lock(&self) -> MutexGuard<'_, SlotState> {
+impl<R: Request> Slot<R> {
+    fn lock(&self) -> MutexGuard<'_, SlotState<R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
