@@ -200,7 +200,7 @@ impl Mix {
     /// Bounds that are low enough to be met, long names, and many workers.
     fn draw_sizes(&mut self, random: &mut Random) {
         if random.chance(800) {
-            self.end_items_max = random.between(2, 12) as usize;
+            self.end_items_max = random.pick(&[2, 2, 2, 2, 3, 5, 8, 12]);
         }
         if random.chance(120) {
             self.name_padding = LONG_NAME_BYTES;

@@ -175,18 +175,26 @@ fn check_scope(
     let right = scope.tokens.as_slice() == tokens && scope.open_groups as usize == open;
     hold(Law::RunsCountRight, right, || format!("the scope {at:?} counts wrong: {scope:?}"))?;
     for group in &scope.groups {
-        let branches = stored.stored_group(*group).map(|group| &group.branches);
-        let branches = branches.into_iter().flat_map(|branches| branches.iter());
-        for (branch, index) in branches.zip(0..) {
+        let Some(group_of) = stored.stored_group(*group) else { continue };
+        for (branch, index) in group_of.branches.iter().zip(0..) {
             let at = ScopeRef { group: *group, index };
-            let is_open = branch.outcome == BranchOutcome::Open;
+            let unsettled = branch.outcome == BranchOutcome::Open;
             let is_ending = is_ending(facts, run, at);
-            if let (true, Some(scope)) = (is_open || is_ending, &branch.scope) {
-                hold(Law::LiveRunsGoOn, is_ending || !scope.is_quiet(), || {
-                    format!("the branch {at:?} is open and nothing in it is live")
+            let Some(scope) = branch.scope.as_ref().filter(|_| unsettled || is_ending) else {
+                continue;
+            };
+            // Branches that were settled as the rest of their group are not marked one by one. Once
+            // the rest has ended, they stay in the table as long as another branch is ending.
+            if group_of.head.rest != BranchOutcome::Open && !is_ending {
+                hold(Law::TheEndedStaysEnded, scope.is_quiet(), || {
+                    format!("the branch {at:?} has settled and something in it is live")
                 })?;
-                check_scope(within, at, scope, live)?;
+                continue;
             }
+            hold(Law::LiveRunsGoOn, is_ending || !scope.is_quiet(), || {
+                format!("the branch {at:?} is open and nothing in it is live")
+            })?;
+            check_scope(within, at, scope, live)?;
         }
     }
     Ok(())

@@ -174,6 +174,47 @@ fn a_join_fires_at_once_and_what_came_late_ends_in_parts() {
     world.verify_snapshots();
 }
 
+/// One branch of the outer group fails and ends in parts. Before it has, another one arrives, and the
+/// rest of the group ends in parts too.
+#[test]
+fn a_group_ends_in_parts_around_a_branch_that_does() {
+    for items_max in 2..12 {
+        let mut world = World::new().ending_at_most(items_max);
+        world.register(
+            "workflow: w
+initial_node: a
+nodes:
+  - {ref: a, kind: pass}
+  - {ref: b, kind: pass}
+  - {ref: c, kind: task, task: {queue: q}, retry: {max_failures: 1}}
+  - {ref: d, kind: pass}
+  - {ref: e, kind: task, task: {queue: q}}
+transitions:
+  - {ref: t, from: a, to: b, spawn_count: 3}
+  - {ref: u, from: b, to: c, spawn_count: 4}
+  - {from: c, to: d, synchronization: {joins_transition: u, fail_fast: true}}
+  - {from: d, to: e, synchronization: {joins_transition: t, wait_for: any}}
+",
+        );
+        let run = world.start("w", "{}");
+        let held = world.lease(12);
+        world.fail(held[0], "BROKEN").unwrap();
+        for lease in &held[8..] {
+            world.complete(*lease, "1").unwrap();
+        }
+        let next = world.lease(12);
+        assert_eq!(next.len(), 1, "the run goes on where its branches meet");
+        world.crash();
+        while world.state.has_endings() {
+            world.play(&Command::ContinueEnding { items_max }).unwrap();
+            world.verify_snapshots();
+        }
+        world.complete(next[0], "1").unwrap();
+        assert_eq!(world.run_state(run), "COMPLETED");
+        world.verify();
+    }
+}
+
 #[test]
 fn branches_that_time_out_together_are_merged_as_timed_out_before_they_end() {
     let merged = |items_max: usize| {

@@ -75,6 +75,46 @@ async fn tasks_are_submitted_seen_canceled_and_retried() {
 }
 
 #[tokio::test]
+async fn a_task_that_fails_for_good_and_its_dead_letter_name_each_other() {
+    let server = Server::start("dead-letters");
+    let client = server.client().await;
+    let settings = |dead_letter_queue: &str| v1::ConfigureQueueRequest {
+        queue: "q".to_owned(),
+        dead_letter_queue: Some(dead_letter_queue.to_owned()),
+        ..Default::default()
+    };
+    let own = client.configure_queue(settings("q")).await.unwrap_err();
+    assert_eq!(own.code().as_str(), "invalid_request");
+    let configured = client.configure_queue(settings("lost")).await.unwrap();
+    assert_eq!(configured.dead_letter_queue.as_deref(), Some("lost"));
+    let named = client.delete_queue("lost").await.unwrap_err();
+    assert_eq!(named.code().as_str(), "conflict");
+
+    let task = client.submit(NewTask::new("q", "1")).await.unwrap();
+    let leases = client.workers().lease(lease_request(1)).await.unwrap().into_inner().leases;
+    let fail = v1::FailReport {
+        task_id: task.id,
+        lease_id: leases[0].lease_id,
+        reason: "no".to_owned(),
+        retryable: Some(false),
+        ..Default::default()
+    };
+    let failed = client.workers().fail(fail).await.unwrap().into_inner();
+    let link = failed.dead_letter.unwrap();
+    assert_eq!((failed.state(), failed.dead_letter_of), (TaskState::Failed, None));
+    let copy = client.get(link.task_id).await.unwrap();
+    assert_eq!((copy.queue.as_str(), &copy.payload[..]), ("lost", &b"1"[..]));
+    assert_eq!(copy.dead_letter_of.map(|link| link.task_id), Some(task.id));
+
+    let clear = v1::ConfigureQueueRequest {
+        queue: "q".to_owned(),
+        clear: vec!["dead_letter_queue".to_owned()],
+        ..Default::default()
+    };
+    assert_eq!(client.configure_queue(clear).await.unwrap().dead_letter_queue, None);
+}
+
+#[tokio::test]
 async fn work_is_leased_and_reported_on() {
     let server = Server::start("reports");
     let client = server.client().await;

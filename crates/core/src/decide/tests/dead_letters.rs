@@ -5,7 +5,7 @@ use crate::command::{ConfigureQueue, Rest, Setting};
 use crate::limits::{DUE_ITEMS_MAX, RECORD_WORK, SWEEP_BYTES_MAX};
 use crate::rejection::Rejection;
 
-fn dead_letters(from: &str, to: Setting<QueueName>) -> Command {
+pub(super) fn dead_letters(from: &str, to: Setting<QueueName>) -> Command {
     Command::ConfigureQueue(ConfigureQueue {
         queue: queue(from),
         retention_ms: Setting::Keep,

@@ -9,8 +9,9 @@ use tenure_record::name::{TagKey, TagValue};
 use tenure_record::terms::{LeaseMs, Priority, Tags};
 use tenure_record::trace::TraceParent;
 
+use super::dead_letters::dead_letters;
 use super::*;
-use crate::command::PauseQueue;
+use crate::command::{PauseQueue, Setting};
 use crate::limits::{BATCH_ITEMS_MAX, QUEUES_MAX};
 
 fn budgets(failures: Option<u16>, expiries: Option<u16>, attempts: Option<u16>) -> Budgets {
@@ -151,6 +152,10 @@ fn one_queue_too_many_is_refused() {
     let refusal = world.refusal(&Command::PauseQueue(PauseQueue::open_ended(queue("new"))));
     assert_eq!(refusal.map(|refusal| refusal.code()), Some(Code::TooManyQueues));
     assert_eq!(world.refusal(&Command::PauseQueue(PauseQueue::open_ended(queue("1")))), None);
+    // A setting that names a queue makes it, too.
+    let refusal = world.refusal(&dead_letters("1", Setting::Set(queue("new"))));
+    assert_eq!(refusal.map(|refusal| refusal.code()), Some(Code::TooManyQueues));
+    assert_eq!(world.refusal(&dead_letters("1", Setting::Set(queue("2")))), None);
 }
 
 /// Every text and number as long as it may be.
