@@ -45,6 +45,9 @@ pub enum Law {
     CancelsOnlyTighten,
     /// A deadline is the task's span from its submit or retry, and fires when it has passed.
     DeadlinesHold,
+    /// Timers that fire in one record fire in the order of their moments, and those of one moment in the
+    /// order of their ids.
+    TimersFireInOrder,
     /// No two tasks of a queue hold the same key.
     KeysAreUnique,
     /// Only a task that has ended is purged.
@@ -69,7 +72,7 @@ pub enum Law {
 
 impl Law {
     /// All of them, in the order in which they are explained.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::NoGapInLsns,
         Self::TimeNeverGoesBack,
         Self::BytesAreTheRecord,
@@ -90,6 +93,7 @@ impl Law {
         Self::StaleReportsComeOnce,
         Self::CancelsOnlyTighten,
         Self::DeadlinesHold,
+        Self::TimersFireInOrder,
         Self::KeysAreUnique,
         Self::OnlyTheEndedIsPurged,
         Self::OnlyTheUnusedIsDeleted,

@@ -136,6 +136,22 @@ impl Audit {
         Ok(())
     }
 
+    /// Leases that end at their own moments end in the order of (end, lease).
+    pub(super) fn ends_in_order(
+        &self,
+        item: &Expired<'_>,
+        last: &mut Option<(Timestamp, LeaseId)>,
+    ) -> Result<(), Violation> {
+        if item.cause == ExpiryCause::Disconnected {
+            return Ok(());
+        }
+        let this = (self.exists(item.about.task_id)?.moment, item.lease_id);
+        let before = last.replace(this);
+        hold(Law::TimersFireInOrder, before.is_none_or(|before| before < this), || {
+            format!("lease {} ends after one that was to end later", item.lease_id)
+        })
+    }
+
     pub(super) fn expired(&mut self, item: &Expired<'_>) -> Result<(), Violation> {
         let id = item.about.task_id;
         let mut row = self.known(&item.about, 0)?;

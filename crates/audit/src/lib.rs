@@ -123,10 +123,14 @@ impl Audit {
             Event::LeaseGranted(event) => {
                 all(&event.grants, |item| self.granted(&event.worker, item))
             }
-            Event::LeaseExpired(event) => all(&event.leases, |item| {
-                self.expired(item)?;
-                self.cascade(&item.cascade)
-            }),
+            Event::LeaseExpired(event) => {
+                let mut last = None;
+                all(&event.leases, |item| {
+                    self.ends_in_order(item, &mut last)?;
+                    self.expired(item)?;
+                    self.cascade(&item.cascade)
+                })
+            }
             Event::ReportsApplied(event) => all(&event.reports, |item| self.report(item)),
             Event::CancelRequested(item) => {
                 self.cancel_requested(item)?;
@@ -175,6 +179,7 @@ impl Audit {
 
     fn timer_fired(&mut self, event: &TimerFired<'_>) -> Result<(), Violation> {
         says_something(*event != TimerFired::default())?;
+        fires_in_order(event)?;
         for item in &event.deadlines {
             self.deadline_passed(item)?;
             self.cascade(&item.cascade)?;
@@ -267,6 +272,18 @@ impl Audit {
 fn all<T>(items: &[T], one: impl FnMut(&T) -> Result<(), Violation>) -> Result<(), Violation> {
     says_something(!items.is_empty())?;
     items.iter().try_for_each(one)
+}
+
+/// Timer nodes are left out: they wait on either clock, and the record does not say on which.
+fn fires_in_order(event: &TimerFired<'_>) -> Result<(), Violation> {
+    let tasks = event.deadlines.iter().map(|it| (it.deadline_at, 0, it.about.task_id.0, 0));
+    let runs = event.runs.iter().map(|it| (it.deadline_at, 1, it.run_id.0, 0));
+    let joins = event.joins.iter().map(|it| (it.deadline_at, 2, it.run_id.0, it.group.0));
+    let nodes = event.nodes.iter().map(|it| (it.at, 3, it.run_id.0, it.token.0));
+    let in_order = tasks.chain(runs).chain(joins).chain(nodes).is_sorted_by(|a, b| a < b);
+    hold(Law::TimersFireInOrder, in_order, || {
+        "timers fire in another order than that of their moments and ids".to_owned()
+    })
 }
 
 fn says_something(says: bool) -> Result<(), Violation> {

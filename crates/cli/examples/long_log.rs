@@ -100,7 +100,7 @@ impl Writer {
             }
         }
         if nth.is_multiple_of(100) {
-            self.play(&Command::ExpireLeases);
+            self.play(&Command::FireTimers);
         }
         if nth.is_multiple_of(1_000) {
             let retention =

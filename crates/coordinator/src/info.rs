@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tenure_core::command::LeaseRef;
 use tenure_core::state::{
-    Halted, LeaseView, Phase, Place, SharedBytes, StateBytes, StateCounts, TaskError, TaskView,
+    Eligibility, Halted, LeaseView, Phase, Place, SharedBytes, StateBytes, StateCounts, TaskError,
+    TaskView,
 };
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::state::TaskState;
@@ -200,10 +201,8 @@ pub struct Explained {
     pub place: Place,
     /// What about its run keeps it from moving, if something does.
     pub halted: Option<Halted>,
-    /// No leases are given from its queue.
-    pub is_paused: bool,
-    /// When its queue opens by itself, by the wall clock, if it does.
-    pub opens_at: Option<Timestamp>,
+    /// Whether leases are given from its queue, and if not, why.
+    pub eligibility: Eligibility,
     /// Workers that said they take from its queue, and were heard of lately. Those who only ask
     /// for leases are not among them.
     pub workers: usize,

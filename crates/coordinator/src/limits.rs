@@ -39,6 +39,9 @@ pub const UNFINISHED_REPORTS_MAX: usize = 256;
 pub const STEP_WORK_MAX: u64 = 20_000;
 /// Parked requests that one step serves.
 pub const STEP_GRANTS_MAX: usize = 1_024;
+/// Records of timers that fire in one step. Timers of one kind fire in one record; where moments of
+/// several kinds alternate, each alternation begins another.
+pub const STEP_SWEEPS_MAX: usize = 2;
 /// The last leases that tell whether workers find more work than they take.
 pub const SUPPLY_LEASES: u32 = 32;
 /// After so long without a lease nobody takes work, and there is no such thing as enough of it.

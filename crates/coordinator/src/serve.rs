@@ -210,8 +210,7 @@ impl<L: Log> Coordinator<L> {
         Ok(Box::new(Explained {
             place: self.state.place(task_id),
             halted: self.state.halted(task_id),
-            is_paused: queue.as_ref().is_some_and(|queue| queue.is_paused),
-            opens_at: queue.and_then(|queue| queue.opens_at()),
+            eligibility: queue.map(|queue| queue.eligibility).unwrap_or_default(),
             workers: self.workers.connected_to(task.queue(), now.log),
             task: self.info(&task),
         }))

@@ -1,11 +1,15 @@
-//! What time does: leases end, deadlines pass, delayed tasks become ready, and those who waited
-//! long enough are told so. Nothing is looked for; each knows its moment.
+//! What time does: timers fire, delayed tasks become ready, and parked requests whose wait is over
+//! are answered. Nothing is scanned for; each has its moment in an index.
 
 use tenure_core::command::{Command, ParkRun, Rest, Swept};
+use tenure_core::limits::DUE_ITEMS_MAX;
+use tenure_core::state::TimerRef;
 use tenure_log::{Log, Room};
 use tenure_record::time::{Clock, Now, Timestamp};
 
-use crate::limits::{BACKGROUND_FRAME_BYTES, PURGE_EVERY_MS, STEP_GRANTS_MAX, WALL_CHECK_MS};
+use crate::limits::{
+    BACKGROUND_FRAME_BYTES, PURGE_EVERY_MS, STEP_GRANTS_MAX, STEP_SWEEPS_MAX, WALL_CHECK_MS,
+};
 use crate::parking::ParkedLease;
 use crate::planted::{self, Bug};
 use crate::step::Coordinator;
@@ -15,20 +19,12 @@ impl<L: Log> Coordinator<L> {
     /// Lets time do its work, as far as one step goes.
     pub(crate) fn tick(&mut self, now: Now) -> Rest {
         let mut rest = self.state.advance(now);
-        if self.has_room() && self.next_end().is_some_and(|at| at <= now.log) {
-            // It fires the deadlines that are due before it ends leases.
-            rest = self.sweep(&Command::ExpireLeases, now).max(rest);
-        }
-        let is_due = |clock| self.state.next_timer(clock).is_some_and(|at| at <= now.on(clock));
-        let has_timer = [Clock::Log, Clock::Wall].into_iter().any(is_due);
-        if self.has_room() && has_timer && !planted::has(Bug::TimersSleep) {
-            rest = self.sweep(&Command::FireDeadlines, now).max(rest);
-        }
+        rest = self.fire_timers(now).max(rest);
         // Branches of wide groups begin a chunk at a time, so that nobody waits long behind them.
         let has_dispatch = self.state.has_dispatch() && !planted::has(Bug::DispatchForgotten);
         if self.has_background_room() && has_dispatch {
             let continued = self.sweep(&Command::ContinueDispatch, now);
-            if continued == Rest::More && self.state.has_dispatch() {
+            if continued.rest == Rest::More && self.state.has_dispatch() {
                 rest = Rest::More;
             }
         }
@@ -56,20 +52,40 @@ impl<L: Log> Coordinator<L> {
         rest
     }
 
+    /// Fires the timers that are due. A record ends where the order of moments ends it, so a tick
+    /// writes several, as far as one step goes.
+    fn fire_timers(&mut self, now: Now) -> Rest {
+        let mut fired = 0;
+        for _ in 0..STEP_SWEEPS_MAX {
+            let Some(timer) = self.state.first_due(now) else { return Rest::Nothing };
+            let sleeps = planted::has(Bug::TimersSleep) && matches!(timer, TimerRef::Timer(..));
+            if sleeps || !self.has_room() {
+                return if fired > 0 { Rest::More } else { Rest::Nothing };
+            }
+            let Swept { items, rest } = self.sweep(&Command::FireTimers, now);
+            fired += items;
+            if rest == Rest::Nothing || items == 0 || fired >= DUE_ITEMS_MAX {
+                return rest;
+            }
+        }
+        Rest::More
+    }
+
     /// Runs one of our own commands. If its record would be too long, the run that it is mostly about
     /// is parked: the command would come again and again, and never fit.
-    fn sweep(&mut self, command: &Command, now: Now) -> Rest {
+    fn sweep(&mut self, command: &Command, now: Now) -> Swept {
+        let nothing = Swept { items: 0, rest: Rest::Nothing };
         self.oversized = None;
         match self.run_as(command, now) {
-            Ok(Swept { rest, .. }) => rest,
+            Ok(swept) => swept,
             Err(_) => {
-                let Some((run_id, bytes)) = self.oversized.take() else { return Rest::Nothing };
+                let Some((run_id, bytes)) = self.oversized.take() else { return nothing };
                 let most = self.record_bytes_max;
                 let reason = format!(
                     "its next step needs a record of {bytes} bytes; at most {most} are allowed"
                 );
                 let parked = self.run(&Command::ParkRun(ParkRun { run_id, reason }), now);
-                if parked.is_ok() { Rest::More } else { Rest::Nothing }
+                if parked.is_ok() { Swept { rest: Rest::More, ..nothing } } else { nothing }
             }
         }
     }
@@ -78,15 +94,12 @@ impl<L: Log> Coordinator<L> {
     pub(crate) fn next_tick(&self, now: Now) -> Option<Timestamp> {
         // The wall clock may be set, so the coordinator looks at it again at least every
         // `WALL_CHECK_MS` while a calendar moment is ahead.
-        let calendar = [self.state.next_start(Clock::Wall), self.state.next_timer(Clock::Wall)];
-        let calendar = calendar.into_iter().flatten().min().map(|at| {
+        let calendar = self.state.next_moment(Clock::Wall).map(|at| {
             let wait_ms = at.0.saturating_sub(now.wall.0).min(WALL_CHECK_MS);
             now.log.plus_ms(wait_ms)
         });
         let moments = [
-            self.next_end(),
-            self.state.next_start(Clock::Log),
-            self.state.next_timer(Clock::Log),
+            self.state.next_moment(Clock::Log),
             calendar,
             self.next_background(now),
             self.parked.next_deadline(),
@@ -134,11 +147,5 @@ impl<L: Log> Coordinator<L> {
                 Some(due.max(self.purge_from))
             }
         }
-    }
-
-    /// When the next lease or deadline ends.
-    fn next_end(&self) -> Option<Timestamp> {
-        let ends = [self.state.next_lease_end(), self.state.next_deadline()];
-        ends.into_iter().flatten().min()
     }
 }

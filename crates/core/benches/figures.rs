@@ -285,7 +285,7 @@ fn expiry() {
     let mut records = 0;
     loop {
         let before = engine.records;
-        longest = longest.max(time(|| drop(engine.run(&Command::ExpireLeases))));
+        longest = longest.max(time(|| drop(engine.run(&Command::FireTimers))));
         if engine.records == before {
             break;
         }

@@ -29,7 +29,7 @@ use tenure_record::id::{RunId, TaskId};
 use tenure_record::limits::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, REASON_BYTES_MAX, TAGS_MAX};
 use tenure_record::name::{QueueName, Reason, SignalText, TagKey, TagValue, TaskKey, WorkerName};
 use tenure_record::terms::{Payload, SpanMs, Tags};
-use tenure_record::time::{Now, Timestamp};
+use tenure_record::time::{Clock, Now, Timestamp};
 use tenure_value::Value;
 
 #[global_allocator]
@@ -296,7 +296,7 @@ fn leases() -> Vec<(&'static str, Cost)> {
         let (engine, _) = held(DUE_ITEMS_MAX);
         let mut engine = engine;
         engine.clock_ms += 100_000;
-        engine.measure(&Command::ExpireLeases)
+        engine.measure(&Command::FireTimers)
     };
     let dropped = || {
         let (engine, leases) = held(DUE_ITEMS_MAX);
@@ -308,7 +308,7 @@ fn leases() -> Vec<(&'static str, Cost)> {
     };
     vec![
         ("LeaseTasks: 1,000 of 100 queues, 10,000 past their deadline", median(grants)),
-        ("ExpireLeases: 10,000", median(expiries)),
+        ("FireTimers: 10,000 leases", median(expiries)),
         ("DropLeases: 10,000", median(dropped)),
         ("DropLeases: 10,000 tasks of runs, each the end of its run", median(dropped_of_runs)),
     ]
@@ -343,8 +343,8 @@ nodes: [{ref: a, kind: task, task: {queue: q}}]
             break;
         }
         engine.clock_ms += 100_000;
-        while engine.state.next_lease_end().is_some() {
-            engine.run(&Command::ExpireLeases);
+        while engine.state.timers(Clock::Log).next().is_some() {
+            engine.run(&Command::FireTimers);
         }
     }
     (engine, leases)
@@ -449,7 +449,7 @@ fn single_tasks() -> Vec<(&'static str, Cost)> {
         task.total_timeout_ms = Some(SpanMs::parse("total_timeout_ms", 1_000).unwrap());
         engine.submit(&task, DUE_ITEMS_MAX);
         engine.clock_ms += 2_000;
-        engine.measure(&Command::FireDeadlines)
+        engine.measure(&Command::FireTimers)
     };
     // Each leaves a copy with everything that it has.
     let copied = || {
@@ -466,7 +466,7 @@ fn single_tasks() -> Vec<(&'static str, Cost)> {
         }));
         (0..10).for_each(|_| engine.submit(&task, DUE_ITEMS_MAX / 10));
         engine.clock_ms += 2_000;
-        engine.measure(&Command::FireDeadlines)
+        engine.measure(&Command::FireTimers)
     };
     let purge = || {
         let (mut engine, leases) = held(DUE_ITEMS_MAX);
@@ -478,8 +478,8 @@ fn single_tasks() -> Vec<(&'static str, Cost)> {
     vec![
         ("CancelTask: leased, with grace", median(cancel)),
         ("RetryTask", median(retry)),
-        ("FireDeadlines: 10,000 tasks", median(deadlines)),
-        ("FireDeadlines: tasks of many tags that leave dead letters", median(copied)),
+        ("FireTimers: 10,000 deadlines", median(deadlines)),
+        ("FireTimers: tasks of many tags that leave dead letters", median(copied)),
         ("PurgeTasks: 10,000", median(purge)),
     ]
 }

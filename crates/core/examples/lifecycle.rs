@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     story.tell("Then anna falls silent. Time takes the task back.");
     story.wait_ms(30_000);
-    story.play(&Command::ExpireLeases);
+    story.play(&Command::FireTimers);
 
     story.tell("Worker ben gets it, while anna wakes up and reports. She is too late.");
     story.play(&lease("ben")?);

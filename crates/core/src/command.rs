@@ -51,13 +51,12 @@ pub enum Command {
     CancelTask(CancelTask),
     /// An operator gives an ended task another round.
     RetryTask(TaskId),
-    /// End the leases whose time is up.
-    ExpireLeases,
     /// End these leases: their worker's stream closed and did not come back. The reply says whether
     /// the record was full before the list was through; then the same command does the rest.
     DropLeases(Vec<LeaseRef>),
-    /// End the tasks, runs and waits whose deadline has passed.
-    FireDeadlines,
+    /// Fire the timers that are due, in the order of their moments: leases end, deadlines pass, and
+    /// timer nodes go on. The reply says whether some are left for another record.
+    FireTimers,
     /// Give no more leases from a queue.
     PauseQueue(PauseQueue),
     /// Give leases from a queue again.

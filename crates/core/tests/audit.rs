@@ -129,7 +129,7 @@ fn story() -> Story {
     story.play(0, &Command::PauseQueue(PauseQueue::open_ended(queue()))); // 9
     story.play(0, &Command::ResumeQueue(queue())); // 10
     story.play(0, &lease(1)); // 11: lease 3, of task 1
-    story.play(30 * SECOND, &Command::ExpireLeases); // 12
+    story.play(30 * SECOND, &Command::FireTimers); // 12
     story.play(0, &complete(1, 3)); // 13: too late
     story.play(0, &lease(1)); // 14: lease 4, of task 1
     story.play(0, &complete(1, 4)); // 15
@@ -137,7 +137,7 @@ fn story() -> Story {
     story.play(SECOND, &Command::DropLeases(vec![of(2, 5)])); // 17
     story.play(0, &cancel(3, Some(0))); // 18
     story.play(0, &submit(vec![NewTask { key: None, ..keyed() }])); // 19: task 4
-    story.play(HOUR, &Command::FireDeadlines); // 20
+    story.play(HOUR, &Command::FireTimers); // 20
     story.play(0, &cancel(2, None)); // 21
     story.play(
         0,
@@ -377,6 +377,14 @@ fn of_tasks() -> Vec<(Law, u64, Change)> {
         (Law::DeadlinesHold, 8, |log| item!(log, 8, TaskRetried).deadline_at = Timestamp::ZERO),
         (Law::DeadlinesHold, 20, |log| item!(log, 20, TimerFired).deadlines[0].deadline_at.0 -= 1),
         (Law::DeadlinesHold, 20, |log| log[19].at.0 -= 1),
+        (Law::TimersFireInOrder, 20, |log| {
+            let deadlines = &mut item!(log, 20, TimerFired).deadlines;
+            deadlines.push(deadlines[0].clone());
+        }),
+        (Law::TimersFireInOrder, 12, |log| {
+            let leases = &mut item!(log, 12, LeaseExpired).leases;
+            leases.push(leases[0].clone());
+        }),
         (Law::KeysAreUnique, 1, |log| {
             let tasks = &mut item!(log, 1, TaskCreated).tasks;
             (tasks[1].key, tasks[1].submit_hash) = (tasks[0].key.clone(), tasks[0].submit_hash);

@@ -36,6 +36,8 @@ mod rows;
 mod snapshots;
 #[path = "runs/snapshots.rs"]
 mod snapshots_of_runs;
+#[path = "runs/timers.rs"]
+mod timers;
 #[path = "runs/workflows.rs"]
 mod workflows;
 #[path = "runs/world.rs"]

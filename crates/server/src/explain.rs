@@ -2,7 +2,7 @@
 
 use tenure_coordinator::{Explained, TaskInfo};
 use tenure_core::limits::PLACE_SCAN_MAX;
-use tenure_core::state::{Halted, Place};
+use tenure_core::state::{Eligibility, Halted, Place};
 use tenure_record::state::TaskState;
 use tenure_record::time::Timestamp;
 
@@ -48,12 +48,15 @@ impl Explanation {
             TaskState::Waiting if explained.halted.is_some() => {}
             TaskState::Waiting => {
                 if explained.place == Place::Nowhere {
-                    let until = task.not_before.filter(|at| *at != Timestamp::ZERO);
-                    earliest_start_at = until.filter(|_| !explained.is_paused);
-                    reasons.push(too_early(task, until));
+                    earliest_start_at = task.not_before.filter(|at| *at != Timestamp::ZERO);
+                    reasons.push(too_early(task, earliest_start_at));
                 }
-                // A pause with an end is over by itself.
-                earliest_start_at = earliest_start_at.max(explained.opens_at);
+                earliest_start_at = match explained.eligibility {
+                    Eligibility::Open => earliest_start_at,
+                    Eligibility::Paused { until: None } => None,
+                    // A pause with an end is over by itself.
+                    Eligibility::Paused { until } => earliest_start_at.max(until),
+                };
                 reasons.extend(in_its_way(explained));
             }
             TaskState::Leased => reasons.push(leased(task)),
@@ -112,13 +115,17 @@ fn too_early(task: &TaskInfo, until: Option<Timestamp>) -> Reason {
 fn in_its_way(explained: &Explained) -> Vec<Reason> {
     let queue = &explained.task.queue;
     let mut reasons = Vec::new();
-    if explained.is_paused {
-        let message = match explained.opens_at {
-            None => format!("the queue {queue} is paused: resume it, and leases are given again"),
-            Some(at) => format!("the queue {queue} is paused until {}", moment(at)),
-        };
-        let until = explained.opens_at;
-        reasons.push(Reason { until, ..Reason::new("queue_paused", message) });
+    match explained.eligibility {
+        Eligibility::Open => {}
+        Eligibility::Paused { until } => {
+            let message = match until {
+                None => {
+                    format!("the queue {queue} is paused: resume it, and leases are given again")
+                }
+                Some(at) => format!("the queue {queue} is paused until {}", moment(at)),
+            };
+            reasons.push(Reason { until, ..Reason::new("queue_paused", message) });
+        }
     }
     let ahead = match explained.place {
         Place::Nowhere => None,
@@ -233,8 +240,7 @@ nodes:
             task: TaskInfo::of(&state.task(task_id).unwrap(), WallOffset::ZERO),
             place: state.place(task_id),
             halted: state.halted(task_id),
-            is_paused: false,
-            opens_at: None,
+            eligibility: Eligibility::Open,
             workers: 0,
         })
     }

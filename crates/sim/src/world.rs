@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use tenure_coordinator::request::GetStatus;
 use tenure_coordinator::{Next, TaskInfo};
-use tenure_record::id::TaskId;
+use tenure_record::id::{Lsn, TaskId};
 
 use crate::actors::{Actor, Client, FollowerActor, Scene, Wish, Worker, is_huge};
 use crate::check::{Broken, Held, Laws, dropped, hold, wait_ms};
@@ -353,7 +353,7 @@ impl World {
             life.step_by(at.max(now));
         }
         let is_under_way = life.coordinator.log().done_at().is_some();
-        self.steps_now.count(now, self.laws.read);
+        self.steps_now.count(now, life.coordinator.state().last_lsn());
         hold(RESTS, self.steps_now.are_few(), || format!("it steps and steps at {now}: {next:?}"))?;
         self.laws.stepped(life, now, next)?;
         self.laws.within_bounds(life, now, self.machine.disk.used_bytes())?;
@@ -464,21 +464,21 @@ impl World {
 #[derive(Debug, Default)]
 struct StepsNow {
     at: u64,
-    /// All records so far.
-    records: usize,
+    /// The last record that was decided.
+    last_lsn: Lsn,
     all: u32,
-    /// Those after which there was no new record.
+    /// Steps that decided no record.
     idle: u32,
 }
 
 impl StepsNow {
-    fn count(&mut self, at: u64, records: usize) {
-        let is_idle = self.records == records;
+    fn count(&mut self, at: u64, last_lsn: Lsn) {
+        let is_idle = self.last_lsn == last_lsn;
         let (all, idle) = match self.at == at {
             true => (self.all + 1, self.idle + u32::from(is_idle)),
             false => (0, 0),
         };
-        *self = Self { at, records, all, idle };
+        *self = Self { at, last_lsn, all, idle };
     }
 
     fn are_few(&self) -> bool {

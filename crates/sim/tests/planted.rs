@@ -12,7 +12,7 @@ use tenure_sim::{Broken, Ill, Length, Plan, Voice, run, shrink};
 use tenure_wal::planted as wal;
 
 /// How many seeds a bug may survive.
-const SEEDS_MAX: u64 = 400;
+const SEEDS_MAX: u64 = 1_600;
 /// How many long lives a bug may survive that only shows in time, and how long each is.
 const LIVES_MAX: u64 = 40;
 const HOURS: u64 = 60;

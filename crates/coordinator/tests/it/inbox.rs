@@ -7,9 +7,10 @@ use tenure_code::Code;
 use tenure_coordinator::limits::{
     INBOX_BYTES_MAX, INBOX_REQUESTS_MAX, STEP_REQUESTS_MAX, SUPPLY_LEASES, SUPPLY_MEMORY_MS,
 };
-use tenure_coordinator::request::GetTask;
+use tenure_coordinator::request::{GetTask, PauseQueue, ResumeQueue};
 use tenure_coordinator::{Next, Refusal, Supply};
 use tenure_core::command::NewTask;
+use tenure_record::name::QueueName;
 use tenure_record::terms::Payload;
 
 use crate::support::asks::{get, heartbeat, lease, lease_ref, submit, submit_task, task};
@@ -108,6 +109,31 @@ fn work_is_ample_while_workers_leave_some_behind_and_not_without_workers() {
     house.pass_ms(SUPPLY_MEMORY_MS);
     house.tell(get(1));
     assert_eq!(house.inbox.supply(), Supply::Short, "the workers are gone");
+}
+
+#[test]
+fn what_is_left_in_a_paused_queue_does_not_make_work_ample() {
+    let mut house = House::new();
+    let closed = QueueName::parse("closed").unwrap();
+    for _ in 0..SUPPLY_LEASES {
+        house.tell(submit("closed"));
+        house.tell(submit("mail"));
+    }
+    house.tell(PauseQueue::open_ended(closed.clone()));
+    for nth in 0..SUPPLY_LEASES {
+        let got = house.tell(lease("w", &["mail", "closed"], 0)).grants();
+        assert_eq!((got.len(), got[0].queue.as_ref()), (1, "mail"), "lease {nth}");
+        house.tell(submit("closed"));
+    }
+    // The first of them left something in the queue that is open.
+    for _ in 0..SUPPLY_LEASES {
+        house.tell(submit("mail"));
+        assert_eq!(house.tell(lease("w", &["mail", "closed"], 0)).grants().len(), 1);
+    }
+    assert_eq!(house.inbox.supply(), Supply::Short, "a worker could not take more");
+    house.tell(ResumeQueue(closed));
+    (0..SUPPLY_LEASES).for_each(|_| take(&mut house, "closed", 1));
+    assert_eq!(house.inbox.supply(), Supply::Ample);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use tenure_record::event::ExpiryCause;
 use tenure_record::time::Now;
 
 use super::Verdict;
-use super::expire_leases::{expire, verdict};
+use super::end_leases::{expire, verdict};
 use super::standing::{self, Standing};
 use crate::command::{LeaseRef, Rest};
 use crate::limits::DUE_ITEMS_MAX;

@@ -77,11 +77,11 @@ fn bytes_of(draft: &Draft<'_>, task_id: TaskId) -> usize {
     task.payload_bytes() + checkpoint + tags.sum::<usize>()
 }
 
-/// The queues that exist and are not paused, each once.
+/// The queues that exist and from which leases may be given, each once.
 fn open_queues(draft: &Draft<'_>, command: &LeaseTasks, now: Now) -> SmallVec<[QueueRef; 4]> {
     let named = command.queues.iter().filter_map(|name| draft.find_queue(name.as_str()));
     let mut queues: SmallVec<[QueueRef; 4]> =
-        named.filter(|queue| !draft.is_paused(*queue, now.wall)).collect();
+        named.filter(|queue| draft.base().may_grant(*queue, now).is_open()).collect();
     queues.sort_unstable();
     queues.dedup();
     queues

@@ -11,9 +11,9 @@ mod dead_letter;
 mod delete_queue;
 mod delete_workflow;
 mod drop_leases;
-mod expire_leases;
+mod end_leases;
 mod fail_task;
-mod fire_deadlines;
+mod fire_timers;
 mod heartbeat;
 mod lease_tasks;
 mod park_run;
@@ -81,9 +81,8 @@ pub fn decide<'c>(
         Command::ReportTasks(command) => report_tasks::decide(draft, command, now, seed),
         Command::CancelTask(command) => cancel_task::decide(draft, *command, now),
         Command::RetryTask(task_id) => retry_task::decide(draft, *task_id, now),
-        Command::ExpireLeases => Ok(expire_leases::decide(draft, now, seed)),
         Command::DropLeases(leases) => drop_leases::decide(draft, leases, now, seed),
-        Command::FireDeadlines => Ok(fire_deadlines::decide(draft, now)),
+        Command::FireTimers => Ok(fire_timers::decide(draft, now, seed)),
         Command::PauseQueue(command) => pause_queue::decide(draft, command, now),
         Command::ResumeQueue(queue) => resume_queue::decide(draft, queue),
         Command::ConfigureQueue(command) => configure_queue::decide(draft, command),

@@ -28,7 +28,7 @@ pub(super) fn command(record: &Record<'_>) -> Result<Command, Invalid> {
         Event::ReportsApplied(event) => Command::ReportTasks(reports(&event.reports, at)?),
         Event::CancelRequested(item) => Command::CancelTask(cancel(item, at)?),
         Event::LeaseExpired(event) => expiry(&event.leases),
-        Event::TimerFired(_) => Command::FireDeadlines,
+        Event::TimerFired(_) => Command::FireTimers,
         Event::RunStarted(event) => Command::StartRun(start(&event.run)?),
         Event::RunsStarted(event) => {
             let runs = event.runs.iter().map(|event| start(&event.run));
@@ -158,7 +158,7 @@ fn expiry(leases: &[Expired<'_>]) -> Command {
     let dropped = leases.iter().filter(|item| item.cause == ExpiryCause::Disconnected);
     let dropped: Vec<_> = dropped.map(|item| lease(item.about.task_id, item.lease_id)).collect();
     match dropped.is_empty() {
-        true => Command::ExpireLeases,
+        true => Command::FireTimers,
         false => Command::DropLeases(dropped),
     }
 }

@@ -6,6 +6,7 @@ mod check;
 mod dense;
 mod draft;
 mod due;
+mod eligibility;
 mod facts;
 mod hash;
 mod index;
@@ -26,9 +27,10 @@ pub use self::blobs::{NearBytes, SharedBytes};
 pub use self::bytes::StateBytes;
 pub use self::draft::Draft;
 pub use self::due::Due;
+pub use self::eligibility::Eligibility;
 pub use self::facts::Facts;
 pub use self::hash::{Hashing, StateHash};
-pub use self::index::StateCounts;
+pub use self::index::{StateCounts, TimerRef};
 pub use self::list::{Filter, Page};
 pub use self::phase::Phase;
 pub use self::place::Place;
@@ -171,23 +173,28 @@ impl State {
         self.live().counts()
     }
 
-    /// When the next lease ends, by log time.
+    /// When something happens next by a clock: a timer fires, a delayed task becomes ready, or a
+    /// paused queue opens.
     #[must_use]
-    pub fn next_lease_end(&self) -> Option<Timestamp> {
-        self.live().leases.first_key_value().map(|((at, _), _)| *at)
+    pub fn next_moment(&self, clock: Clock) -> Option<Timestamp> {
+        self.live().timers.next(clock)
     }
 
-    /// When the next deadline passes, by log time.
+    /// When the next delayed task becomes ready or the next paused queue opens, by that clock.
     #[must_use]
-    pub fn next_deadline(&self) -> Option<Timestamp> {
-        let tasks = self.live().deadlines.first().map(|(at, _)| *at);
-        tasks.into_iter().chain(self.live().runs.next_deadline()).min()
+    pub fn next_wakeup(&self, clock: Clock) -> Option<Timestamp> {
+        self.live().timers.next_wakeup(clock)
     }
 
-    /// When the next timer of a run that waits on that clock is due.
+    /// The timers of a clock whose firing is recorded, in the order in which they fire.
+    pub fn timers(&self, clock: Clock) -> impl Iterator<Item = (Timestamp, TimerRef)> {
+        self.live().timers.recorded(clock)
+    }
+
+    /// The timer that [`crate::command::Command::FireTimers`] fires first; none if none is due.
     #[must_use]
-    pub fn next_timer(&self, clock: Clock) -> Option<Timestamp> {
-        self.live().runs.timers(clock).first().map(|(at, ..)| *at)
+    pub fn first_due(&self, now: Now) -> Option<TimerRef> {
+        self.live().timers.due(now).next().map(|due| due.timer)
     }
 
     /// Whether branches of wide groups wait for a record in which they may begin.
@@ -196,30 +203,10 @@ impl State {
         !self.live().runs.dispatch.is_empty()
     }
 
-    /// When the next waiting task becomes ready, by that clock.
-    #[must_use]
-    pub fn next_start(&self, clock: Clock) -> Option<Timestamp> {
-        self.live().next_start(clock)
-    }
-
     /// When the next finished task is to be forgotten, by log time; long ago if there are too many.
     #[must_use]
     pub fn next_purge(&self, retention: &Retention) -> Option<Timestamp> {
         self.live().next_purge(retention)
-    }
-
-    /// Whether a lease request for this queue has something to look at. It may still get nothing,
-    /// if all that is ready is past its deadline and not yet canceled for it.
-    #[must_use]
-    pub fn has_ready(&self, queue: &str) -> bool {
-        self.queue_ref(queue)
-            .is_some_and(|queue| !self.is_paused(queue) && self.live().has_ready(queue))
-    }
-
-    /// Whether no leases are given from a queue, by the wall clock as far as it was followed.
-    pub(crate) fn is_paused(&self, queue: QueueRef) -> bool {
-        let wall = self.live().opened_to();
-        self.facts.queues.get(queue).is_some_and(|queue| queue.settings.is_paused_at(wall))
     }
 
     /// A queue from which more can be leased than when it was named here last: something became

@@ -26,7 +26,12 @@ impl State {
         let Some(indexes) = &mut self.indexes else { return };
         let Some(child) = self.facts.runs.get(id.0) else { return };
         let before = HeadPlace::of(&child.head, Parent::Kept);
-        indexes.runs.moved(id, before, HeadPlace::of(&child.head, Parent::Gone));
+        indexes.runs.moved(
+            &mut indexes.timers,
+            id,
+            before,
+            HeadPlace::of(&child.head, Parent::Gone),
+        );
     }
 
     fn run_mut(&mut self, id: RunId) -> &mut StoredRun {
@@ -73,7 +78,7 @@ impl Runs for State {
 
     fn begin(&mut self, id: RunId, run: Run) {
         if let Some(indexes) = &mut self.indexes {
-            indexes.runs.begun(id, &run, Parent::of(&run, &self.facts));
+            indexes.runs.begun(&mut indexes.timers, id, &run, Parent::of(&run, &self.facts));
         }
         self.facts.runs.insert(id.0, Arc::new(StoredRun::new(run)));
         self.facts.next_run_id = self.facts.next_run_id.max(id.next());
@@ -96,7 +101,7 @@ impl Runs for State {
         if before != after {
             let head = &self.facts.runs.get(id.0).expect("it was there a line ago").head;
             let parent = Parent::of(head, &self.facts);
-            indexes.runs.moved(id, before.under(parent), after.under(parent));
+            indexes.runs.moved(&mut indexes.timers, id, before.under(parent), after.under(parent));
         }
     }
 
@@ -111,10 +116,10 @@ impl Runs for State {
         let before = HeadPlace::of(&head, parent);
         let after = HeadPlace::of(&stored.head, parent);
         let Some(indexes) = &mut self.indexes else { return };
-        indexes.runs.moved(id, before, after);
+        indexes.runs.moved(&mut indexes.timers, id, before, after);
         match stored.head.stands_still() {
-            true => indexes.runs.parked(id, &head, &stored),
-            false => indexes.runs.unparked(id, &stored),
+            true => indexes.runs.parked(&mut indexes.timers, id, &head, &stored),
+            false => indexes.runs.unparked(&mut indexes.timers, id, &stored),
         }
         for (_, token) in stored.tokens() {
             let Some(task_id) = token.task() else { continue };
@@ -135,7 +140,7 @@ impl Runs for State {
         stored.tokens.push(token);
         let id = TokenId(stored.tokens.len() as u32);
         if let Some(indexes) = &mut self.indexes {
-            indexes.runs.token_moved(run, id, TokenPlace::default(), after);
+            indexes.runs.token_moved(&mut indexes.timers, run, id, TokenPlace::default(), after);
             indexes.runs.resized(0, bytes);
         }
     }
@@ -148,7 +153,7 @@ impl Runs for State {
         change(token);
         let (after, bytes_after) = (TokenPlace::of(head, token), token_bytes(token));
         if let Some(indexes) = &mut self.indexes {
-            indexes.runs.token_moved(run, id, before, after);
+            indexes.runs.token_moved(&mut indexes.timers, run, id, before, after);
             indexes.runs.resized(bytes_before, bytes_after);
         }
     }
@@ -164,7 +169,7 @@ impl Runs for State {
         stored.groups.push(Arc::new(StoredGroup { head: group, branches: Chunks::default() }));
         let id = GroupId(stored.groups.len() as u32);
         if let Some(indexes) = &mut self.indexes {
-            indexes.runs.group_moved(run, id, GroupPlace::default(), after);
+            indexes.runs.group_moved(&mut indexes.timers, run, id, GroupPlace::default(), after);
             indexes.runs.resized(0, bytes);
         }
     }
@@ -177,7 +182,7 @@ impl Runs for State {
         change(&mut group.head);
         let (after, bytes_after) = (GroupPlace::of(head, &group.head), group_bytes(&group.head));
         if let Some(indexes) = &mut self.indexes {
-            indexes.runs.group_moved(run, id, before, after);
+            indexes.runs.group_moved(&mut indexes.timers, run, id, before, after);
             indexes.runs.resized(bytes_before, bytes_after);
         }
     }
@@ -272,7 +277,12 @@ impl Runs for State {
     fn purge_run(&mut self, id: RunId) {
         let stored = self.facts.runs.remove(id.0).expect("a purge names runs that exist");
         if let Some(indexes) = &mut self.indexes {
-            indexes.runs.gone(id, &stored, Parent::of(&stored.head, &self.facts));
+            indexes.runs.gone(
+                &mut indexes.timers,
+                id,
+                &stored,
+                Parent::of(&stored.head, &self.facts),
+            );
         }
         for (_, token) in stored.tokens() {
             match token.work {

@@ -39,7 +39,7 @@ impl State {
         let task = self.task_slot(id)?;
         let TaskPhase::Waiting { .. } = task.state else { return None };
         Some(match self.is_ahead(id, task) {
-            _ if self.is_paused(task.queue) => Phase::Paused,
+            _ if !self.eligibility(task.queue).is_open() => Phase::Paused,
             true if task.failures > 0 || task.expiries > 0 => Phase::Retrying,
             true => Phase::Delayed,
             false if self.live().is_ready(task.queue, task.priority, id) => Phase::Ready,

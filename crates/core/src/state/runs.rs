@@ -106,6 +106,12 @@ pub(crate) trait Runs: Ledger {
         false
     }
 
+    /// Whether what is in a scope may still move: its run is not over, and nothing around the scope
+    /// is ending.
+    fn goes_on(&self, run: RunId, at: ScopeRef) -> bool {
+        self.run(run).is_some_and(|run| !run.state.is_terminal()) && !self.is_ending(run, at)
+    }
+
     /// Whether a branch of this run around a scope, or the scope itself, is ending.
     fn ends_around(&self, run: RunId, endings: &Endings, mut at: ScopeRef) -> bool {
         while !at.is_root() {

@@ -10,6 +10,7 @@ use tenure_record::terms::{Backoff, Budgets, Priority};
 use tenure_record::time::{Clock, Timestamp};
 
 use super::blobs::SharedBytes;
+use super::eligibility::Eligibility;
 use super::facts::Facts;
 use super::index::StateCounts;
 use super::task::{Cold, Task, TaskError, TaskPhase};
@@ -43,20 +44,12 @@ pub struct QueueView {
     pub name: Arc<str>,
     /// Its settings.
     pub settings: QueueSettings,
-    /// No leases are given now, by the wall clock as far as it was followed.
-    pub is_paused: bool,
+    /// Whether leases are given now, by the clocks as far as they were followed.
+    pub eligibility: Eligibility,
     /// Its tasks by state.
     pub counts: StateCounts,
     /// When its oldest waiting task was submitted.
     pub oldest_waiting_at: Option<Timestamp>,
-}
-
-impl QueueView {
-    /// When it opens by itself, by the wall clock, if it is paused and does.
-    #[must_use]
-    pub fn opens_at(&self) -> Option<Timestamp> {
-        (self.is_paused && !self.settings.paused).then_some(self.settings.paused_until)
-    }
 }
 
 impl State {
@@ -113,7 +106,7 @@ impl State {
         QueueView {
             name: Arc::clone(&queue.name),
             settings: queue.settings.clone(),
-            is_paused: self.is_paused(at),
+            eligibility: self.eligibility(at),
             counts: self.live().counts_in(at),
             oldest_waiting_at: oldest.map(|task| task.created_at),
         }

@@ -278,15 +278,8 @@ impl<'d, 's> Cascade<'d, 's> {
     /// A token, if it and its run have not ended and are not ending.
     pub(crate) fn live_token(&self, at: At) -> Option<&Token> {
         let token = Runs::token(self.draft, at.run, at.token)?;
-        let is_live = !token.state.is_terminal() && self.goes_on(at.run, token.scope);
+        let is_live = !token.state.is_terminal() && self.draft.goes_on(at.run, token.scope);
         is_live.then_some(token)
-    }
-
-    /// Whether what is in a scope may still move: its run is not over, and nothing around the scope
-    /// is ending.
-    pub(crate) fn goes_on(&self, run: RunId, at: ScopeRef) -> bool {
-        let is_live = Runs::run(self.draft, run).is_some_and(|run| !run.state.is_terminal());
-        is_live && !self.draft.is_ending(run, at)
     }
 
     pub(super) fn node_name(&self, at: At) -> Arc<str> {

@@ -18,7 +18,7 @@ impl Cascade<'_, '_> {
     /// A scope fails: what else is live in it ends. The root takes the run with it, a branch only
     /// itself, and its group sees to the rest.
     pub(super) fn break_scope(&mut self, run: RunId, at: ScopeRef, error: Value) {
-        if !self.goes_on(run, at) {
+        if !self.draft.goes_on(run, at) {
             return;
         }
         if at.is_root() {

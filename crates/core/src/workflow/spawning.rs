@@ -271,7 +271,7 @@ impl Cascade<'_, '_> {
         // A few at a time: only when these have started is it known what they take in the record.
         for _ in 0..BRANCHES_AT_ONCE {
             let group = Runs::group(self.draft, run, id).expect("a group that is filled exists");
-            if group.room() == 0 || !self.goes_on(run, group.scope) || self.is_full() {
+            if group.room() == 0 || !self.draft.goes_on(run, group.scope) || self.is_full() {
                 return;
             }
             let index = group.started;

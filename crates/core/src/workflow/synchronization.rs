@@ -81,7 +81,7 @@ impl Cascade<'_, '_> {
 
     /// Settles a branch if nothing in it, or deeper, is live.
     pub(super) fn settle(&mut self, run: RunId, at: ScopeRef) {
-        if at.is_root() || !self.goes_on(run, at) {
+        if at.is_root() || !self.draft.goes_on(run, at) {
             return;
         }
         let branch = Runs::branch(self.draft, run, at);
@@ -159,7 +159,7 @@ impl Cascade<'_, '_> {
             true => self.group(run, id).state != GroupState::Failed,
             false => self.group(run, id).state == GroupState::Open,
         };
-        if !is_open || !self.goes_on(run, self.group(run, id).scope) {
+        if !is_open || !self.draft.goes_on(run, self.group(run, id).scope) {
             return;
         }
         let definition = self.definition(run);

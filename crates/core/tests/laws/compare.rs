@@ -154,16 +154,18 @@ pub(crate) fn moments(state: &State, model: &Model) -> Result<(), String> {
     let tasks = || model.tasks.values();
     let live = || tasks().filter(|task| !task.state.is_terminal());
     let ends = tasks().filter_map(|task| Some(task.lease.as_ref()?.expires_at));
-    same!("the next lease's end", state.next_lease_end(), ends.min().map(Timestamp));
     let deadlines = live().filter_map(|task| task.deadline_at);
-    same!("the next deadline", state.next_deadline(), deadlines.min().map(Timestamp));
+    let mut timers: Vec<_> = ends.chain(deadlines).map(Timestamp).collect();
+    timers.sort_unstable();
+    let kept: Vec<_> = state.timers(Clock::Log).map(|(at, _)| at).collect();
+    same!("the moments of timers", kept, timers);
     for clock in [Clock::Log, Clock::Wall] {
         let starts = tasks().filter_map(|task| model.start(task, clock));
         // A queue that opens by itself is looked at again when it does.
         let openings = model.configured.values().map(|settings| settings.paused_until);
         let ahead = openings.filter(|at| clock == Clock::Wall && *at > model.clocks.wall);
         let next = starts.map(Timestamp).chain(ahead).min();
-        same!("the next start", state.next_start(clock), next);
+        same!("the next wakeup", state.next_wakeup(clock), next);
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ fn a_lease_that_ran_out_before_its_revocation_counts_however_late_the_sweep() {
         let grace_ms = Some(span(50));
         story.play(&Command::CancelTask(CancelTask { task_id: TaskId(1), grace_ms }));
         story.pass_ms(30 + late_ms);
-        story.play(&Command::ExpireLeases);
+        story.play(&Command::FireTimers);
         let task = story.run.state.task(TaskId(1)).unwrap();
         assert_eq!((task.state(), task.expiries()), (TaskState::Canceled, 1), "{late_ms} ms late");
     }
@@ -66,14 +66,14 @@ fn a_sweep_deals_with_ten_thousand_and_says_that_there_is_more() {
     }
     assert_eq!(story.count(TaskState::Leased), 10_500);
     story.pass_ms(50);
-    story.play(&Command::ExpireLeases);
+    story.play(&Command::FireTimers);
     assert_eq!(story.count(TaskState::Leased), 500);
-    story.play(&Command::ExpireLeases);
+    story.play(&Command::FireTimers);
     assert_eq!(story.count(TaskState::Waiting), 10_500);
     story.pass_ms(5_000);
-    story.play(&Command::FireDeadlines);
+    story.play(&Command::FireTimers);
     assert_eq!(story.count(TaskState::Waiting), 500);
-    story.play(&Command::FireDeadlines);
+    story.play(&Command::FireTimers);
     assert_eq!(story.count(TaskState::Failed), 10_500);
     let purge =
         Command::PurgeTasks(Retention { age_ms: 0, tasks_max: u64::MAX, ..Retention::default() });
@@ -104,7 +104,7 @@ fn a_flood_of_delayed_tasks_becomes_ready_step_by_step() {
     for _ in 0..2 {
         steps.push(state.advance(due));
         invariant::check(&state).expect("the indexes follow the facts, half-way too");
-        steps.extend(state.next_start(Clock::Log).map(|_| Rest::More));
+        steps.extend(state.next_wakeup(Clock::Log).map(|_| Rest::More));
     }
     assert_eq!(steps, [Rest::More, Rest::More, Rest::Nothing]);
 }

@@ -339,8 +339,7 @@ impl Run {
         };
         let probes = [
             (Command::LeaseTasks(all), self.now),
-            (Command::ExpireLeases, later),
-            (Command::FireDeadlines, later),
+            (Command::FireTimers, later),
             (
                 Command::PurgeTasks(Retention { age_ms: 50, tasks_max: 2, ..Retention::default() }),
                 self.now,

@@ -62,8 +62,7 @@ fn said(command: &Command) -> String {
         }
         Command::RetryTask(task_id) => format!("retry task {task_id}"),
         Command::DropLeases(leases) => format!("drop {}", all(leases, held)),
-        other @ (Command::ExpireLeases
-        | Command::FireDeadlines
+        other @ (Command::FireTimers
         | Command::PauseQueue(_)
         | Command::ResumeQueue(_)
         | Command::ConfigureQueue(_)

@@ -9,37 +9,59 @@ use tenure_record::time::{Clock, Now};
 
 use crate::model::{Drawn, Model, Step, Task, check_size};
 
+/// What is due, in the order in which it fires at one moment.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Task,
+    Lease,
+}
+
 impl Model {
-    /// Deadlines go first: a lease that one cut short is no fault of its worker.
-    pub(crate) fn expire(&mut self, now: Now) -> Reply {
-        if let Reply::Swept(Swept { items: items @ 1.., .. }) = self.fire_deadlines(now) {
-            return Reply::Swept(Swept { items, rest: Rest::More });
-        }
-        let mut due: Vec<(u64, u64, u64)> = self
-            .tasks
-            .iter()
-            .filter_map(|(id, task)| {
-                let lease = task.lease.as_ref()?;
-                Some((lease.expires_at, task.last_lease, *id))
-            })
-            .filter(|(expires_at, ..)| *expires_at <= now.log.0)
-            .collect();
+    /// By moment; at one moment deadlines first, because a lease that one cut short is no fault of its
+    /// worker. A record has deadlines or leases, and ends where the other kind is next.
+    pub(crate) fn fire_timers(&mut self, now: Now) -> Reply {
+        let live = || self.tasks.iter().filter(|(_, task)| !task.state.is_terminal());
+        let deadlines =
+            live().filter_map(|(id, task)| Some((task.deadline_at?, Due::Task, *id, *id)));
+        let leases = live().filter_map(|(id, task)| {
+            Some((task.lease.as_ref()?.expires_at, Due::Lease, task.last_lease, *id))
+        });
+        let mut due: Vec<_> = deadlines.chain(leases).filter(|due| due.0 <= now.log.0).collect();
         due.sort_unstable();
-        let rest = cut(&mut due);
-        for (_, _, id) in &due {
-            // Whichever came first took the lease away, however late the sweep.
-            let task = &self.tasks[id];
-            let end = task.lease.as_ref().map(|lease| lease.expires_at);
-            let attempt_deadline = task.lease.as_ref().and_then(|lease| lease.attempt_deadline);
-            if task.revoke_at == end {
-                self.expire_one(*id, "revoked", now);
-            } else if attempt_deadline == end {
-                self.time_out_attempt(*id, now);
-            } else {
-                self.expire_one(*id, "ran_out", now);
+        let (mut items, mut rest) = (0, Rest::Nothing);
+        for (_, kind, _, id) in &due {
+            let is_over = match kind {
+                Due::Task => self.tasks[id].state.is_terminal(),
+                Due::Lease => self.tasks[id].lease.is_none(),
+            };
+            if is_over {
+                continue;
+            }
+            if items == DUE_ITEMS_MAX || *kind != due[0].1 {
+                rest = Rest::More;
+                break;
+            }
+            items += 1;
+            match kind {
+                Due::Task => self.pass_deadline(*id, now),
+                Due::Lease => self.end_lease(*id, now),
             }
         }
-        Reply::Swept(Swept { items: due.len(), rest })
+        Reply::Swept(Swept { items, rest })
+    }
+
+    /// Whichever came first took the lease away, however late the sweep.
+    fn end_lease(&mut self, id: u64, now: Now) {
+        let task = &self.tasks[&id];
+        let end = task.lease.as_ref().map(|lease| lease.expires_at);
+        let attempt_deadline = task.lease.as_ref().and_then(|lease| lease.attempt_deadline);
+        if task.revoke_at == end {
+            self.expire_one(id, "revoked", now);
+        } else if attempt_deadline == end {
+            self.time_out_attempt(id, now);
+        } else {
+            self.expire_one(id, "ran_out", now);
+        }
     }
 
     /// Leases that do not hold are passed over: what is over is the sweep's.
@@ -107,34 +129,19 @@ impl Model {
         }
     }
 
-    pub(crate) fn fire_deadlines(&mut self, now: Now) -> Reply {
-        let mut due: Vec<(u64, u64)> = self
-            .tasks
-            .iter()
-            .filter(|(_, task)| !task.state.is_terminal())
-            .filter_map(|(id, task)| Some((task.deadline_at?, *id)))
-            .filter(|(deadline_at, _)| *deadline_at <= now.log.0)
-            .collect();
-        due.sort_unstable();
-        let rest = cut(&mut due);
-        for (_, id) in &due {
-            let task = self.task(*id);
-            let from = Some(task.state);
-            let worker = task.lease.as_ref().map(|lease| lease.worker.clone());
-            let lease = task.lease.as_ref().map(|_| task.last_lease);
-            // A client that asked it to stop hears that it did.
-            let asked_to_stop = task.cancel_requested;
-            task.end_lease(
-                if asked_to_stop { TaskState::Canceled } else { TaskState::Failed },
-                now,
-            );
-            task.keep_error("TIMEOUT", "the task did not end before its deadline");
-            let code = Some("TIMEOUT".to_owned());
-            let step = self.step("TimerFired", *id);
-            self.tell(*id, Step { from, worker, lease, code, ..step });
-            self.leave_copy(*id, now);
-        }
-        Reply::Swept(Swept { items: due.len(), rest })
+    fn pass_deadline(&mut self, id: u64, now: Now) {
+        let task = self.task(id);
+        let from = Some(task.state);
+        let worker = task.lease.as_ref().map(|lease| lease.worker.clone());
+        let lease = task.lease.as_ref().map(|_| task.last_lease);
+        // A client that asked it to stop hears that it did.
+        let asked_to_stop = task.cancel_requested;
+        task.end_lease(if asked_to_stop { TaskState::Canceled } else { TaskState::Failed }, now);
+        task.keep_error("TIMEOUT", "the task did not end before its deadline");
+        let code = Some("TIMEOUT".to_owned());
+        let step = self.step("TimerFired", id);
+        self.tell(id, Step { from, worker, lease, code, ..step });
+        self.leave_copy(id, now);
     }
 
     pub(crate) fn cancel(&mut self, command: CancelTask, now: Now) -> Result<Reply, Rejection> {

@@ -233,8 +233,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => Just(Act::Again),
         3 => (pick(), grace_ms).prop_map(|(pick, grace_ms)| Act::Cancel(pick, grace_ms)),
         2 => pick().prop_map(Act::Retry),
-        2 => Just(Act::Plain(Command::ExpireLeases)),
-        1 => Just(Act::Plain(Command::FireDeadlines)),
+        3 => Just(Act::Plain(Command::FireTimers)),
         1 => vec(which(), 0..4).prop_map(Act::Drop),
         1 => queue_command().prop_map(Act::Plain),
         1 => purge.prop_map(Act::Plain),
@@ -512,7 +511,7 @@ impl Act {
                 }
                 Command::ReportTasks(many)
             }
-            Act::Again => last.cloned().unwrap_or(Command::ExpireLeases),
+            Act::Again => last.cloned().unwrap_or(Command::FireTimers),
             Act::Cancel(pick, grace_ms) => {
                 let task_id = TaskId(pick.task(model));
                 Command::CancelTask(CancelTask { task_id, grace_ms: *grace_ms })

@@ -14,6 +14,7 @@ use tenure_core::limits::{
     BATCH_ITEMS_MAX, CASCADE_BYTES_MAX, END_ITEMS_MAX, QUEUES_MAX, SIGNALS_KEPT_BYTES_MAX,
     SIGNALS_KEPT_MAX,
 };
+use tenure_core::state::TimerRef;
 use tenure_core::{Draft, Rejection, State, Verdict, apply, decide, invariant};
 use tenure_record::codec;
 use tenure_record::event::{Event, Record, RunState};
@@ -389,12 +390,16 @@ fn a_run_of_a_hundred_thousand_live_tasks_ends_in_bounded_records() {
     let live = open(&lean);
     let mut late = lean.clone();
     late.now = late.now.plus_ms(1_000_000);
+    // The leases ended long before the run's deadline.
+    while let Some(TimerRef::Lease(_)) = late.state.first_due(Now::both(late.now)) {
+        late.play(&Command::FireTimers);
+    }
     let failure = Command::FailTask(FailTask { ..fail(held[0], "BROKEN") });
     // The task that fails ends by itself.
     let ends = [
         (lean.clone(), Command::CancelRun(run), RunState::Canceled, live),
         (lean, failure, RunState::Failed, live - 1),
-        (late, Command::FireDeadlines, RunState::TimedOut, live),
+        (late, Command::FireTimers, RunState::TimedOut, live),
     ];
     for (mut lean, command, state, ending) in ends {
         lean.play(&command);

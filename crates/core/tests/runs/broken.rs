@@ -85,9 +85,9 @@ fn runs_of_a_workflow_that_no_longer_compiles_stand_still_and_can_be_canceled() 
         assert!(matches!(refused, Err(Rejection::RunParked { .. })), "{refused:?}");
     }
     world.now = world.now.plus_ms(70_000);
-    world.play(&Command::FireDeadlines).unwrap();
+    world.play(&Command::FireTimers).unwrap();
     assert_eq!(world.records, records, "no time passes for it");
-    assert!([Clock::Log, Clock::Wall].into_iter().all(|it| world.state.next_timer(it).is_none()));
+    assert!([Clock::Log, Clock::Wall].into_iter().all(|it| world.state.next_moment(it).is_none()));
     // What a server does first when it starts with such runs.
     let found = world.state.broken_runs();
     assert_eq!(found.len(), 1);

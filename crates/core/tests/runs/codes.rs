@@ -320,7 +320,7 @@ fn a_task_that_ends_badly_says_how() {
     while world.run_state(run) == "RUNNING" {
         world.lease(1);
         world.now = world.now.plus_ms(60_000);
-        world.play(&Command::ExpireLeases).unwrap();
+        world.play(&Command::FireTimers).unwrap();
     }
     assert_eq!(world.codes(run), ["TASK_DEAD"]);
     world.verify();

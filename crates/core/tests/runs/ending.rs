@@ -80,8 +80,8 @@ fn a_tree_of_runs_ends_in_parts_and_its_top_last() {
     let signal = world.signal(run, "s", "1").unwrap_err();
     assert!(matches!(signal, Rejection::RunEnding { .. }), "{signal:?}");
     world.now = world.now.plus_ms(70_000);
-    world.play(&Command::ExpireLeases).unwrap();
-    world.play(&Command::FireDeadlines).unwrap();
+    world.play(&Command::FireTimers).unwrap();
+    world.play(&Command::FireTimers).unwrap();
     assert_eq!(world.records, records, "nothing of that is a record");
     world.crash();
     let mut parts = 0;
@@ -330,7 +330,7 @@ transitions:
     );
     let run = world.start("w", "{}");
     world.now = world.now.plus_ms(60);
-    world.play(&Command::FireDeadlines).unwrap();
+    world.play(&Command::FireTimers).unwrap();
     assert!(world.state.has_endings(), "the task, its token and its group are more than two");
     // The first part ends the last token, and leaves the inner group to the second.
     world.play(&Command::ContinueEnding { items_max: 2 }).unwrap();

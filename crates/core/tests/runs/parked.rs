@@ -49,16 +49,16 @@ fn a_parked_run_stands_still_and_goes_on_where_it_stood() {
     }
     park(&mut world, run);
     world.now = world.now.plus_ms(70_000);
-    world.play(&Command::ExpireLeases).unwrap();
-    world.play(&Command::FireDeadlines).unwrap();
+    world.play(&Command::FireTimers).unwrap();
     assert_eq!(world.records, records, "no time passes for it");
-    assert_eq!(world.state.next_deadline(), None);
-    assert!([Clock::Log, Clock::Wall].into_iter().all(|it| world.state.next_timer(it).is_none()));
+    assert!([Clock::Log, Clock::Wall].into_iter().all(|it| world.state.next_moment(it).is_none()));
     world.crash();
     world.play(&Command::UnparkRun(run)).unwrap();
-    world.play(&Command::ExpireLeases).unwrap();
+    world.fire_all();
     world.end_all();
-    assert_eq!(world.run_state(run), "TIMED_OUT", "its deadline has passed meanwhile");
+    let error = world.error(run);
+    assert_eq!(world.run_state(run), "FAILED", "{error}");
+    assert!(error.contains("NODE_TIMEOUT"), "its nodes' deadlines passed before its own: {error}");
     world.verify();
     world.verify_snapshots();
 }

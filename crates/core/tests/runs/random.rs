@@ -61,7 +61,7 @@ fn act(world: &mut World, dice: &mut SplitMix, run: RunId, held: &mut Vec<LeaseR
         10 => world.wait(1 + dice.below(40)),
         11 => {
             world.now = world.now.plus_ms(dice.below(31_000));
-            world.play(&Command::ExpireLeases).unwrap();
+            world.play(&Command::FireTimers).unwrap();
         }
         12 if !held.is_empty() => {
             let task_id = held[dice.below(held.len() as u64) as usize].task_id;

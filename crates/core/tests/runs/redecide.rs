@@ -206,7 +206,7 @@ fn a_wall_clock_ahead_of_log_time_or_behind_it_is_read_from_the_record() {
         let lease = world.lease(1)[0];
         world.complete(lease, "1").unwrap();
         let what = format!("the wall clock is {wall_ahead_ms} ms ahead");
-        let next = |world: &World, clock| world.state.next_timer(clock);
+        let next = |world: &World, clock| world.state.next_moment(clock);
         assert_eq!(next(&world, Clock::Log), Some(world.now.plus_ms(5_000)), "{what}");
         world.wait(4_999);
         assert_eq!(next(&world, Clock::Wall), None, "{what}");

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tenure_audit::Audit;
 use tenure_core::command::{
-    Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, RegisterWorkflow, Reply, Retry,
-    SignalRun, StartRun,
+    Command, CompleteTask, FailTask, LeaseRef, LeaseTasks, RegisterWorkflow, Reply, Rest, Retry,
+    SignalRun, StartRun, Swept,
 };
 use tenure_core::{
     Draft, Rejection, State, Verdict, apply, apply_decided, decide, invariant, redecide,
@@ -216,7 +216,14 @@ impl World {
 
     pub(crate) fn wait(&mut self, ms: u64) {
         self.now = self.now.plus_ms(ms);
-        self.play(&Command::FireDeadlines).unwrap();
+        self.fire_all();
+    }
+
+    /// Fires all timers that are due, however many records it takes.
+    pub(crate) fn fire_all(&mut self) {
+        while let Reply::Swept(Swept { items: 1.., rest: Rest::More }) =
+            self.play(&Command::FireTimers).unwrap()
+        {}
     }
 
     pub(crate) fn run_state(&self, run: RunId) -> &'static str {

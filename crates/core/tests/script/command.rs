@@ -92,7 +92,6 @@ pub(crate) fn parse(verb: &str, mut parts: Vec<Words>) -> Result<Option<Command>
             })
         }
         "retry" => Command::RetryTask(task_id(&words.next("the task")?)?),
-        "expire" => Command::ExpireLeases,
         "skip_ids" => match words.next("`restore` or `unclean`")?.as_str() {
             "restore" => Command::SkipIds(IdJump::Restore),
             "unclean" => Command::SkipIds(IdJump::UncleanStart),
@@ -103,7 +102,7 @@ pub(crate) fn parse(verb: &str, mut parts: Vec<Words>) -> Result<Option<Command>
         "signal" => Command::SignalRun(signal_run(&mut words)?),
         "dispatch" => Command::ContinueDispatch,
         "end" => Command::ContinueEnding { items_max: END_ITEMS_MAX },
-        "deadlines" => Command::FireDeadlines,
+        "fire" => Command::FireTimers,
         "drop" => {
             let leases = std::iter::from_fn(|| words.next_if_any());
             Command::DropLeases(leases.map(|text| lease_ref(&text)).collect::<Result<_, _>>()?)

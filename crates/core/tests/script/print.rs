@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 use tenure_core::command::{
     Extended, Leased, Reply, Reported, Rest, Started, SubmitOutcome, Submitted,
 };
-use tenure_core::state::{QueueView, TaskView};
+use tenure_core::state::{QueueView, TaskView, TimerRef};
 use tenure_core::{Rejection, State};
 use tenure_record::event::{Event, LeaseExtended, QueueSettings, Record, Report};
 use tenure_record::state::TaskState;
@@ -352,13 +352,17 @@ pub(crate) fn queue(queue: &QueueView, out: &mut String) {
 
 /// What the clock will do next.
 pub(crate) fn next(state: &State, out: &mut String) {
+    let first = |clock, what: &str| {
+        let mut timers = state.timers(clock);
+        timers.find(|(_, timer)| kind(*timer) == what).map(|(at, _)| at)
+    };
     let moments = [
-        ("a lease ends at", state.next_lease_end()),
-        ("a deadline passes at", state.next_deadline()),
-        ("a timer is due at", state.next_timer(Clock::Log)),
-        ("a timer is due, by the wall clock, at", state.next_timer(Clock::Wall)),
-        ("a delay ends at", state.next_start(Clock::Log)),
-        ("an appointment is due at", state.next_start(Clock::Wall)),
+        ("a lease ends at", first(Clock::Log, "lease")),
+        ("a deadline passes at", first(Clock::Log, "deadline")),
+        ("a timer is due at", first(Clock::Log, "timer")),
+        ("a timer is due, by the wall clock, at", first(Clock::Wall, "timer")),
+        ("a delay ends at", state.next_wakeup(Clock::Log)),
+        ("an appointment is due at", state.next_wakeup(Clock::Wall)),
     ];
     for (what, at) in moments {
         if let Some(at) = at {
@@ -379,4 +383,14 @@ fn numbers(all: impl Iterator<Item = u64>) -> String {
         _ => format!("{}..{}", range[0], range[range.len() - 1]),
     });
     ranges.collect::<Vec<_>>().join(" ")
+}
+
+fn kind(timer: TimerRef) -> &'static str {
+    match timer {
+        TimerRef::Task(_) | TimerRef::Run(_) | TimerRef::Join(..) | TimerRef::Node(..) => {
+            "deadline"
+        }
+        TimerRef::Timer(..) => "timer",
+        TimerRef::Lease(_) => "lease",
+    }
 }

@@ -289,7 +289,8 @@ message! {
         4 => deadline_at: Timestamp,
     }
 
-    /// Deadlines that passed together.
+    /// Timers that fired together. Moments never go back from one item to the next, over all lists: a
+    /// record ends where the next timer belongs to an earlier list.
     pub struct TimerFired<'a> {
         /// Tasks that took too long, in the order of (deadline, task).
         1 => deadlines: Vec<DeadlinePassed<'a>>,
@@ -299,8 +300,8 @@ message! {
         3 => joins: Vec<JoinTimedOut<'a>>,
         /// Nodes that took too long, in the order of (deadline, run, token).
         4 => nodes: Vec<TokenDue<'a>>,
-        /// Timers that are due: delays by log time, then `until` by the wall clock, each in the order
-        /// of (moment, run, token).
+        /// Timer nodes whose moment has come, on either clock: the one that is late the longest first, then
+        /// by (run, token).
         5 => timers: Vec<TokenDue<'a>>,
     }
 

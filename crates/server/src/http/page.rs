@@ -52,7 +52,7 @@ pub(super) async fn page(State(app): State<Arc<App>>) -> Result<Response, Proble
             queue.counts.of(TaskState::Waiting),
             queue.counts.of(TaskState::Leased),
             queue.oldest_waiting_at.map(moment).unwrap_or_default(),
-            if queue.is_paused { "paused" } else { "" },
+            if queue.eligibility.is_open() { "" } else { "paused" },
         );
     }
     html.push_str(

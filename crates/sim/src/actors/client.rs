@@ -245,8 +245,7 @@ impl Client {
                 // What the coordinator does by itself may be asked for at any time.
                 let command = match scene.random.below(5) {
                     0 => Command::SkipIds(IdJump::UncleanStart),
-                    1 => Command::ExpireLeases,
-                    2 => Command::FireDeadlines,
+                    1 | 2 => Command::FireTimers,
                     3 => {
                         Command::ContinueEnding { items_max: scene.random.between(0, 20) as usize }
                     }
@@ -257,6 +256,9 @@ impl Client {
             Deed::Runs => {
                 if let Some(ask) = self.starter.act(scene) {
                     self.send(ask, scene);
+                    for ask in self.starter.signals_after_cancel(scene) {
+                        self.send(ask, scene);
+                    }
                 }
             }
             Deed::Purge => {

@@ -167,6 +167,9 @@ pub(crate) const OPERATOR: &str = "an operator asked";
 /// Live runs that are looked at in one request.
 const RUNS_LOOKED_AT: usize = 200;
 
+/// Keys that runs of a workflow are started under. Few, so that some are taken already.
+const KEYS: u64 = 4;
+
 /// The part of a client that knows of workflows.
 #[derive(Debug, Default)]
 pub(crate) struct Starter {
@@ -176,6 +179,8 @@ pub(crate) struct Starter {
     registers: u64,
     /// How many signals it has sent.
     signals: u64,
+    /// The run that it has just canceled, which may be ending still.
+    canceled: Option<RunId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -233,7 +238,11 @@ impl Starter {
             }
             Deed::Start | Deed::Register => None,
             Deed::Signal => Some(self.signal(scene)?.into()),
-            Deed::Cancel => Some(CancelRun(self.run(scene)).into()),
+            Deed::Cancel => {
+                let run_id = self.run(scene);
+                self.canceled = Some(run_id);
+                Some(CancelRun(run_id).into())
+            }
             Deed::Park => {
                 let run_id = self.run(scene);
                 let park = ParkRun { run_id, reason: OPERATOR.to_owned() };
@@ -242,6 +251,13 @@ impl Starter {
             Deed::Unpark => Some(UnparkRun(self.run(scene)).into()),
             Deed::Look => Some(self.look(scene)),
         }
+    }
+
+    /// Signals that follow a cancel at once, for what is ending refuses them.
+    pub(crate) fn signals_after_cancel(&mut self, scene: &mut Scene<'_>) -> Vec<SignalRun> {
+        let Some(run_id) = self.canceled.take() else { return Vec::new() };
+        let signals = (0..2).filter_map(|_| self.signal(scene));
+        signals.map(|signal| SignalRun { run_id, ..signal }).collect()
     }
 
     /// After the trouble: asks for the runs that are not over.
@@ -291,7 +307,7 @@ impl Starter {
     /// News for the run of a key, which it begins if there is none.
     fn signal_by_key(&mut self, start: StartRun, scene: &mut Scene<'_>) -> Option<SignalByKey> {
         let StartRun { workflow, version, input, tags, .. } = start;
-        let key = TaskKey::parse(&format!("run-{}", scene.random.below(20))).ok()?;
+        let key = TaskKey::parse(&format!("run-{}", scene.random.below(KEYS))).ok()?;
         let signal = self.signal(scene)?;
         let start = Some(SignalStart { version, input, tags });
         Some(SignalByKey { workflow, key, signal, start })
@@ -346,7 +362,7 @@ fn start(scene: &mut Scene<'_>) -> StartRun {
     let input = scene
         .random
         .pick(&[r#"{"list":["a","b","c","d"],"none":[],"n":1}"#, r#"{"list":["a"],"none":[]}"#]);
-    let key = scene.random.chance(300).then(|| format!("run-{}", scene.random.below(20)));
+    let key = scene.random.chance(300).then(|| format!("run-{}", scene.random.below(KEYS)));
     StartRun {
         workflow: name.into(),
         version: None,

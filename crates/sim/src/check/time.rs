@@ -1,16 +1,17 @@
-//! Log time never goes back, and no lease outlives its end.
+//! Log time never goes back, and no timer fires much after its moment.
 
 use tenure_coordinator::Next;
 use tenure_record::event::Record;
+use tenure_record::time::Clock;
 
 use super::{Held, hold};
 use crate::book::Book;
 use crate::process::Life;
 
 const LAW: &str = "log time never goes back";
-const IN_TIME: &str = "a lease that is over is taken back within a second";
+const IN_TIME: &str = "a timer that is due fires within a second";
 
-/// How late a lease may be taken back.
+/// How late a timer may fire.
 const LATE_MS: u64 = 1_000;
 
 pub(super) fn record(book: &Book, record: &Record<'_>) -> Held {
@@ -25,12 +26,9 @@ pub(super) fn stepped(life: &Life, now: u64, next: Next) -> Held {
         return Ok(());
     }
     let log = life.now(now).log;
-    let late = life
-        .coordinator
-        .state()
-        .next_lease_end()
-        .filter(|end| end.plus_ms(LATE_MS + life.slow_ms) < log);
+    let first = life.coordinator.state().timers(Clock::Log).next();
+    let late = first.filter(|(at, _)| at.plus_ms(LATE_MS + life.slow_ms) < log);
     hold(IN_TIME, late.is_none() || life.is_held(), || {
-        format!("one ended at {late:?}, and it is {log:?}")
+        format!("{late:?} has not fired, and it is {log:?}")
     })
 }

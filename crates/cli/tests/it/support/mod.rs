@@ -183,7 +183,7 @@ impl Story {
         story.clock_ms += 20_000;
         story.play(&Command::Heartbeat(first.into()));
         story.clock_ms += 30_000;
-        story.play(&Command::ExpireLeases);
+        story.play(&Command::FireTimers);
         story.lease("ben");
         story.play(&Command::CompleteTask(CompleteTask {
             lease: first,

@@ -68,14 +68,14 @@ fn a_sweep_that_makes_copies_stays_within_its_record() {
         (6_000, 0, long.as_str(), SWEEP_BYTES_MAX as u64 / 232 + 1),
     ] {
         let mut world = crowd(count, payload, to);
-        let swept = world.swept(&Command::ExpireLeases);
+        let swept = world.swept(&Command::FireTimers);
         assert_eq!((swept.items as u64, swept.rest), (most, Rest::More));
-        let bytes = world.bytes(&Command::ExpireLeases).unwrap();
+        let bytes = world.bytes(&Command::FireTimers).unwrap();
         assert!(bytes < 2 * SWEEP_BYTES_MAX, "{bytes} bytes for {most} items");
         let mut ended = 0;
         loop {
-            ended += world.swept(&Command::ExpireLeases).items;
-            if world.play_unchecked(&Command::ExpireLeases) == "= 0 done" {
+            ended += world.swept(&Command::FireTimers).items;
+            if world.play_unchecked(&Command::FireTimers) == "= 0 done" {
                 break;
             }
         }

@@ -7,9 +7,9 @@ mod cancel_task;
 mod complete_task;
 mod dead_letters;
 mod drop_leases;
-mod expire_leases;
+mod end_leases;
 mod fail_task;
-mod fire_deadlines;
+mod fire_timers;
 mod heartbeat;
 mod lease_tasks;
 mod purge_archived;
@@ -193,7 +193,7 @@ impl World {
 
     fn expire(&mut self) -> String {
         self.wait(30 * SECOND);
-        self.play(&Command::ExpireLeases)
+        self.play(&Command::FireTimers)
     }
 
     /// Decides and applies a command; says in a few words what became of it.

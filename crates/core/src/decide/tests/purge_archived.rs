@@ -65,7 +65,7 @@ fn a_record_forgets_as_many_tasks_as_it_may_and_says_whether_there_are_more() {
     }
     world.wait(HOUR);
     for _ in 0..2 {
-        world.play_unchecked(&Command::FireDeadlines);
+        world.play_unchecked(&Command::FireTimers);
     }
     let ids: Vec<_> = (1..=DUE_ITEMS_MAX as u64 + 1).map(TaskId).collect();
     let table = [

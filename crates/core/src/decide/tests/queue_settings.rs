@@ -96,12 +96,12 @@ fn a_pause_with_an_end_is_over_at_that_moment_of_the_wall_clock() {
     assert_eq!(world.play(&lease()), "= 0 leases");
     world.wait(5 * SECOND - 1);
     assert_eq!(world.play(&lease()), "= 0 leases");
-    assert_eq!(world.state.next_start(Clock::Wall), Some(at), "it is looked at again then");
+    assert_eq!(world.state.next_moment(Clock::Wall), Some(at), "it is looked at again then");
     assert!(!world.state.has_ready("q"));
     world.wait(1);
     world.state.advance(Now::both(world.now));
     assert_eq!(world.state.next_woken().as_deref(), Some("q"), "a parked request is served");
-    assert_eq!(world.state.next_start(Clock::Wall), None);
+    assert_eq!(world.state.next_moment(Clock::Wall), None);
     assert_eq!(world.play(&lease()), "LeaseGranted -> LEASED, 30 s");
 }
 

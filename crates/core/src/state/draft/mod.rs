@@ -18,7 +18,6 @@ use tenure_flow::schema::Complaint;
 use tenure_record::event::{IdsSkipped, QueueSettings};
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
 use tenure_record::name::Text;
-use tenure_record::time::Timestamp;
 use tenure_value::Value;
 
 use self::runs::DraftRuns;
@@ -258,11 +257,6 @@ impl<'s> Draft<'s> {
     /// The queue that gets copies of a queue's tasks that end FAILED or DEAD.
     pub(crate) fn dead_letter_queue(&self, queue: QueueRef) -> Option<Arc<str>> {
         self.state.facts.queues.get(queue)?.settings.dead_letter_queue.clone()
-    }
-
-    /// Whether no leases are given from a queue at that moment of the wall clock.
-    pub(crate) fn is_paused(&self, queue: QueueRef, wall: Timestamp) -> bool {
-        self.state.facts.queues.get(queue).is_some_and(|it| it.settings.is_paused_at(wall))
     }
 
     /// Whether somebody set something for a queue, even if only to the default.

@@ -9,9 +9,7 @@ impl Indexes {
         fn same<T: PartialEq>(what: &str, a: &T, b: &T) -> Result<(), String> {
             if a == b { Ok(()) } else { Err(format!("{what} differ")) }
         }
-        same("leases", &self.leases, &other.leases)?;
-        same("delayed tasks", &self.delayed, &other.delayed)?;
-        same("deadlines", &self.deadlines, &other.deadlines)?;
+        same("timers", &self.timers, &other.timers)?;
         same("queues by oldest end", &self.finished, &other.finished)?;
         same("counts", &self.counts, &other.counts)?;
         same("the numbers of keys", &self.keys.len(), &other.keys.len())?;
@@ -19,7 +17,6 @@ impl Indexes {
         same("bytes of texts", &self.text_bytes, &other.text_bytes)?;
         same("bytes of definitions", &self.definition_bytes, &other.definition_bytes)?;
         same("calls of workflows", &self.calls, &other.calls)?;
-        same("openings of queues", &self.openings, &other.openings)?;
         same("runs", &self.runs, &other.runs)?;
         same("held tasks", &self.held, &other.held)?;
         if self.unheld.is_empty() {

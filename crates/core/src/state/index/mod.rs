@@ -15,9 +15,10 @@ mod names;
 mod queues;
 mod ready;
 mod runs;
+mod timers;
 mod woken;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use tenure_record::event::QueueSettings;
 use tenure_record::id::{LeaseId, TaskId};
@@ -28,6 +29,7 @@ use tenure_record::time::{Clock, Now, Timestamp};
 use self::counts::list_of;
 use self::finished::{FinishedLine, Head, Heads};
 use self::ready::{Links, Next, Ready};
+use self::timers::{TimerIndex, Wakeup, WakeupKey};
 use super::dense::QueueRef;
 use super::facts::Facts;
 use super::task::{Task, TaskPhase};
@@ -38,6 +40,7 @@ pub use self::counts::StateCounts;
 pub(crate) use self::id_set::IdSet;
 pub(crate) use self::names::Names;
 pub(crate) use self::runs::{GroupPlace, HeadPlace, Parent, RunIndexes, TokenPlace};
+pub use self::timers::TimerRef;
 
 /// Everything derived.
 #[derive(Clone, Debug)]
@@ -45,12 +48,7 @@ pub(crate) struct Indexes {
     /// By `QueueRef`.
     queues: Vec<QueueIndex>,
     links: Links,
-    /// Leases by their end.
-    pub leases: BTreeMap<(Timestamp, LeaseId), TaskId>,
-    /// Waiting tasks whose moment has not come, by clock and moment.
-    delayed: [BTreeSet<(Timestamp, TaskId)>; 2],
-    /// Deadlines of tasks that have not ended.
-    pub deadlines: BTreeSet<(Timestamp, TaskId)>,
+    pub timers: TimerIndex,
     /// Tasks by queue and idempotency key.
     keys: Names<TaskId>,
     finished: Heads,
@@ -71,36 +69,34 @@ pub(crate) struct Indexes {
     pub definition_bytes: u64,
     /// Which definitions call which workflow.
     calls: BTreeSet<callers::Call>,
-    /// When paused queues open by themselves, by the wall clock. A moment stays when it has passed:
-    /// the wall clock may be set back.
-    openings: BTreeSet<(Timestamp, QueueRef)>,
-    /// How far the wall clock was followed for them.
-    opened_to: Timestamp,
 }
 
-/// How far the clocks were followed: what is due by then is ready. Among tasks of the same moment,
-/// up to that one.
+/// How far the clocks were followed: wakeups up to there are done, and what they stand for is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Followed {
-    log: (Timestamp, TaskId),
-    wall: (Timestamp, TaskId),
+    log: (Timestamp, WakeupKey),
+    wall: (Timestamp, WakeupKey),
 }
 
 impl Followed {
     /// Everything that is due at that time.
     pub(crate) fn to(now: Now) -> Self {
-        let all = TaskId(u64::MAX);
-        Self { log: (now.log, all), wall: (now.wall, all) }
+        Self { log: (now.log, WakeupKey::LAST), wall: (now.wall, WakeupKey::LAST) }
     }
 
-    fn on(&self, clock: Clock) -> (Timestamp, TaskId) {
+    /// The time up to which the clocks were followed.
+    pub(crate) fn reached(&self) -> Now {
+        Now { log: self.log.0, wall: self.wall.0 }
+    }
+
+    fn on(&self, clock: Clock) -> (Timestamp, WakeupKey) {
         match clock {
             Clock::Log => self.log,
             Clock::Wall => self.wall,
         }
     }
 
-    fn on_mut(&mut self, clock: Clock) -> &mut (Timestamp, TaskId) {
+    fn on_mut(&mut self, clock: Clock) -> &mut (Timestamp, WakeupKey) {
         match clock {
             Clock::Log => &mut self.log,
             Clock::Wall => &mut self.wall,
@@ -139,26 +135,24 @@ enum Place {
 impl Indexes {
     /// Builds everything from the facts, with the clocks followed so far.
     pub(crate) fn build(facts: &Facts, seed: u64, followed: Followed) -> Self {
+        let mut timers = TimerIndex::default();
+        let runs = RunIndexes::build(&mut timers, facts);
         let mut indexes = Self {
             queues: Vec::new(),
             links: Links::default(),
-            leases: BTreeMap::new(),
-            delayed: Default::default(),
-            deadlines: BTreeSet::new(),
+            timers,
             keys: Names::new(seed),
             finished: Heads::default(),
             counts: StateCounts::default(),
             followed,
             woken: Vec::new(),
-            runs: RunIndexes::build(facts),
+            runs,
             held: BTreeSet::new(),
             unheld: BTreeSet::new(),
             kept: 0,
             text_bytes: 0,
             definition_bytes: 0,
             calls: BTreeSet::new(),
-            openings: BTreeSet::new(),
-            opened_to: followed.wall.0,
         };
         for workflow in facts.workflows.values().flatten() {
             indexes.registered(workflow);
@@ -216,12 +210,8 @@ impl Indexes {
 
     /// A live task's deadline changed; zero means none.
     pub(crate) fn deadline_moved(&mut self, id: TaskId, before: Timestamp, after: Timestamp) {
-        if before > Timestamp::ZERO {
-            self.deadlines.remove(&(before, id));
-        }
-        if after > Timestamp::ZERO {
-            self.deadlines.insert((after, id));
-        }
+        let moment = |at: Timestamp| Some(at).filter(|at| *at > Timestamp::ZERO);
+        self.timers.moved(Clock::Log, TimerRef::Task(id), moment(before), moment(after));
     }
 
     pub(crate) fn key_added(&mut self, queue: QueueRef, key: &str, id: TaskId) {
@@ -234,39 +224,48 @@ impl Indexes {
 
     /// Whether a task's moment on that clock has not come yet.
     pub(crate) fn is_ahead(&self, clock: Clock, at: Timestamp, id: TaskId) -> bool {
-        at > Timestamp::ZERO && (at, id) > self.followed.on(clock)
+        at > Timestamp::ZERO && (at, WakeupKey::start(id)) > self.followed.on(clock)
     }
 
-    /// Follows the clocks: what was delayed until now is ready. At most [`ADVANCE_TASKS_MAX`] at
+    /// Follows the clocks: what waited until now is ready. At most [`ADVANCE_TASKS_MAX`] wakeups at
     /// a time; the rest waits for the next call.
     pub(crate) fn advance(&mut self, facts: &Facts, now: Now) -> Rest {
         if now.wall < self.followed.wall.0 {
             self.go_back(facts, now.wall);
         }
-        self.open_queues(now.wall);
-        let mut moved = 0;
+        let mut done = 0;
         for clock in [Clock::Log, Clock::Wall] {
-            while let Some(&(not_before, id)) = self.delayed[clock as usize].first()
-                && not_before <= now.on(clock)
-            {
-                if moved == ADVANCE_TASKS_MAX {
+            let reached = now.on(clock);
+            while let Some(first) = self.timers.pop_wakeup(clock, reached) {
+                *self.followed.on_mut(clock) = first;
+                match first.1.wakeup() {
+                    Wakeup::Start(id) => {
+                        let task = facts.tasks.get(id.0).expect("a delayed task exists");
+                        self.queue(task.queue).ready.insert_returned(task.priority, id);
+                        self.wake(task.queue);
+                    }
+                    Wakeup::Opening(queue) => self.wake(queue),
+                }
+                done += 1;
+                if done == ADVANCE_TASKS_MAX && self.has_wakeup(now) {
                     return Rest::More;
                 }
-                moved += 1;
-                self.delayed[clock as usize].pop_first();
-                *self.followed.on_mut(clock) = (not_before, id);
-                let task = facts.tasks.get(id.0).expect("a delayed task exists");
-                self.queue(task.queue).ready.insert_returned(task.priority, id);
-                self.wake(task.queue);
             }
             let followed = self.followed.on_mut(clock);
-            *followed = (*followed).max((now.on(clock), TaskId(u64::MAX)));
+            *followed = (*followed).max((reached, WakeupKey::LAST));
         }
         Rest::Nothing
     }
 
-    /// The wall clock was set back: appointments that seemed due are not. It happens so rarely
-    /// that a look at all returned tasks is cheap enough.
+    /// Whether the moment of a wakeup has come.
+    fn has_wakeup(&self, now: Now) -> bool {
+        let is_due = |clock| self.timers.next_wakeup(clock).is_some_and(|at| at <= now.on(clock));
+        is_due(Clock::Log) || is_due(Clock::Wall)
+    }
+
+    /// The wall clock was set back: appointments that seemed due are not, and queues that had opened
+    /// are paused again. It happens so rarely that a look at all queues and all returned tasks is
+    /// cheap enough.
     fn go_back(&mut self, facts: &Facts, wall: Timestamp) {
         for queue in &mut self.queues {
             let returned: Vec<_> = queue.ready.returned().collect();
@@ -276,25 +275,18 @@ impl Indexes {
                     && not_before > wall
                 {
                     queue.ready.remove_returned(priority, task_id);
-                    self.delayed[Clock::Wall as usize].insert((not_before, task_id));
+                    self.timers.wake_at(Clock::Wall, not_before, Wakeup::Start(task_id));
                 }
             }
         }
-        self.followed.wall = (wall, TaskId(u64::MAX));
+        self.followed.wall = (wall, WakeupKey::LAST);
+        for (queue, known) in facts.queues.iter() {
+            self.opens_at(queue, known.settings.paused_until);
+        }
     }
 
     pub(crate) fn followed(&self) -> Followed {
         self.followed
-    }
-
-    /// The moment at which the next waiting task becomes ready, or a paused queue opens.
-    pub(crate) fn next_start(&self, clock: Clock) -> Option<Timestamp> {
-        let delayed = self.delayed[clock as usize].first().map(|(at, _)| *at);
-        let opening = match clock {
-            Clock::Log => None,
-            Clock::Wall => self.next_opening(),
-        };
-        delayed.into_iter().chain(opening).min()
     }
 
     /// Whether a queue has a task that could be leased now.
@@ -371,7 +363,7 @@ impl Indexes {
         }
         match task.state {
             TaskPhase::Waiting { not_before, clock }
-                if (not_before, id) > self.followed.on(clock) =>
+                if (not_before, WakeupKey::start(id)) > self.followed.on(clock) =>
             {
                 Place::Delayed(clock, not_before)
             }
@@ -409,10 +401,10 @@ impl Indexes {
                 self.wake(task.queue);
             }
             Place::Delayed(clock, until) => {
-                self.delayed[clock as usize].insert((until, id));
+                self.timers.wake_at(clock, until, Wakeup::Start(id));
             }
             Place::Leased(until, lease) => {
-                self.leases.insert((until, lease), id);
+                self.timers.lease_begun(until, lease, id);
             }
             Place::Finished(at) => self.change_finished(task.queue, |line| {
                 line.insert((at, id));
@@ -433,10 +425,10 @@ impl Indexes {
                 self.unheld.remove(&id);
             }
             Place::Delayed(clock, until) => {
-                self.delayed[clock as usize].remove(&(until, id));
+                self.timers.let_sleep(clock, until, Wakeup::Start(id));
             }
             Place::Leased(until, lease) => {
-                self.leases.remove(&(until, lease));
+                self.timers.lease_over(until, lease);
             }
             Place::Finished(at) => self.change_finished(task.queue, |line| {
                 line.remove(&(at, id));

@@ -1,10 +1,9 @@
 //! What the indexes keep of queues' settings: retention, and when paused queues open by themselves.
 
-use std::ops::Bound;
-
 use tenure_record::event::QueueSettings;
-use tenure_record::time::Timestamp;
+use tenure_record::time::{Clock, Timestamp};
 
+use super::timers::Wakeup;
 use super::{Indexes, QueueIndex};
 use crate::state::dense::QueueRef;
 
@@ -18,10 +17,9 @@ impl Indexes {
     ) {
         self.retention_changed(queue, after.retention_ms);
         if before.paused_until != after.paused_until {
-            self.openings.remove(&(before.paused_until, queue));
-            if after.paused_until > Timestamp::ZERO {
-                self.openings.insert((after.paused_until, queue));
-            }
+            let opening = Wakeup::Opening(queue);
+            self.timers.let_sleep(Clock::Wall, before.paused_until, opening);
+            self.opens_at(queue, after.paused_until);
         }
     }
 
@@ -34,23 +32,12 @@ impl Indexes {
         }
     }
 
-    /// Until which moment of the wall clock queues that were to open have opened.
-    pub(crate) fn opened_to(&self) -> Timestamp {
-        self.opened_to
-    }
-
-    /// Wakes the queues whose pause is over by now.
-    pub(super) fn open_queues(&mut self, wall: Timestamp) {
-        if self.openings.is_empty() || wall <= self.opened_to {
-            self.opened_to = wall;
-            return;
+    /// A queue opens by itself at that moment of the wall clock, if it is ahead.
+    pub(super) fn opens_at(&mut self, queue: QueueRef, at: Timestamp) {
+        let opening = Wakeup::Opening(queue);
+        if (at, opening.into()) > self.followed.on(Clock::Wall) {
+            self.timers.wake_at(Clock::Wall, at, opening);
         }
-        let after = (self.opened_to, QueueRef(u32::MAX));
-        let opened = self.openings.range((Bound::Excluded(after), Bound::Unbounded));
-        let opened = opened.take_while(|(at, _)| *at <= wall).map(|(_, queue)| *queue);
-        let opened: Vec<_> = opened.collect();
-        opened.into_iter().for_each(|queue| self.wake(queue));
-        self.opened_to = wall;
     }
 
     /// A queue's own retention is now this.
@@ -59,15 +46,5 @@ impl Indexes {
         self.queue(queue).own_retention_ms = own_ms;
         let after = self.queue(queue).head();
         self.finished.moved(queue, before, after);
-    }
-
-    /// When the next paused queue opens by itself, by the wall clock.
-    pub(super) fn next_opening(&self) -> Option<Timestamp> {
-        if self.openings.is_empty() {
-            return None;
-        }
-        let after = (self.opened_to, QueueRef(u32::MAX));
-        let ahead = (Bound::Excluded(after), Bound::Unbounded);
-        self.openings.range(ahead).next().map(|(at, _)| *at)
     }
 }

@@ -1,4 +1,5 @@
-//! Finding runs: by their moments, by what they wait for, by key and by workflow.
+//! Finding runs: by what they wait for, by key and by workflow. Their moments are in the timer index,
+//! which is handed in.
 //!
 //! Each entry is a function of one head, token or group, and of the definition, which never changes;
 //! a change removes what the part before gave and inserts what the part after gives. The one
@@ -12,6 +13,7 @@ use tenure_record::event::{GroupState, RunState, TokenState};
 use tenure_record::id::{GroupId, RunId, TokenId};
 use tenure_record::time::{Clock, Timestamp};
 
+use super::timers::{TimerIndex, TimerRef};
 use crate::planted::{self, Bug};
 use crate::state::facts::Facts;
 use crate::state::run::{Group, Run, StoredRun, Token, Work, head_bytes};
@@ -22,14 +24,6 @@ type SignalName = Arc<(Arc<str>, Arc<str>)>;
 /// Everything derived from runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RunIndexes {
-    /// Deadlines of live runs.
-    pub deadlines: BTreeSet<(Timestamp, RunId)>,
-    /// Timeouts of open groups.
-    pub joins: BTreeSet<(Timestamp, RunId, GroupId)>,
-    /// Deadlines of live tokens.
-    pub nodes: BTreeSet<(Timestamp, RunId, TokenId)>,
-    /// Moments that tokens wait for, one set per [`Clock`].
-    timers: [BTreeSet<(Timestamp, RunId, TokenId)>; 2],
     /// Tokens that wait for a signal, by name and correlation.
     pub waits: BTreeSet<(RunId, SignalName, TokenId)>,
     /// Runs of which something is ending.
@@ -60,7 +54,8 @@ pub(crate) struct RunIndexes {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeadPlace {
     state: RunState,
-    deadline_at: Timestamp,
+    /// When its deadline fires; none while it does not count.
+    deadline: Option<Timestamp>,
     /// Since when retention counts; none while the run is live or its parent keeps it.
     finished_at: Option<Timestamp>,
     is_waiting: bool,
@@ -71,14 +66,12 @@ pub(crate) struct HeadPlace {
 impl HeadPlace {
     pub(crate) fn of(run: &Run, parent: Parent) -> Self {
         let Run { state, finished_at, .. } = *run;
-        // The deadline of a run that ends anyway, or stands still, wakes nothing.
-        let deadline_at = match run.ending_root().is_some() || run.stands_still() {
-            true => Timestamp::ZERO,
-            false => run.deadline_at,
-        };
+        // The deadline of a run that is over, ends anyway, or stands still, does not fire.
+        let is_idle = state.is_terminal() || run.ending_root().is_some() || run.stands_still();
+        let deadline = Some(run.deadline_at).filter(|at| *at > Timestamp::ZERO && !is_idle);
         Self {
             state,
-            deadline_at,
+            deadline,
             finished_at: state.is_terminal().then_some(finished_at),
             is_waiting: run.is_waiting(),
             is_ending: run.endings.is_some(),
@@ -167,17 +160,17 @@ impl GroupPlace {
 }
 
 impl RunIndexes {
-    pub(crate) fn build(facts: &Facts) -> Self {
+    pub(crate) fn build(timers: &mut TimerIndex, facts: &Facts) -> Self {
         let mut indexes = Self::default();
         for (id, stored) in facts.runs.iter() {
-            indexes.add(RunId(id), stored, Parent::of(&stored.head, facts));
+            indexes.add(timers, RunId(id), stored, Parent::of(&stored.head, facts));
         }
         indexes
     }
 
-    fn add(&mut self, id: RunId, stored: &StoredRun, parent: Parent) {
-        self.begun(id, &stored.head, parent);
-        self.unparked(id, stored);
+    fn add(&mut self, timers: &mut TimerIndex, id: RunId, stored: &StoredRun, parent: Parent) {
+        self.begun(timers, id, &stored.head, parent);
+        self.unparked(timers, id, stored);
         for (group_id, group) in (1..).map(GroupId).zip(&stored.groups) {
             self.branches_resized(id, group_id, 0, stored.branches_bytes(group));
         }
@@ -185,14 +178,14 @@ impl RunIndexes {
     }
 
     /// The parts of a run that stood still wait again.
-    pub(crate) fn unparked(&mut self, id: RunId, stored: &StoredRun) {
+    pub(crate) fn unparked(&mut self, timers: &mut TimerIndex, id: RunId, stored: &StoredRun) {
         for (token_id, token) in stored.tokens() {
             let place = TokenPlace::of(&stored.head, token);
-            self.token_moved(id, token_id, TokenPlace::default(), place);
+            self.token_moved(timers, id, token_id, TokenPlace::default(), place);
         }
         for (group_id, group) in (1..).map(GroupId).zip(&stored.groups) {
             let place = GroupPlace::of(&stored.head, &group.head);
-            self.group_moved(id, group_id, GroupPlace::default(), place);
+            self.group_moved(timers, id, group_id, GroupPlace::default(), place);
         }
     }
 
@@ -222,28 +215,42 @@ impl RunIndexes {
     }
 
     /// The parts of a run wait for nothing any more; `before` is the run as it was.
-    pub(crate) fn parked(&mut self, id: RunId, before: &Run, stored: &StoredRun) {
+    pub(crate) fn parked(
+        &mut self,
+        timers: &mut TimerIndex,
+        id: RunId,
+        before: &Run,
+        stored: &StoredRun,
+    ) {
         for (token_id, token) in stored.tokens() {
             let place = TokenPlace::of(before, token);
-            self.token_moved(id, token_id, place, TokenPlace::default());
+            self.token_moved(timers, id, token_id, place, TokenPlace::default());
         }
         for (group_id, group) in (1..).map(GroupId).zip(&stored.groups) {
             let place = GroupPlace::of(before, &group.head);
-            self.group_moved(id, group_id, place, GroupPlace::default());
+            self.group_moved(timers, id, group_id, place, GroupPlace::default());
         }
     }
 
-    pub(crate) fn begun(&mut self, id: RunId, run: &Run, parent: Parent) {
+    pub(crate) fn begun(&mut self, timers: &mut TimerIndex, id: RunId, run: &Run, parent: Parent) {
         self.resized(0, head_bytes(run));
         self.by_workflow.insert((Arc::clone(&run.workflow.name), id));
         *self.versions.entry(version_of(run)).or_default() += 1;
         if let Some(key) = key_of(run) {
             self.keys.insert(key, id);
         }
-        self.enter(id, HeadPlace::of(run, parent));
+        let place = HeadPlace::of(run, parent);
+        timers.moved(Clock::Log, TimerRef::Run(id), None, place.deadline);
+        self.enter(id, place);
     }
 
-    pub(crate) fn gone(&mut self, id: RunId, stored: &StoredRun, parent: Parent) {
+    pub(crate) fn gone(
+        &mut self,
+        timers: &mut TimerIndex,
+        id: RunId,
+        stored: &StoredRun,
+        parent: Parent,
+    ) {
         self.by_workflow.remove(&(Arc::clone(&stored.head.workflow.name), id));
         if let Entry::Occupied(mut runs) = self.versions.entry(version_of(&stored.head)) {
             *runs.get_mut() -= 1;
@@ -254,17 +261,26 @@ impl RunIndexes {
         if let Some(key) = key_of(&stored.head) {
             self.keys.remove(&key);
         }
-        self.leave(id, HeadPlace::of(&stored.head, parent));
+        let place = HeadPlace::of(&stored.head, parent);
+        timers.moved(Clock::Log, TimerRef::Run(id), place.deadline, None);
+        self.leave(id, place);
         for group in (1..=stored.groups.len() as u32).map(GroupId) {
             self.branches_dropped(id, group);
         }
         self.resized(stored.bytes(), 0);
     }
 
-    pub(crate) fn moved(&mut self, id: RunId, before: HeadPlace, after: HeadPlace) {
+    pub(crate) fn moved(
+        &mut self,
+        timers: &mut TimerIndex,
+        id: RunId,
+        before: HeadPlace,
+        after: HeadPlace,
+    ) {
         if before != after {
             self.leave(id, before);
             self.enter(id, after);
+            timers.moved(Clock::Log, TimerRef::Run(id), before.deadline, after.deadline);
         }
     }
 
@@ -278,9 +294,6 @@ impl RunIndexes {
         if let Some(at) = place.finished_at {
             self.finished.insert((at, id));
         }
-        if !place.state.is_terminal() && place.deadline_at > Timestamp::ZERO {
-            self.deadlines.insert((place.deadline_at, id));
-        }
     }
 
     fn leave(&mut self, id: RunId, place: HeadPlace) {
@@ -293,13 +306,11 @@ impl RunIndexes {
         if let Some(at) = place.finished_at {
             self.finished.remove(&(at, id));
         }
-        if !place.state.is_terminal() && place.deadline_at > Timestamp::ZERO {
-            self.deadlines.remove(&(place.deadline_at, id));
-        }
     }
 
     pub(crate) fn token_moved(
         &mut self,
+        timers: &mut TimerIndex,
         run: RunId,
         id: TokenId,
         before: TokenPlace,
@@ -308,20 +319,15 @@ impl RunIndexes {
         if before == after {
             return;
         }
-        if let Some(at) = before.deadline {
-            self.nodes.remove(&(at, run, id));
-        }
+        timers.moved(Clock::Log, TimerRef::Node(run, id), before.deadline, after.deadline);
         if let Some((clock, at)) = before.timer {
-            self.timers[clock as usize].remove(&(at, run, id));
+            timers.moved(clock, TimerRef::Timer(run, id), Some(at), None);
+        }
+        if let Some((clock, at)) = after.timer {
+            timers.moved(clock, TimerRef::Timer(run, id), None, Some(at));
         }
         if let Some(wait) = before.wait {
             self.waits.remove(&(run, wait, id));
-        }
-        if let Some(at) = after.deadline {
-            self.nodes.insert((at, run, id));
-        }
-        if let Some((clock, at)) = after.timer {
-            self.timers[clock as usize].insert((at, run, id));
         }
         if let Some(wait) = after.wait {
             self.waits.insert((run, wait, id));
@@ -330,18 +336,14 @@ impl RunIndexes {
 
     pub(crate) fn group_moved(
         &mut self,
+        timers: &mut TimerIndex,
         run: RunId,
         id: GroupId,
         before: GroupPlace,
         after: GroupPlace,
     ) {
         if before.timeout != after.timeout {
-            if let Some(at) = before.timeout {
-                self.joins.remove(&(at, run, id));
-            }
-            if let Some(at) = after.timeout {
-                self.joins.insert((at, run, id));
-            }
+            timers.moved(Clock::Log, TimerRef::Join(run, id), before.timeout, after.timeout);
         }
         match (before.has_room, after.has_room) {
             (false, true) => {
@@ -352,19 +354,6 @@ impl RunIndexes {
             }
             (false, false) | (true, true) => {}
         }
-    }
-
-    /// When the next run, join or node is out of time, by log time.
-    pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
-        let runs = self.deadlines.first().map(|(at, _)| *at);
-        let joins = self.joins.first().map(|(at, ..)| *at);
-        let nodes = self.nodes.first().map(|(at, ..)| *at);
-        [runs, joins, nodes].into_iter().flatten().min()
-    }
-
-    /// The moments on that clock that tokens wait for.
-    pub(crate) fn timers(&self, clock: Clock) -> &BTreeSet<(Timestamp, RunId, TokenId)> {
-        &self.timers[clock as usize]
     }
 
     /// When the next finished run is to be forgotten by its age; at once if its parent is.

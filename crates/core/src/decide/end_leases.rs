@@ -1,46 +1,16 @@
-//! Time takes ownership back.
+//! The end of a lease that its worker did not end: what becomes of the task, and the record of it.
 
 use tenure_record::event::{Event, Expired, ExpiryCause, LeaseExpired};
-use tenure_record::id::{LeaseId, TaskId};
+use tenure_record::id::TaskId;
 use tenure_record::state::TaskState;
 use tenure_record::terms::{ATTEMPT_TIMEOUT_CODE, ATTEMPT_TIMEOUT_MESSAGE};
 use tenure_record::time::{Now, Timestamp};
 
-use super::{Halt, Verdict, about, dead_letter, fail_task, fire_deadlines, halt, stamp};
+use super::{Verdict, about, dead_letter, fail_task, stamp};
+use crate::apply;
 use crate::command::{Reply, Rest, Retry, Swept};
-use crate::limits::DUE_ITEMS_MAX;
 use crate::state::{Draft, Ledger, Task};
 use crate::workflow::{self, TaskEnd};
-use crate::{apply, planted};
-
-pub(super) fn decide(draft: &mut Draft<'_>, now: Now, seed: u64) -> Verdict<'static> {
-    // A lease that its task's deadline cut short is no fault of its worker: the deadline goes
-    // first, and takes the lease with it.
-    if draft.base().next_deadline().is_some_and(|at| at <= now.log) {
-        return fire_deadlines::sweep(draft, now, Rest::More);
-    }
-    let due = draft.base().live().leases.range(..=(planted::over_by(now.log), LeaseId(u64::MAX)));
-    let mut due = due.map(|((expires_at, _), task_id)| (*expires_at, *task_id));
-    let count = due.clone().take(DUE_ITEMS_MAX).count();
-    draft.reserve(count);
-    let mut leases = Vec::with_capacity(count);
-    let mut held = due.by_ref().take(DUE_ITEMS_MAX);
-    while !draft.is_full()
-        && let Some((expires_at, task_id)) = held.next()
-    {
-        let task = *draft.task(task_id).expect("a lease belongs to a task");
-        // What happened before in this record may have ended it.
-        // What is ending ends by itself.
-        let is_ending = halt(draft, task_id, &task) == Some(Halt::Ending);
-        if task.name() != TaskState::Leased || is_ending {
-            continue;
-        }
-        let cause = cause(draft, task_id, expires_at);
-        leases.push(expire(draft, task_id, &task, cause, now, seed));
-    }
-    let rest = if due.next().is_some() { Rest::More } else { Rest::Nothing };
-    verdict(leases, rest)
-}
 
 /// Ends one lease and says what becomes of its task.
 pub(super) fn expire(
@@ -63,7 +33,7 @@ pub(super) fn expire(
         true => TaskState::Canceled,
         false if goes_on => TaskState::Waiting,
         false if has_failed => TaskState::Failed,
-        // A task whose workers keep vanishing must not loop for ever.
+        // A task whose workers keep vanishing must not be retried without end.
         false => TaskState::Dead,
     };
     let not_before = match has_failed && to == TaskState::Waiting {
@@ -107,7 +77,7 @@ pub(super) fn verdict(leases: Vec<Expired<'static>>, rest: Rest) -> Verdict<'sta
 
 /// What ended a lease: of the moments that bound it, the one that it ended at. A lease that ran out
 /// before its revocation ran out, however late the tick comes that ends it.
-fn cause(draft: &Draft<'_>, task_id: TaskId, expires_at: Timestamp) -> ExpiryCause {
+pub(super) fn cause(draft: &Draft<'_>, task_id: TaskId, expires_at: Timestamp) -> ExpiryCause {
     match draft.cold(task_id) {
         Some(cold) if cold.revoke_at == expires_at => ExpiryCause::Revoked,
         Some(cold) if cold.attempt_deadline_at == expires_at => ExpiryCause::AttemptTimedOut,

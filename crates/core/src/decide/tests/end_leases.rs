@@ -7,10 +7,10 @@ use super::*;
 #[test]
 fn only_a_lease_whose_time_is_up_is_ended() {
     let columns = [
-        column("now", |_| Command::ExpireLeases),
-        later("just before its end", 30 * SECOND - 1, |_| Command::ExpireLeases),
-        later("at its end", 30 * SECOND, |_| Command::ExpireLeases),
-        later("much later", 30 * MINUTE, |_| Command::ExpireLeases),
+        column("now", |_| Command::FireTimers),
+        later("just before its end", 30 * SECOND - 1, |_| Command::FireTimers),
+        later("at its end", 30 * SECOND, |_| Command::FireTimers),
+        later("much later", 30 * MINUTE, |_| Command::FireTimers),
     ];
     assert_table(
         &columns,
@@ -34,7 +34,7 @@ fn only_a_lease_whose_time_is_up_is_ended() {
 #[test]
 fn the_expiry_that_uses_up_the_budget_is_the_last() {
     let mut world = World::with(Late);
-    assert_eq!(world.play(&Command::ExpireLeases), "LeaseExpired -> WAITING, ran_out");
+    assert_eq!(world.play(&Command::FireTimers), "LeaseExpired -> WAITING, ran_out");
     world.play(&lease());
     assert_eq!(world.expire(), "LeaseExpired -> DEAD, ran_out");
 }
