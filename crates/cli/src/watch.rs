@@ -77,7 +77,10 @@ pub(crate) fn run(watch: &Watch, server: &Server, format: Format) -> Result<(), 
         let mut told = std::pin::pin!(tokio::signal::ctrl_c());
         loop {
             let event = tokio::select! {
-                event = watch.next() => event?,
+                event = watch.next() => match event {
+                    Some(event) => event?,
+                    None => return Ok(()),
+                },
                 () = &mut gone => return Ok(()),
                 _ = &mut told => return Ok(()),
             };

@@ -4,10 +4,6 @@ use std::time::Duration;
 
 use tenure_code::Code;
 use tenure_proto::v1;
-use tonic::metadata::{Ascii, MetadataValue};
-use tonic::service::Interceptor;
-use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Channel, Endpoint};
 use v1::events_client::EventsClient;
 use v1::queues_client::QueuesClient;
 use v1::runs_client::RunsClient;
@@ -16,103 +12,17 @@ use v1::tasks_client::TasksClient;
 use v1::workers_client::WorkersClient;
 use v1::workflows_client::WorkflowsClient;
 
+use crate::backup::{Backup, BackupScope};
+use crate::connection::{ConnectOptions, Connection, Server};
 use crate::error::Error;
 use crate::new_task::NewTask;
-use crate::retry::{Twice, again};
+use crate::retry::{Idempotency, retry};
 use crate::watch::{Watch, WatchFrom};
 
-/// A connection with the key in every request.
-pub type Connection = InterceptedService<Channel, ApiKey>;
-
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 /// What a server puts on one page at most.
 pub(crate) const PAGE_ITEMS_MAX: u32 = 1_000;
 /// The longest that a server lets somebody wait.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
-
-/// Puts the key into every request.
-#[derive(Clone, Debug)]
-pub struct ApiKey(Option<MetadataValue<Ascii>>);
-
-impl Interceptor for ApiKey {
-    fn call(
-        &mut self,
-        mut request: tonic::Request<()>,
-    ) -> Result<tonic::Request<()>, tonic::Status> {
-        if let Some(key) = &self.0 {
-            request.metadata_mut().insert("authorization", key.clone());
-        }
-        Ok(request)
-    }
-}
-
-/// How a server is reached.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct ConnectOptions {
-    address: String,
-    api_key: Option<String>,
-}
-
-impl ConnectOptions {
-    /// At an address such as `http://127.0.0.1:7070`.
-    pub fn new(address: impl Into<String>) -> Self {
-        Self { address: address.into(), api_key: None }
-    }
-
-    /// With this key.
-    pub fn api_key(self, key: impl Into<String>) -> Self {
-        Self { api_key: Some(key.into()), ..self }
-    }
-
-    /// Connects.
-    pub async fn connect(self) -> Result<Client, Error> {
-        let server = self.server()?;
-        let channel = server.endpoint.connect().await?;
-        Ok(Client { connection: server.over(channel), server })
-    }
-
-    fn server(self) -> Result<Server, Error> {
-        let address = self.address;
-        let wrong = |why: &str| Error::local(Code::InvalidRequest, format!("{address:?}: {why}"));
-        let endpoint = Endpoint::from_shared(address.clone())
-            .map_err(|_| wrong("an address is like http://127.0.0.1:7070"))?
-            .connect_timeout(CONNECT_TIMEOUT)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_while_idle(true)
-            .initial_stream_window_size(STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
-        let key = self.api_key.map(|key| format!("Bearer {key}").parse());
-        let key = key.transpose().map_err(|_| wrong("the API key has characters it must not"))?;
-        Ok(Server { endpoint, api_key: ApiKey(key) })
-    }
-}
-
-/// Where a server is. Each runtime makes its own connection to it.
-#[derive(Clone, Debug)]
-pub(crate) struct Server {
-    endpoint: Endpoint,
-    api_key: ApiKey,
-}
-
-impl Server {
-    fn over(&self, channel: Channel) -> Connection {
-        InterceptedService::new(channel, self.api_key.clone())
-    }
-
-    /// A new connection.
-    pub(crate) async fn connect(&self) -> Result<WorkersClient<Connection>, Error> {
-        Ok(workers(self.over(self.endpoint.connect().await?)))
-    }
-}
-
-fn workers(connection: Connection) -> WorkersClient<Connection> {
-    WorkersClient::new(connection).max_decoding_message_size(usize::MAX)
-}
 
 /// A client. Clones share their connection, which comes back by itself.
 #[derive(Clone, Debug)]
@@ -122,57 +32,49 @@ pub struct Client {
 }
 
 impl Client {
+    pub(crate) fn new(connection: Connection, server: Server) -> Self {
+        Self { connection, server }
+    }
+
     /// Connects to an address such as `http://127.0.0.1:7070`. [`ConnectOptions`] has more.
     pub async fn connect(address: impl Into<String>) -> Result<Self, Error> {
         ConnectOptions::new(address).connect().await
     }
 
-    /// The tasks of the wire itself, for what this client has no words for.
-    #[must_use]
-    pub fn tasks(&self) -> TasksClient<Connection> {
+    pub(crate) fn tasks_rpc(&self) -> TasksClient<Connection> {
         TasksClient::new(self.connection.clone()).max_decoding_message_size(usize::MAX)
     }
 
-    /// The workers of the wire itself.
-    #[must_use]
-    pub fn workers(&self) -> WorkersClient<Connection> {
-        workers(self.connection.clone())
+    pub(crate) fn workers_rpc(&self) -> WorkersClient<Connection> {
+        WorkersClient::new(self.connection.clone()).max_decoding_message_size(usize::MAX)
     }
 
-    /// The queues of the wire itself.
-    #[must_use]
-    pub fn queues(&self) -> QueuesClient<Connection> {
+    pub(crate) fn queues_rpc(&self) -> QueuesClient<Connection> {
         QueuesClient::new(self.connection.clone()).max_decoding_message_size(usize::MAX)
     }
 
-    /// The workflows of the wire itself.
-    #[must_use]
-    pub fn workflows(&self) -> WorkflowsClient<Connection> {
+    pub(crate) fn workflows_rpc(&self) -> WorkflowsClient<Connection> {
         WorkflowsClient::new(self.connection.clone()).max_decoding_message_size(usize::MAX)
     }
 
-    /// The runs of the wire itself.
-    #[must_use]
-    pub fn runs(&self) -> RunsClient<Connection> {
+    pub(crate) fn runs_rpc(&self) -> RunsClient<Connection> {
         RunsClient::new(self.connection.clone()).max_decoding_message_size(usize::MAX)
     }
 
-    pub(crate) fn events(&self) -> EventsClient<Connection> {
+    pub(crate) fn events_rpc(&self) -> EventsClient<Connection> {
         EventsClient::new(self.connection.clone())
     }
 
     /// Submits a task. With a key, the same task again gives the one that is there.
     pub async fn submit(&self, task: NewTask) -> Result<v1::Task, Error> {
-        let twice = twice(&task);
+        let idempotency = Idempotency::of_key(task.wire.key.as_deref());
         let submit = || {
             let task = Some(task.wire.clone());
-            let mut tasks = self.tasks();
+            let mut tasks = self.tasks_rpc();
             async move { tasks.submit(v1::SubmitRequest { task }).await }
         };
-        let answer = again(twice, submit).await?.into_inner();
-        answer
-            .task
-            .ok_or_else(|| Error::local(Code::Unavailable, "the server's answer has no task"))
+        let answer = retry(idempotency, submit).await?.into_inner();
+        answer.task.ok_or_else(|| Error::new(Code::Unavailable, "the server's answer has no task"))
     }
 
     /// Submits tasks, all or none; their ids come in the same order.
@@ -181,15 +83,16 @@ impl Client {
         tasks: impl IntoIterator<Item = NewTask>,
     ) -> Result<Vec<u64>, Error> {
         let tasks: Vec<_> = tasks.into_iter().collect();
-        let has_keys = tasks.iter().all(|task| twice(task) == Twice::IsTheSame);
-        let twice = if has_keys { Twice::IsTheSame } else { Twice::IsDifferent };
+        let has_keys = tasks.iter().all(|task| task.wire.key.is_some());
+        let idempotency =
+            if has_keys { Idempotency::Idempotent } else { Idempotency::NotIdempotent };
         let tasks: Vec<_> = tasks.into_iter().map(|task| task.wire).collect();
         let submit = || {
             let tasks = tasks.clone();
-            let mut client = self.tasks();
+            let mut client = self.tasks_rpc();
             async move { client.submit_batch(v1::SubmitBatchRequest { tasks }).await }
         };
-        Ok(again(twice, submit).await?.into_inner().ids)
+        Ok(retry(idempotency, submit).await?.into_inner().ids)
     }
 
     /// A task as it is.
@@ -212,47 +115,47 @@ impl Client {
     async fn get_within(&self, task_id: u64, wait: Duration) -> Result<v1::Task, Error> {
         let wait_ms = wait.as_millis() as u64;
         let get = || {
-            let mut tasks = self.tasks();
+            let mut tasks = self.tasks_rpc();
             async move { tasks.get(v1::GetTaskRequest { task_id, wait_ms }).await }
         };
-        Ok(again(Twice::IsTheSame, get).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, get).await?.into_inner())
     }
 
     /// Tasks, newest first. A page may be short while there is a next one.
     pub async fn list(&self, filter: v1::ListTasksRequest) -> Result<v1::ListTasksResponse, Error> {
         let list = || {
-            let (filter, mut tasks) = (filter.clone(), self.tasks());
+            let (filter, mut tasks) = (filter.clone(), self.tasks_rpc());
             async move { tasks.list(filter).await }
         };
-        Ok(again(Twice::IsTheSame, list).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, list).await?.into_inner())
     }
 
     /// Asks a task to stop. With a grace, its lease is revoked when that is over.
     pub async fn cancel(&self, task_id: u64, grace: Option<Duration>) -> Result<v1::Task, Error> {
         let grace_ms = grace.map(|grace| grace.as_millis() as u64);
         let cancel = || {
-            let mut tasks = self.tasks();
+            let mut tasks = self.tasks_rpc();
             async move { tasks.cancel(v1::CancelTaskRequest { task_id, grace_ms }).await }
         };
-        Ok(again(Twice::IsTheSame, cancel).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, cancel).await?.into_inner())
     }
 
     /// Gives a FAILED, DEAD or CANCELED task another round.
     pub async fn retry(&self, task_id: u64) -> Result<v1::Task, Error> {
-        let retry = || {
-            let mut tasks = self.tasks();
+        let request = || {
+            let mut tasks = self.tasks_rpc();
             async move { tasks.retry(v1::RetryTaskRequest { task_id }).await }
         };
-        Ok(again(Twice::IsDifferent, retry).await?.into_inner())
+        Ok(retry(Idempotency::NotIdempotent, request).await?.into_inner())
     }
 
     /// Why a task is not done yet.
     pub async fn explain(&self, task_id: u64) -> Result<v1::TaskExplanation, Error> {
         let explain = || {
-            let mut tasks = self.tasks();
+            let mut tasks = self.tasks_rpc();
             async move { tasks.explain(v1::ExplainTaskRequest { task_id }).await }
         };
-        Ok(again(Twice::IsTheSame, explain).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, explain).await?.into_inner())
     }
 
     /// What happened to a task, oldest first: all of it that the server still tells.
@@ -275,10 +178,10 @@ impl Client {
         page: v1::TaskHistoryRequest,
     ) -> Result<v1::TaskHistoryResponse, Error> {
         let history = || {
-            let (page, mut tasks) = (page.clone(), self.tasks());
+            let (page, mut tasks) = (page.clone(), self.tasks_rpc());
             async move { tasks.history(page).await }
         };
-        Ok(again(Twice::IsTheSame, history).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, history).await?.into_inner())
     }
 
     /// A page of queues, by name.
@@ -287,19 +190,19 @@ impl Client {
         page: v1::ListQueuesRequest,
     ) -> Result<v1::ListQueuesResponse, Error> {
         let list = || {
-            let (page, mut queues) = (page.clone(), self.queues());
+            let (page, mut queues) = (page.clone(), self.queues_rpc());
             async move { queues.list(page).await }
         };
-        Ok(again(Twice::IsTheSame, list).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, list).await?.into_inner())
     }
 
     /// Deletes a queue that has no tasks, finished ones included. Its settings go with it.
     pub async fn delete_queue(&self, queue: &str) -> Result<(), Error> {
         let delete = || {
-            let (queue, mut queues) = (queue.to_owned(), self.queues());
+            let (queue, mut queues) = (queue.to_owned(), self.queues_rpc());
             async move { queues.delete(v1::QueueRequest { queue }).await }
         };
-        again(Twice::IsDifferent, delete).await?;
+        retry(Idempotency::NotIdempotent, delete).await?;
         Ok(())
     }
 
@@ -310,10 +213,10 @@ impl Client {
         settings: v1::ConfigureQueueRequest,
     ) -> Result<v1::Queue, Error> {
         let configure = || {
-            let (settings, mut queues) = (settings.clone(), self.queues());
+            let (settings, mut queues) = (settings.clone(), self.queues_rpc());
             async move { queues.configure(settings).await }
         };
-        Ok(again(Twice::IsTheSame, configure).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, configure).await?.into_inner())
     }
 
     /// Gives no more leases from a queue, until it is resumed.
@@ -325,19 +228,19 @@ impl Client {
     /// Gives no more leases from a queue, until a moment of the server's wall clock or for a span.
     pub async fn pause_until(&self, pause: v1::PauseQueueRequest) -> Result<v1::Queue, Error> {
         let pause = || {
-            let (pause, mut queues) = (pause.clone(), self.queues());
+            let (pause, mut queues) = (pause.clone(), self.queues_rpc());
             async move { queues.pause(pause).await }
         };
-        Ok(again(Twice::IsTheSame, pause).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, pause).await?.into_inner())
     }
 
     /// Gives leases from a queue again.
     pub async fn resume(&self, queue: &str) -> Result<v1::Queue, Error> {
         let resume = || {
-            let (queue, mut queues) = (queue.to_owned(), self.queues());
+            let (queue, mut queues) = (queue.to_owned(), self.queues_rpc());
             async move { queues.resume(v1::QueueRequest { queue }).await }
         };
-        Ok(again(Twice::IsTheSame, resume).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, resume).await?.into_inner())
     }
 
     /// A page of workers that were heard of lately, by name.
@@ -346,10 +249,10 @@ impl Client {
         page: v1::ListWorkersRequest,
     ) -> Result<v1::ListWorkersResponse, Error> {
         let list = || {
-            let (page, mut workers) = (page.clone(), self.workers());
+            let (page, mut workers) = (page.clone(), self.workers_rpc());
             async move { workers.list_workers(page).await }
         };
-        Ok(again(Twice::IsTheSame, list).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, list).await?.into_inner())
     }
 
     /// How the server stands.
@@ -367,7 +270,7 @@ impl Client {
             let mut status = StatusClient::new(self.connection.clone());
             async move { status.get(request).await }
         };
-        Ok(again(Twice::IsTheSame, status).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, status).await?.into_inner())
     }
 
     /// Takes a snapshot of all that was acknowledged before, and waits until it is on disk.
@@ -376,28 +279,19 @@ impl Client {
             let mut status = StatusClient::new(self.connection.clone());
             async move { status.take_snapshot(v1::TakeSnapshotRequest {}).await }
         };
-        Ok(again(Twice::IsTheSame, take).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, take).await?.into_inner())
     }
 
-    /// Begins a copy of all that was acknowledged before: first its contents, then its files, one
-    /// after the other, each with its bytes.
-    pub async fn back_up(
-        &self,
-        request: v1::BackupRequest,
-    ) -> Result<tonic::Streaming<v1::BackupPart>, Error> {
+    /// Begins a backup of everything that was acknowledged before.
+    pub async fn back_up(&self, scope: BackupScope) -> Result<Backup, Error> {
         let mut status = StatusClient::new(self.connection.clone());
-        Ok(status.backup(request).await?.into_inner())
+        let request = v1::BackupRequest { whole: scope == BackupScope::WholeLog };
+        let parts = status.backup(request).await.map_err(Error::from_status)?;
+        Backup::begin(parts.into_inner()).await
     }
 
     /// Follows what happens. It comes back by itself after a cut, at its last position.
     pub async fn watch(&self, from: WatchFrom) -> Result<Watch, Error> {
         Watch::begin(self.clone(), from).await
-    }
-}
-
-fn twice(task: &NewTask) -> Twice {
-    match task.wire.key {
-        Some(_) => Twice::IsTheSame,
-        None => Twice::IsDifferent,
     }
 }

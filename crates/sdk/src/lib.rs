@@ -19,15 +19,15 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), tenure_sdk::Error> {
-//! use tenure_sdk::{Client, Failure, Output, Task, Worker};
+//! use tenure_sdk::{Client, Failure, LeasedTask, Output, Worker};
 //!
-//! async fn send(task: Task) -> Result<Output, Failure> {
+//! async fn send(task: LeasedTask) -> Result<Output, Failure> {
 //!     println!("attempt {} of task {}", task.attempt(), task.id());
 //!     Ok(Output::from(r#""sent""#))
 //! }
 //!
 //! let client = Client::connect("http://127.0.0.1:7070").await?;
-//! Worker::new(client).queue("mail", send).slots(8).drain_on_ctrl_c().run().await?;
+//! Worker::new(client).handle("mail", send).slots(8).drain_on_ctrl_c().run().await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -57,11 +57,13 @@
 //! ```
 //!
 //! A handler may run more than once for the same task, as workers and connections fail; at most one
-//! completion is recorded. [`Task::lease_id`] only grows, so a database can refuse an older one.
+//! completion is recorded. [`LeasedTask::lease_id`] only grows, so a database can refuse an older one.
 //!
-//! A W3C trace context goes from [`NewTask::traceparent`] to [`Task::traceparent`].
+//! A W3C trace context goes from [`NewTask::traceparent`] to [`LeasedTask::traceparent`].
 
+mod backup;
 mod client;
+mod connection;
 mod error;
 mod new_run;
 mod new_task;
@@ -70,18 +72,17 @@ mod runs;
 mod watch;
 mod worker;
 
-pub use client::{ApiKey, Client, ConnectOptions, Connection};
+pub use backup::{Backup, BackupContents, BackupFile, BackupPart, BackupScope};
+pub use client::Client;
+pub use connection::ConnectOptions;
 pub use error::{Error, ErrorCode};
 pub use new_run::{Definition, NewRun, RunRef, Signal};
 pub use new_task::{Backoff, NewTask};
 pub use watch::{Watch, WatchFrom};
-pub use worker::{Drain, Failure, Output, Stop, Task, Worker};
+pub use worker::{Drain, Failure, LeasedTask, Output, Stop, Worker};
 
 /// The stable error codes.
 pub use tenure_code::Code;
-
-/// What comes in on a stream.
-pub use tonic::Streaming as Incoming;
 
 /// The messages as they go over the wire.
 pub use tenure_proto::v1 as wire;

@@ -1,72 +1,85 @@
-//! Trying again: a little later each time, and not all at the same moment.
+//! Retries of requests: exponential backoff with jitter, and only where a repetition is safe.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use crate::error::Error;
 
-/// How often a request is tried in all.
-const TRIES_MAX: u32 = 6;
-const FIRST_WAIT: Duration = Duration::from_millis(100);
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// The most attempts of a request, the first included.
+const ATTEMPTS_MAX: u32 = 6;
+const DELAY_MIN: Duration = Duration::from_millis(100);
+const DELAY_MAX: Duration = Duration::from_secs(5);
 
-/// What doing a request twice would mean.
+/// Whether a request that is sent twice has the effect of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Twice {
-    /// The same as once.
-    IsTheSame,
-    /// Something else: it is tried again only if nothing was done.
-    IsDifferent,
+pub(crate) enum Idempotency {
+    /// Any retryable error is retried.
+    Idempotent,
+    /// An error is retried only if the request definitely had no effect.
+    NotIdempotent,
 }
 
-/// Tries until it is done, or it makes no sense, or it was tried often enough.
-pub(crate) async fn again<T, F>(twice: Twice, mut attempt: impl FnMut() -> F) -> Result<T, Error>
+impl Idempotency {
+    /// A request with an idempotency key is idempotent.
+    pub(crate) fn of_key(key: Option<&str>) -> Self {
+        match key {
+            Some(_) => Self::Idempotent,
+            None => Self::NotIdempotent,
+        }
+    }
+}
+
+/// Sends a request until it succeeds, its error is not retryable, or the attempts are used up.
+pub(crate) async fn retry<T, F>(
+    idempotency: Idempotency,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, Error>
 where
     F: Future<Output = Result<T, tonic::Status>>,
 {
-    let mut waits = Waits::new(FIRST_WAIT, LONGEST_WAIT);
-    for _ in 1..TRIES_MAX {
+    let mut delays = RetryDelays::new(DELAY_MIN, DELAY_MAX);
+    for _ in 1..ATTEMPTS_MAX {
         let error = match attempt().await {
-            Ok(done) => return Ok(done),
-            Err(status) => Error::from(status),
+            Ok(response) => return Ok(response),
+            Err(status) => Error::from_status(status),
         };
-        let is_safe = twice == Twice::IsTheSame || error.is_refusal();
+        let is_safe = idempotency == Idempotency::Idempotent || error.is_definite();
         if !error.is_retryable() || !is_safe {
             return Err(error);
         }
-        let wait = waits.next().max(error.retry_after().unwrap_or_default());
-        tokio::time::sleep(wait).await;
+        let delay = delays.next().max(error.retry_after().unwrap_or_default());
+        tokio::time::sleep(delay).await;
     }
-    Ok(attempt().await?)
+    attempt().await.map_err(Error::from_status)
 }
 
-/// Waits that double up to a longest one, each drawn from its upper half.
+/// Delays that double up to a maximum, each drawn from its upper half.
 #[derive(Clone, Debug)]
-pub(crate) struct Waits {
+pub(crate) struct RetryDelays {
     next: Duration,
-    first: Duration,
-    longest: Duration,
+    min: Duration,
+    max: Duration,
 }
 
-impl Waits {
-    pub(crate) fn new(first: Duration, longest: Duration) -> Self {
-        Self { next: first, first, longest }
+impl RetryDelays {
+    pub(crate) fn new(min: Duration, max: Duration) -> Self {
+        Self { next: min, min, max }
     }
 
     pub(crate) fn next(&mut self) -> Duration {
-        let wait = self.next;
-        self.next = (wait * 2).min(self.longest);
+        let delay = self.next;
+        self.next = (delay * 2).min(self.max);
         let share = 0.5 + (random() % 1_000) as f64 / 2_000.0;
-        wait.mul_f64(share)
+        delay.mul_f64(share)
     }
 
-    /// All is well again.
+    /// Starts again at the minimum, after a success.
     pub(crate) fn reset(&mut self) {
-        self.next = self.first;
+        self.next = self.min;
     }
 }
 
-/// A number that nobody can foretell.
+/// A random number.
 pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(0_u8)
 }
@@ -77,26 +90,26 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn waits_grow_and_stray_but_stay_below_the_longest() {
-        let mut waits = Waits::new(Duration::from_millis(100), Duration::from_millis(350));
+    fn delays_grow_with_jitter_up_to_the_maximum() {
+        let mut delays = RetryDelays::new(Duration::from_millis(100), Duration::from_millis(350));
         for ms in [100, 200, 350, 350] {
-            let (wait, ms) = (waits.next(), Duration::from_millis(ms));
-            assert!(ms / 2 <= wait && wait <= ms, "{wait:?} for {ms:?}");
+            let (delay, ms) = (delays.next(), Duration::from_millis(ms));
+            assert!(ms / 2 <= delay && delay <= ms, "{delay:?} for {ms:?}");
         }
-        waits.reset();
-        assert!(waits.next() <= Duration::from_millis(100));
+        delays.reset();
+        assert!(delays.next() <= Duration::from_millis(100));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_may_have_been_done_is_not_done_twice() {
-        let tries = Cell::new(0);
+    async fn a_request_of_unknown_effect_is_retried_only_if_it_is_idempotent() {
+        let attempts = Cell::new(0);
         let attempt = || {
-            tries.set(tries.get() + 1);
+            attempts.set(attempts.get() + 1);
             std::future::ready(Err::<(), _>(tonic::Status::unavailable("cut off")))
         };
-        assert!(again(Twice::IsDifferent, attempt).await.is_err());
-        assert_eq!(tries.replace(0), 1);
-        assert!(again(Twice::IsTheSame, attempt).await.is_err());
-        assert_eq!(tries.get(), TRIES_MAX);
+        assert!(retry(Idempotency::NotIdempotent, attempt).await.is_err());
+        assert_eq!(attempts.replace(0), 1);
+        assert!(retry(Idempotency::Idempotent, attempt).await.is_err());
+        assert_eq!(attempts.get(), ATTEMPTS_MAX);
     }
 }

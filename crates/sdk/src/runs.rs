@@ -8,7 +8,7 @@ use tenure_proto::v1;
 use crate::client::{Client, PAGE_ITEMS_MAX, WAIT_MAX};
 use crate::error::Error;
 use crate::new_run::{Definition, NewRun, RunRef, Signal};
-use crate::retry::{Twice, again};
+use crate::retry::{Idempotency, retry};
 
 impl Client {
     /// Registers a definition: a new version, unless the newest says the same. A faulty one is
@@ -18,19 +18,19 @@ impl Client {
         definition: Definition,
     ) -> Result<v1::PutWorkflowResponse, Error> {
         let put = || {
-            let (request, mut workflows) = (definition.wire.clone(), self.workflows());
+            let (request, mut workflows) = (definition.wire.clone(), self.workflows_rpc());
             async move { workflows.put(request).await }
         };
-        Ok(again(Twice::IsTheSame, put).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, put).await?.into_inner())
     }
 
     /// A workflow with its definition as JSON; the newest version if none is given.
     pub async fn workflow(&self, name: &str, version: Option<u32>) -> Result<v1::Workflow, Error> {
         let get = || {
-            let (name, mut workflows) = (name.to_owned(), self.workflows());
+            let (name, mut workflows) = (name.to_owned(), self.workflows_rpc());
             async move { workflows.get(v1::GetWorkflowRequest { name, version }).await }
         };
-        Ok(again(Twice::IsTheSame, get).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, get).await?.into_inner())
     }
 
     /// The newest version of each workflow, by name, without the definitions.
@@ -39,19 +39,19 @@ impl Client {
         list: v1::ListWorkflowsRequest,
     ) -> Result<v1::ListWorkflowsResponse, Error> {
         let list = || {
-            let (list, mut workflows) = (list.clone(), self.workflows());
+            let (list, mut workflows) = (list.clone(), self.workflows_rpc());
             async move { workflows.list(list).await }
         };
-        Ok(again(Twice::IsTheSame, list).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, list).await?.into_inner())
     }
 
     /// Deletes a workflow that no run and no other definition needs: one version, or all of them.
     pub async fn delete_workflow(&self, name: &str, version: Option<u32>) -> Result<(), Error> {
         let delete = || {
-            let (name, mut workflows) = (name.to_owned(), self.workflows());
+            let (name, mut workflows) = (name.to_owned(), self.workflows_rpc());
             async move { workflows.delete(v1::DeleteWorkflowRequest { name, version }).await }
         };
-        again(Twice::IsDifferent, delete).await?;
+        retry(Idempotency::NotIdempotent, delete).await?;
         Ok(())
     }
 
@@ -69,28 +69,33 @@ impl Client {
             if named != workflow {
                 let detail =
                     format!("a batch is of workflow {workflow:?}, and has a run of {named:?}");
-                return Err(Error::local(Code::InvalidRequest, detail));
+                return Err(Error::new(Code::InvalidRequest, detail));
             }
             batch.runs.push(v1::BatchRun { version, input, key, tags });
         }
         let has_keys = batch.runs.iter().all(|run| run.key.is_some());
-        let twice = if has_keys { Twice::IsTheSame } else { Twice::IsDifferent };
+        let idempotency =
+            if has_keys { Idempotency::Idempotent } else { Idempotency::NotIdempotent };
         let start = || {
-            let (batch, mut runs) = (batch.clone(), self.runs());
+            let (batch, mut runs) = (batch.clone(), self.runs_rpc());
             async move { runs.start_batch(batch).await }
         };
-        Ok(again(twice, start).await?.into_inner().ids)
+        Ok(retry(idempotency, start).await?.into_inner().ids)
     }
 
     /// Begins a run. With a key, the same start again gives the run that is there.
     pub async fn start_run(&self, run: NewRun) -> Result<v1::Run, Error> {
-        let twice = if run.wire.key.is_some() { Twice::IsTheSame } else { Twice::IsDifferent };
+        let idempotency = if run.wire.key.is_some() {
+            Idempotency::Idempotent
+        } else {
+            Idempotency::NotIdempotent
+        };
         let start = || {
-            let (request, mut runs) = (run.wire.clone(), self.runs());
+            let (request, mut runs) = (run.wire.clone(), self.runs_rpc());
             async move { runs.start(request).await }
         };
-        let answer = again(twice, start).await?.into_inner();
-        answer.run.ok_or_else(|| Error::local(Code::Unavailable, "the server's answer has no run"))
+        let answer = retry(idempotency, start).await?.into_inner();
+        answer.run.ok_or_else(|| Error::new(Code::Unavailable, "the server's answer has no run"))
     }
 
     /// A run as it is.
@@ -118,10 +123,10 @@ impl Client {
     async fn run_within(&self, run: RunRef, wait: Duration) -> Result<v1::Run, Error> {
         let wait_ms = wait.as_millis() as u64;
         let get = || {
-            let ((run_id, by_key), mut runs) = (run.clone().into_wire(), self.runs());
+            let ((run_id, by_key), mut runs) = (run.clone().into_wire(), self.runs_rpc());
             async move { runs.get(v1::GetRunRequest { run_id, wait_ms, by_key }).await }
         };
-        Ok(again(Twice::IsTheSame, get).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, get).await?.into_inner())
     }
 
     /// Runs, newest first. A page may be short while there is a next one.
@@ -130,10 +135,10 @@ impl Client {
         filter: v1::ListRunsRequest,
     ) -> Result<v1::ListRunsResponse, Error> {
         let list = || {
-            let (filter, mut runs) = (filter.clone(), self.runs());
+            let (filter, mut runs) = (filter.clone(), self.runs_rpc());
             async move { runs.list(filter).await }
         };
-        Ok(again(Twice::IsTheSame, list).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, list).await?.into_inner())
     }
 
     /// Where a run stands and has stood: its tokens, by number.
@@ -142,10 +147,10 @@ impl Client {
         list: v1::ListTokensRequest,
     ) -> Result<v1::ListTokensResponse, Error> {
         let list = || {
-            let (list, mut runs) = (list.clone(), self.runs());
+            let (list, mut runs) = (list.clone(), self.runs_rpc());
             async move { runs.list_tokens(list).await }
         };
-        Ok(again(Twice::IsTheSame, list).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, list).await?.into_inner())
     }
 
     /// What was decided about a run and why, oldest first.
@@ -172,30 +177,30 @@ impl Client {
         page: v1::RunHistoryRequest,
     ) -> Result<v1::RunHistoryResponse, Error> {
         let history = || {
-            let (page, mut runs) = (page.clone(), self.runs());
+            let (page, mut runs) = (page.clone(), self.runs_rpc());
             async move { runs.history(page).await }
         };
-        Ok(again(Twice::IsTheSame, history).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, history).await?.into_inner())
     }
 
     /// Ends a run and all that is live in it.
     pub async fn cancel_run(&self, run: impl Into<RunRef>) -> Result<v1::Run, Error> {
         let run = run.into();
         let cancel = || {
-            let ((run_id, by_key), mut runs) = (run.clone().into_wire(), self.runs());
+            let ((run_id, by_key), mut runs) = (run.clone().into_wire(), self.runs_rpc());
             async move { runs.cancel(v1::CancelRunRequest { run_id, by_key }).await }
         };
-        Ok(again(Twice::IsTheSame, cancel).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, cancel).await?.into_inner())
     }
 
     /// Lets a parked run go on where it stood. A run that is not parked is left as it is.
     pub async fn unpark_run(&self, run: impl Into<RunRef>) -> Result<v1::Run, Error> {
         let run = run.into();
         let unpark = || {
-            let ((run_id, by_key), mut runs) = (run.clone().into_wire(), self.runs());
+            let ((run_id, by_key), mut runs) = (run.clone().into_wire(), self.runs_rpc());
             async move { runs.unpark(v1::UnparkRunRequest { run_id, by_key }).await }
         };
-        Ok(again(Twice::IsTheSame, unpark).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, unpark).await?.into_inner())
     }
 
     /// Brings a run news from outside. With an id it counts once, however often it is sent. A signal
@@ -207,15 +212,15 @@ impl Client {
     ) -> Result<v1::SignalResponse, Error> {
         let (run_id, by_key) = run.into().into_wire();
         let request = v1::SignalRequest { run_id, by_key, ..signal.wire };
-        let twice = match request.signal_id {
-            Some(_) => Twice::IsTheSame,
-            None => Twice::IsDifferent,
+        let idempotency = match request.signal_id {
+            Some(_) => Idempotency::Idempotent,
+            None => Idempotency::NotIdempotent,
         };
         let send = || {
-            let (request, mut runs) = (request.clone(), self.runs());
+            let (request, mut runs) = (request.clone(), self.runs_rpc());
             async move { runs.signal(request).await }
         };
-        Ok(again(twice, send).await?.into_inner())
+        Ok(retry(idempotency, send).await?.into_inner())
     }
 
     /// What today's rules would decide in a record of a run, beside what was decided. Nothing is
@@ -227,9 +232,9 @@ impl Client {
     ) -> Result<v1::RedecideResponse, Error> {
         let run = run.into();
         let redecide = || {
-            let ((run_id, by_key), mut runs) = (run.clone().into_wire(), self.runs());
+            let ((run_id, by_key), mut runs) = (run.clone().into_wire(), self.runs_rpc());
             async move { runs.redecide(v1::RedecideRequest { run_id, lsn, by_key }).await }
         };
-        Ok(again(Twice::IsTheSame, redecide).await?.into_inner())
+        Ok(retry(Idempotency::Idempotent, redecide).await?.into_inner())
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn run(signal: &Signal, server: &Server, format: Format) -> Result<()
     let which = signal.which.parse()?;
     server.with(|client| async move {
         let signaled = client.signal_run(which, sent).await.map_err(|error| {
-            if error.is_refusal() || signal.signal_id.is_some() {
+            if error.is_definite() || signal.signal_id.is_some() {
                 return Failure::Refused(error);
             }
             let told = "it may have been taken: look with `tenure run history`, and give a \

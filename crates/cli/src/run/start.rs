@@ -107,7 +107,7 @@ impl Start {
 
     /// A start without an answer may have been done.
     fn unsure(&self, error: Error) -> Failure {
-        if error.is_refusal() {
+        if error.is_definite() {
             return Failure::Refused(error);
         }
         let told = match &self.key {

@@ -130,7 +130,7 @@ impl<'a> Submitted<'a> {
 
     fn refused(&self, chunk: &Chunk, error: Error) -> Failure {
         let said = chunk.by_lines(error.message());
-        let told = match error.is_refusal() {
+        let told = match error.is_definite() {
             true => self.go_on(),
             false => format!("{}; {}", unknown(chunk), self.go_on()),
         };

@@ -188,7 +188,7 @@ impl Submit {
 impl Submit {
     /// A submit without an answer may have been done.
     fn unsure(&self, error: Error) -> Failure {
-        if error.is_refusal() {
+        if error.is_definite() {
             return Failure::Refused(error);
         }
         let told = match &self.key {

@@ -116,14 +116,14 @@ async fn watch(client: &Client, draw: &Draw) -> Result<(), Failure> {
             return Ok(());
         }
         tokio::select! {
-            event = events.next() => { event?; }
+            Some(event) = events.next() => { event?; }
             _ = &mut told => return Ok(()),
         }
         let together = tokio::time::sleep(TOGETHER);
         let mut together = std::pin::pin!(together);
         loop {
             tokio::select! {
-                event = events.next() => { event?; }
+                Some(event) = events.next() => { event?; }
                 () = &mut together => break,
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_sdk::wire as v1;
+use tenure_proto::v1;
 use tenure_sdk::{
     Definition, NewRun, RunFilter, RunState, Signal, SignalOutcome, TaskFilter, TokenFilter,
     WatchFrom, WorkflowFilter,
@@ -25,7 +25,7 @@ output_mapping: {n: outputs.work.n, said: outputs.ask}
 #[tokio::test]
 async fn a_run_goes_from_its_definition_to_its_end() {
     let server = Server::start("runs");
-    let client = server.client().await;
+    let (client, wire) = (server.client().await, server.wire().await);
     let put = client.put_workflow(Definition::yaml(DOUBLE).named("double")).await.unwrap();
     assert_eq!((put.name.as_str(), put.version, put.existed), ("double", 1, false));
     assert!(client.put_workflow(Definition::yaml(DOUBLE)).await.unwrap().existed);
@@ -44,7 +44,7 @@ async fn a_run_goes_from_its_definition_to_its_end() {
         queues: vec!["q".to_owned()],
         ..Default::default()
     };
-    let leases = client.workers().lease(lease).await.unwrap().into_inner().leases;
+    let leases = wire.workers().lease(lease).await.unwrap().into_inner().leases;
     let task = client.get(leases[0].task_id).await.unwrap();
     assert_eq!((task.run.unwrap(), &leases[0].payload[..]), (of_run(), &br#"{"n":21}"#[..]));
     let done = v1::CompleteReport {
@@ -54,7 +54,7 @@ async fn a_run_goes_from_its_definition_to_its_end() {
         artifacts: Vec::new(),
         worker: None,
     };
-    client.workers().complete(done).await.unwrap();
+    wire.workers().complete(done).await.unwrap();
     let waiting = client.run(1).await.unwrap();
     assert_eq!((waiting.state(), waiting.live_tokens), (RunState::Waiting, 1));
 
@@ -70,7 +70,7 @@ async fn a_run_goes_from_its_definition_to_its_end() {
 
     let mut heard = Vec::new();
     while heard.last().is_none_or(|name| name != "RunFinished") {
-        let event = tokio::time::timeout(LONG, watch.next()).await.unwrap().unwrap();
+        let event = tokio::time::timeout(LONG, watch.next()).await.unwrap().unwrap().unwrap();
         assert_eq!(event.run_id, Some(1));
         heard.push(event.event);
     }
@@ -133,7 +133,7 @@ async fn a_refusal_has_the_same_code_as_over_http() {
     let client = server.client().await;
     let bad = DOUBLE.replace("kind: task", "kind: dance").replace("from: work", "from: nowhere");
     let refused = client.put_workflow(Definition::yaml(bad)).await.unwrap_err();
-    assert_eq!((refused.code().as_str(), refused.is_refusal()), ("invalid_request", true));
+    assert_eq!((refused.code().as_str(), refused.is_definite()), ("invalid_request", true));
     let pointers: Vec<_> = refused.faults().iter().map(|it| it.pointer.as_str()).collect();
     assert!(pointers.contains(&"/nodes/0/kind"), "{pointers:?}");
     assert!(pointers.contains(&"/transitions/0/from"), "{pointers:?}");

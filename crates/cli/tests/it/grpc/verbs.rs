@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use tenure_sdk::wire as v1;
-use tenure_sdk::{Error, NewTask, TaskFilter, TaskState, WatchFrom};
+use tenure_proto::v1;
+use tenure_sdk::{NewTask, TaskFilter, TaskState, WatchFrom};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Code;
 
-use crate::grpc::server::{LONG, Server, lease_ref};
+use crate::grpc::server::{LONG, Server, code_of, lease_ref};
 use crate::server::{agent, url};
 
 fn lease_request(max: u32) -> v1::LeaseRequest {
@@ -26,13 +26,13 @@ fn queue(name: &str) -> v1::QueueRequest {
 #[tokio::test]
 async fn tasks_are_submitted_seen_canceled_and_retried() {
     let server = Server::start("tasks");
-    let client = server.client().await;
+    let (client, wire) = (server.client().await, server.wire().await);
     let task = client.submit(NewTask::new("q", "1").key("k").tag("a", "b")).await.unwrap();
     assert_eq!((task.state(), task.attempt), (TaskState::Waiting, 0));
     let again = client.submit(NewTask::new("q", "1").key("k").tag("a", "b")).await.unwrap();
     assert_eq!(again.id, task.id, "the same key gives the same task");
     let other = client.submit(NewTask::new("q", "2").key("k")).await.unwrap_err();
-    assert_eq!((other.code().as_str(), other.is_refusal()), ("conflict", true));
+    assert_eq!((other.code().as_str(), other.is_definite()), ("conflict", true));
 
     let ids = client.submit_batch([NewTask::new("q", "3"), NewTask::new("q", "4")]).await.unwrap();
     assert_eq!(ids, [task.id + 1, task.id + 2]);
@@ -47,7 +47,7 @@ async fn tasks_are_submitted_seen_canceled_and_retried() {
     }
     drop(send);
     let mut stream =
-        client.tasks().submit_stream(ReceiverStream::new(batches)).await.unwrap().into_inner();
+        wire.tasks().submit_stream(ReceiverStream::new(batches)).await.unwrap().into_inner();
     let mut acknowledged = Vec::new();
     while let Some(one) = stream.message().await.unwrap() {
         acknowledged.push((one.sequence, one.ids.len(), one.problem.map(|problem| problem.code)));
@@ -77,7 +77,7 @@ async fn tasks_are_submitted_seen_canceled_and_retried() {
 #[tokio::test]
 async fn a_task_that_fails_for_good_and_its_dead_letter_name_each_other() {
     let server = Server::start("dead-letters");
-    let client = server.client().await;
+    let (client, wire) = (server.client().await, server.wire().await);
     let settings = |dead_letter_queue: &str| v1::ConfigureQueueRequest {
         queue: "q".to_owned(),
         dead_letter_queue: Some(dead_letter_queue.to_owned()),
@@ -91,7 +91,7 @@ async fn a_task_that_fails_for_good_and_its_dead_letter_name_each_other() {
     assert_eq!(named.code().as_str(), "conflict");
 
     let task = client.submit(NewTask::new("q", "1")).await.unwrap();
-    let leases = client.workers().lease(lease_request(1)).await.unwrap().into_inner().leases;
+    let leases = wire.workers().lease(lease_request(1)).await.unwrap().into_inner().leases;
     let fail = v1::FailReport {
         task_id: task.id,
         lease_id: leases[0].lease_id,
@@ -99,7 +99,7 @@ async fn a_task_that_fails_for_good_and_its_dead_letter_name_each_other() {
         retryable: Some(false),
         ..Default::default()
     };
-    let failed = client.workers().fail(fail).await.unwrap().into_inner();
+    let failed = wire.workers().fail(fail).await.unwrap().into_inner();
     let link = failed.dead_letter.unwrap();
     assert_eq!((failed.state(), failed.dead_letter_of), (TaskState::Failed, None));
     let copy = client.get(link.task_id).await.unwrap();
@@ -117,10 +117,10 @@ async fn a_task_that_fails_for_good_and_its_dead_letter_name_each_other() {
 #[tokio::test]
 async fn work_is_leased_and_reported_on() {
     let server = Server::start("reports");
-    let client = server.client().await;
+    let (client, wire) = (server.client().await, server.wire().await);
     let payloads = ["a", "b", "c", "d", "e", "f"];
     client.submit_batch(payloads.map(|text| NewTask::new("q", text))).await.unwrap();
-    let mut workers = client.workers();
+    let mut workers = wire.workers();
     let leases = workers.lease(lease_request(6)).await.unwrap().into_inner().leases;
     assert_eq!(
         leases.iter().map(|lease| &lease.payload[..]).collect::<Vec<_>>(),
@@ -196,8 +196,8 @@ async fn work_is_leased_and_reported_on() {
     let codes: Vec<_> = results.results.iter().map(|result| result.code.as_str()).collect();
     assert_eq!((results.sequence, codes), (5, vec!["", "lease_lost", "", "", ""]));
 
-    let late = Error::from(workers.complete(complete(&stale, b"")).await.unwrap_err());
-    assert_eq!(late.code().as_str(), "lease_lost");
+    let late = workers.complete(complete(&stale, b"")).await.unwrap_err();
+    assert_eq!(code_of(&late), "lease_lost");
 
     let register = v1::RegisterRequest {
         worker: "w".to_owned(),
@@ -216,13 +216,13 @@ async fn work_is_leased_and_reported_on() {
 #[tokio::test]
 async fn queues_are_seen_paused_and_configured() {
     let server = Server::start("queues");
-    let client = server.client().await;
-    let mut queues = client.queues();
-    let missing = Error::from(queues.get(queue("q")).await.unwrap_err());
-    assert_eq!(missing.code().as_str(), "not_found");
+    let (client, wire) = (server.client().await, server.wire().await);
+    let mut queues = wire.queues();
+    let missing = queues.get(queue("q")).await.unwrap_err();
+    assert_eq!(code_of(&missing), "not_found");
     client.submit(NewTask::new("q", "")).await.unwrap();
     assert!(client.pause("q").await.unwrap().paused);
-    let leases = client.workers().lease(lease_request(1)).await.unwrap().into_inner().leases;
+    let leases = wire.workers().lease(lease_request(1)).await.unwrap().into_inner().leases;
     assert!(leases.is_empty(), "a paused queue gives nothing");
     assert!(!client.resume("q").await.unwrap().paused);
     let configure = |retention_ms, clear: &[&str]| v1::ConfigureQueueRequest {
@@ -244,10 +244,10 @@ async fn queues_are_seen_paused_and_configured() {
 #[tokio::test]
 async fn a_refusal_has_its_code_and_a_sentence() {
     let server = Server::start_with("refusals", Some("0123456789abcdef"));
-    let stranger = server.client().await;
+    let stranger = server.wire().await;
     let refused = stranger.tasks().get(v1::GetTaskRequest::default()).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unauthenticated);
-    assert_eq!(Error::from(refused).code().as_str(), "unauthorized");
+    assert_eq!(code_of(&refused), "unauthorized");
     let health = tonic_health::pb::HealthCheckRequest { service: "tenure.v1.Tasks".to_owned() };
     let channel = tonic::transport::Endpoint::new(server.address.clone()).unwrap();
     let channel = channel.connect().await.unwrap();
@@ -256,6 +256,7 @@ async fn a_refusal_has_its_code_and_a_sentence() {
     assert_eq!(health.status, 1, "health is open, and good");
 
     let client = server.client_with("0123456789abcdef").await;
+    let wire = server.wire_with_key("0123456789abcdef").await;
     let missing = client.get(1).await.unwrap_err();
     assert_eq!(missing.code().as_str(), "not_found");
     assert!(missing.message().starts_with("there is no task 1"), "{missing}");
@@ -264,13 +265,13 @@ async fn a_refusal_has_its_code_and_a_sentence() {
     assert_eq!(wrong.message(), "priority is 101; it must be from -100 to 100");
     let large = client.submit(NewTask::new("q", vec![0; (1 << 20) + 1])).await.unwrap_err();
     assert_eq!(large.code().as_str(), "payload_too_large");
-    let nothing = client.tasks().submit(v1::SubmitRequest::default()).await.unwrap_err();
+    let nothing = wire.tasks().submit(v1::SubmitRequest::default()).await.unwrap_err();
     assert_eq!(nothing.code(), Code::InvalidArgument);
     let id = client.submit(NewTask::new("q", "")).await.unwrap().id;
     assert_eq!(client.retry(id).await.unwrap_err().code().as_str(), "conflict");
-    let leased = client.workers().lease(lease_request(1)).await.unwrap().into_inner();
+    let leased = wire.workers().lease(lease_request(1)).await.unwrap().into_inner();
     let report = v1::Reports { completes: vec![done(&leased.leases[0])], ..Default::default() };
-    client.workers().report(report).await.unwrap();
+    wire.workers().report(report).await.unwrap();
     assert_eq!(client.cancel(id, None).await.unwrap_err().code().as_str(), "task_terminal");
     let future = client.watch(WatchFrom::after("1000000")).await.unwrap_err();
     assert_eq!(future.code().as_str(), "invalid_request");
@@ -279,7 +280,7 @@ async fn a_refusal_has_its_code_and_a_sentence() {
 #[tokio::test]
 async fn pages_of_other_origins_and_compressed_calls_are_refused() {
     let server = Server::start("pages");
-    let client = server.client().await;
+    let wire = server.wire().await;
     for (name, value, status, code) in [
         ("origin", "http://localhost:3000", Code::PermissionDenied, "forbidden"),
         ("sec-fetch-site", "same-site", Code::PermissionDenied, "forbidden"),
@@ -287,9 +288,9 @@ async fn pages_of_other_origins_and_compressed_calls_are_refused() {
     ] {
         let mut request = tonic::Request::new(v1::GetTaskRequest { task_id: 1, wait_ms: 0 });
         request.metadata_mut().insert(name, value.parse().unwrap());
-        let refused = client.tasks().get(request).await.unwrap_err();
+        let refused = wire.tasks().get(request).await.unwrap_err();
         assert_eq!(refused.code(), status, "{name}: {refused}");
-        assert_eq!(Error::from(refused).code().as_str(), code, "{name}");
+        assert_eq!(code_of(&refused), code, "{name}");
     }
 }
 
@@ -332,7 +333,7 @@ async fn a_stranger_s_host_is_refused() {
     let mut status = v1::status_client::StatusClient::new(channel);
     let refused = status.get(v1::GetStatusRequest::default()).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied);
-    assert_eq!(Error::from(refused).code().as_str(), "bad_host");
+    assert_eq!(code_of(&refused), "bad_host");
 }
 
 #[tokio::test]
@@ -348,7 +349,7 @@ async fn a_method_that_is_not_there_is_unimplemented() {
     let request = tonic::Request::new(v1::GetTaskRequest::default());
     let refused = grpc.unary(request, path, codec).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unimplemented);
-    assert_eq!(Error::from(refused).code().as_str(), "method_not_allowed");
+    assert_eq!(code_of(&refused), "method_not_allowed");
     client.status().await.unwrap();
 }
 
@@ -386,14 +387,14 @@ async fn a_watch_goes_on_after_a_crash() {
     let mut watch = client.watch(WatchFrom::now().queue("q")).await.unwrap();
     client.submit(NewTask::new("other", "")).await.unwrap();
     let first = client.submit(NewTask::new("q", "").key("1")).await.unwrap().id;
-    let event = watch.next().await.unwrap();
+    let event = watch.next().await.unwrap().unwrap();
     assert_eq!((event.event.as_str(), event.task_id), ("TaskCreated", first));
     server.crash_and_restart();
     let second = client.submit(NewTask::new("q", "").key("2")).await.unwrap().id;
-    let event = tokio::time::timeout(LONG, watch.next()).await.unwrap().unwrap();
+    let event = tokio::time::timeout(LONG, watch.next()).await.unwrap().unwrap().unwrap();
     assert_eq!((event.event.as_str(), event.task_id), ("TaskCreated", second));
     let mut all = client.watch(WatchFrom::after("0").task(first)).await.unwrap();
-    assert_eq!(all.next().await.unwrap().task_id, first);
+    assert_eq!(all.next().await.unwrap().unwrap().task_id, first);
     let status = client.status().await.unwrap();
     assert_eq!((status.role.as_str(), status.tasks["WAITING"]), ("leader", 3));
 }

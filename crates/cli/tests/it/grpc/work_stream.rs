@@ -4,10 +4,10 @@
 
 use std::time::{Duration, Instant};
 
-use tenure_sdk::wire as v1;
+use tenure_proto::v1;
 use tenure_sdk::{Client, NewTask, TaskInfo, TaskState};
 
-use crate::grpc::server::{LONG, Server, Stream, completes, hello, lease_ref};
+use crate::grpc::server::{LONG, Server, Stream, code_of, completes, hello, lease_ref};
 
 async fn until(client: &Client, id: u64, is_so: impl Fn(&TaskInfo) -> bool) -> TaskInfo {
     let start = Instant::now();
@@ -24,8 +24,8 @@ async fn until(client: &Client, id: u64, is_so: impl Fn(&TaskInfo) -> bool) -> T
 #[tokio::test]
 async fn leases_are_pushed_within_the_credit() {
     let server = Server::start("credit");
-    let client = server.client().await;
-    let mut stream = Stream::open(&client, hello("w", 5_000)).await;
+    let (client, wire) = (server.client().await, server.wire().await);
+    let mut stream = Stream::open(&wire, hello("w", 5_000)).await;
     assert_eq!(stream.welcome.disconnect_grace_ms, 5_000);
     client.submit_batch((0..5).map(|n| NewTask::new("q", n.to_string()))).await.unwrap();
     assert!(stream.is_silent().await, "no credit, no work");
@@ -54,8 +54,8 @@ async fn leases_are_pushed_within_the_credit() {
 #[tokio::test]
 async fn a_ping_is_answered_with_the_time() {
     let server = Server::start("ping");
-    let client = server.client().await;
-    let mut stream = Stream::open(&client, hello("w", 0)).await;
+    let wire = server.wire().await;
+    let mut stream = Stream::open(&wire, hello("w", 0)).await;
     let ping = Some(v1::Ping { sequence: 4 });
     stream.say(v1::WorkRequest { ping, ..Default::default() }).await;
     let pong = stream.next().await.pong.unwrap();
@@ -65,8 +65,8 @@ async fn a_ping_is_answered_with_the_time() {
 #[tokio::test]
 async fn a_cancel_is_pushed() {
     let server = Server::start("cancel");
-    let client = server.client().await;
-    let mut stream = Stream::open(&client, hello("w", 5_000)).await;
+    let (client, wire) = (server.client().await, server.wire().await);
+    let mut stream = Stream::open(&wire, hello("w", 5_000)).await;
     let ids = client.submit_batch([NewTask::new("q", ""), NewTask::new("q", "")]).await.unwrap();
     stream.credit(2).await;
     let leases = stream.leases(2).await;
@@ -87,12 +87,12 @@ async fn a_cancel_is_pushed() {
 #[tokio::test]
 async fn a_cut_stream_loses_its_leases_after_the_grace() {
     let server = Server::start("cut");
-    let client = server.client().await;
+    let (client, wire) = (server.client().await, server.wire().await);
     let id = client.submit(NewTask::new("q", "")).await.unwrap().id;
-    let mut first = Stream::open(&client, hello("first", 300)).await;
+    let mut first = Stream::open(&wire, hello("first", 300)).await;
     first.credit(1).await;
     first.leases(1).await;
-    let mut second = Stream::open(&client, hello("second", 300)).await;
+    let mut second = Stream::open(&wire, hello("second", 300)).await;
     second.credit(1).await;
     let cut_at = Instant::now();
     drop(first);
@@ -106,16 +106,16 @@ async fn a_cut_stream_loses_its_leases_after_the_grace() {
 #[tokio::test]
 async fn a_worker_that_comes_back_takes_its_leases_over() {
     let server = Server::start("takeover");
-    let client = server.client().await;
+    let (client, wire) = (server.client().await, server.wire().await);
     let ids = client.submit_batch([NewTask::new("q", ""), NewTask::new("q", "")]).await.unwrap();
-    let mut first = Stream::open(&client, hello("w", 400)).await;
+    let mut first = Stream::open(&wire, hello("w", 400)).await;
     first.credit(2).await;
     let leases = first.leases(2).await;
     drop(first);
     let mut lost = lease_ref(&leases[0]);
     lost.lease_id += 100;
     let held = vec![lease_ref(&leases[0]), lost];
-    let mut second = Stream::open(&client, v1::Hello { held, ..hello("w", 400) }).await;
+    let mut second = Stream::open(&wire, v1::Hello { held, ..hello("w", 400) }).await;
     let codes: Vec<_> = second.welcome.held.iter().map(|held| held.code.clone()).collect();
     assert_eq!(codes, ["", "lease_lost"]);
     until(&client, ids[1], |task| task.expiries == 1).await;
@@ -128,9 +128,9 @@ async fn a_worker_that_comes_back_takes_its_leases_over() {
 #[tokio::test]
 async fn a_goodbye_gives_leases_back_at_once() {
     let server = Server::start("goodbye");
-    let client = server.client().await;
+    let (client, wire) = (server.client().await, server.wire().await);
     let id = client.submit(NewTask::new("q", "")).await.unwrap().id;
-    let mut stream = Stream::open(&client, hello("w", 60_000)).await;
+    let mut stream = Stream::open(&wire, hello("w", 60_000)).await;
     stream.credit(5).await;
     stream.leases(1).await;
     let goodbye = Some(v1::Goodbye {});
@@ -143,9 +143,9 @@ async fn a_goodbye_gives_leases_back_at_once() {
 #[tokio::test]
 async fn who_only_stops_sending_still_hears_what_became_of_it() {
     let server = Server::start("half");
-    let client = server.client().await;
+    let (client, wire) = (server.client().await, server.wire().await);
     client.submit(NewTask::new("q", "")).await.unwrap();
-    let mut stream = Stream::open(&client, hello("w", 0)).await;
+    let mut stream = Stream::open(&wire, hello("w", 0)).await;
     stream.credit(1).await;
     let leases = stream.leases(1).await;
     stream.report(completes(3, &leases)).await;
@@ -159,8 +159,8 @@ async fn who_only_stops_sending_still_hears_what_became_of_it() {
 #[tokio::test]
 async fn a_worker_that_drains_gets_nothing_more() {
     let server = Server::start("drain");
-    let client = server.client().await;
-    let mut stream = Stream::open(&client, hello("w", 5_000)).await;
+    let (client, wire) = (server.client().await, server.wire().await);
+    let mut stream = Stream::open(&wire, hello("w", 5_000)).await;
     stream.credit(5).await;
     let drain = Some(v1::Drain {});
     stream.say(v1::WorkRequest { drain, ..Default::default() }).await;
@@ -173,22 +173,22 @@ async fn a_worker_that_drains_gets_nothing_more() {
 #[tokio::test]
 async fn a_stream_that_begins_wrong_is_refused() {
     let server = Server::start("wrong");
-    let client = server.client().await;
+    let wire = server.wire().await;
     let first = v1::WorkRequest { credit: 1, ..Default::default() };
-    let stream = client.workers().work(tokio_stream::iter([first])).await.unwrap();
+    let stream = wire.workers().work(tokio_stream::iter([first])).await.unwrap();
     let refused = stream.into_inner().message().await.unwrap_err();
     assert_eq!(refused.message(), "the first message must have a hello");
-    let mut stream = Stream::open(&client, hello("w", 0)).await;
+    let mut stream = Stream::open(&wire, hello("w", 0)).await;
     stream.credit(100_001).await;
-    let refused = tenure_sdk::Error::from(stream.receive.message().await.unwrap_err());
-    assert_eq!(refused.code().as_str(), "invalid_request");
+    let refused = stream.receive.message().await.unwrap_err();
+    assert_eq!(code_of(&refused), "invalid_request");
 }
 
 #[tokio::test]
 async fn an_orderly_stop_ends_streams() {
     let mut server = Server::start("stop");
-    let client = server.client().await;
-    let mut stream = Stream::open(&client, hello("w", 60_000)).await;
+    let (client, wire) = (server.client().await, server.wire().await);
+    let mut stream = Stream::open(&wire, hello("w", 60_000)).await;
     let mut watch = client.watch(tenure_sdk::WatchFrom::now()).await.unwrap();
     let watching = tokio::spawn(async move { watch.next().await });
     let stopping = Instant::now();

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use tenure_sdk::{Failure, NewTask, Output, Stop, Task, TaskState, Worker};
+use tenure_sdk::{Failure, LeasedTask, NewTask, Output, Stop, TaskState, Worker};
 use tokio::sync::{Notify, mpsc};
 
 use crate::grpc::server::{LONG, Server};
 
-async fn echo(task: Task) -> Result<Output, Failure> {
-    Ok(Output::from(task.payload().to_vec()))
+async fn echo(task: LeasedTask) -> Result<Output, Failure> {
+    Ok(Output::from(task.payload_bytes().to_vec()))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -22,7 +22,7 @@ async fn many_tasks_are_all_done_once() {
     let ids = ids.unwrap();
     let runs = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&runs);
-    let worker = Worker::new(client.clone()).slots(100).queue("q", move |task| {
+    let worker = Worker::new(client.clone()).slots(100).handle("q", move |task| {
         count.fetch_add(1, Ordering::Relaxed);
         echo(task)
     });
@@ -45,13 +45,13 @@ async fn a_handler_goes_on_from_its_checkpoint_and_says_how_far_it_is() {
     let server = Server::start("sdk-checkpoint");
     let client = server.client().await;
     let watching = client.clone();
-    let worker = Worker::new(client.clone()).queue("q", move |task: Task| {
+    let worker = Worker::new(client.clone()).handle("q", move |task: LeasedTask| {
         let client = watching.clone();
         async move {
-            match task.checkpoint() {
+            match task.checkpoint_bytes() {
                 b"" => {
                     task.progress(0.25, "first");
-                    task.save_checkpoint("1");
+                    task.save_checkpoint_bytes("1");
                     // The server knows both before the attempt ends.
                     loop {
                         let seen = client.get(task.id()).await?;
@@ -63,7 +63,7 @@ async fn a_handler_goes_on_from_its_checkpoint_and_says_how_far_it_is() {
                     }
                     Err(Failure::new("again").retry_after(Duration::from_millis(1)))
                 }
-                b"1" => Err(Failure::give_back_for(Duration::from_millis(1)).checkpoint("2")),
+                b"1" => Err(Failure::release_for(Duration::from_millis(1)).checkpoint("2")),
                 left => Ok(Output::from(left.to_vec())),
             }
         }
@@ -82,17 +82,18 @@ async fn a_handler_goes_on_from_its_checkpoint_and_says_how_far_it_is() {
 async fn failures_are_reported_as_the_handler_says() {
     let server = Server::start("failures");
     let client = server.client().await;
-    let worker = Worker::new(client.clone()).slots(4).queue("q", |task: Task| async move {
-        match (&task.payload()[..], task.attempt()) {
-            (b"last", _) => Err(Failure::new("never").code("c").last()),
+    let worker = Worker::new(client.clone()).slots(4).handle("q", |task: LeasedTask| async move {
+        match (&task.payload_bytes()[..], task.attempt()) {
+            (b"last", _) => Err(Failure::permanent("never").code("c")),
             (b"panic", _) => panic!("on purpose"),
             (b"large", _) => Ok(Output::from(vec![0; (1 << 20) + 1])),
             (b"again", 1) => Err(Failure::new("later").retry_after(Duration::from_millis(20))),
-            (b"back", 1) => Err(Failure::give_back()),
+            (b"back", 1) => Err(Failure::release()),
             _ => Ok(Output::from(())),
         }
     });
-    let worker = worker.blocking_queue("b", |task: Task| Ok(task.payload().to_vec().into()));
+    let worker =
+        worker.handle_blocking("b", |task: LeasedTask| Ok(task.payload_bytes().to_vec().into()));
     let drain = worker.drain_handle();
     let running = tokio::spawn(worker.run());
     let submit = async |payload: &str| {
@@ -128,7 +129,7 @@ async fn a_worker_that_never_ends() {
     let Ok(address) = std::env::var(ADDRESS) else { return };
     let client = tenure_sdk::Client::connect(address).await.unwrap();
     let worker = Worker::new(client).disconnect_grace(Duration::from_millis(200));
-    worker.queue("q", |_| std::future::pending()).run().await.unwrap();
+    worker.handle("q", |_| std::future::pending()).run().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,7 +149,7 @@ async fn a_task_of_a_worker_that_dies_is_finished_by_another() {
     }
     dying.kill().unwrap();
     dying.wait().unwrap();
-    let worker = Worker::new(client.clone()).queue("q", echo);
+    let worker = Worker::new(client.clone()).handle("q", echo);
     let drain = worker.drain_handle();
     let running = tokio::spawn(worker.run());
     let task = client.wait(id, LONG).await.unwrap();
@@ -162,7 +163,7 @@ async fn a_cancel_reaches_the_handler() {
     let server = Server::start("reaches");
     let client = server.client().await;
     let (began, mut begun) = mpsc::unbounded_channel();
-    let worker = Worker::new(client.clone()).queue("q", move |task: Task| {
+    let worker = Worker::new(client.clone()).handle("q", move |task: LeasedTask| {
         let began = began.clone();
         async move {
             began.send(task.traceparent().map(str::to_owned)).unwrap();
@@ -189,7 +190,7 @@ async fn a_drain_finishes_what_has_begun_and_takes_nothing_new() {
     let client = server.client().await;
     let (go, began) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (wait, tell) = (Arc::clone(&go), Arc::clone(&began));
-    let worker = Worker::new(client.clone()).slots(2).queue("q", move |task: Task| {
+    let worker = Worker::new(client.clone()).slots(2).handle("q", move |task: LeasedTask| {
         let (wait, tell) = (Arc::clone(&wait), Arc::clone(&tell));
         async move {
             tell.notify_one();
@@ -216,7 +217,7 @@ async fn heartbeats_come_while_the_runtime_is_busy() {
     let server = Server::start("busy");
     let client = server.client().await;
     // Every thread of this runtime is blocked for several leases.
-    let worker = Worker::new(client.clone()).slots(16).queue("q", |task: Task| async move {
+    let worker = Worker::new(client.clone()).slots(16).handle("q", |task: LeasedTask| async move {
         std::thread::sleep(Duration::from_millis(1_500));
         echo(task).await
     });
@@ -241,7 +242,7 @@ async fn a_worker_outlives_a_crash_of_the_server() {
     let (began, mut begun) = mpsc::unbounded_channel();
     let go = Arc::new(Notify::new());
     let wait = Arc::clone(&go);
-    let worker = Worker::new(client.clone()).queue("q", move |task: Task| {
+    let worker = Worker::new(client.clone()).handle("q", move |task: LeasedTask| {
         let (began, wait) = (began.clone(), Arc::clone(&wait));
         async move {
             began.send(()).unwrap();
@@ -273,7 +274,7 @@ async fn a_drain_that_takes_too_long_gives_everything_back() {
     let worker = Worker::new(client.clone())
         .slots(3)
         .drain_timeout(Duration::from_millis(100))
-        .queue("async", move |task: Task| {
+        .handle("async", move |task: LeasedTask| {
             let began = async_began.clone();
             async move {
                 began.send(()).unwrap();
@@ -281,17 +282,17 @@ async fn a_drain_that_takes_too_long_gives_everything_back() {
                 Err(Failure::new("it is no failure to be told to leave"))
             }
         })
-        .queue_with_cleanup("clean", move |task: Task| {
+        .handle_with_cleanup("clean", move |task: LeasedTask| {
             let (began, cleaned) = (clean_began.clone(), cleaned.clone());
             async move {
                 began.send(()).unwrap();
                 task.canceled().await;
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 cleaned.send(task.stop()).unwrap();
-                Err(Failure::give_back())
+                Err(Failure::release())
             }
         })
-        .blocking_queue("blocking", move |_| {
+        .handle_blocking("blocking", move |_| {
             blocking_began.send(()).unwrap();
             let _ = held.lock().unwrap().recv();
             Ok(Output::from(()))
