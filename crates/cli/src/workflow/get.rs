@@ -7,10 +7,10 @@ use super::shown::ShownDefinition;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::Lines;
 use crate::run::graph::Picture;
 use crate::run::graph::model::Graph;
 use crate::shown;
+use crate::ui::output::Lines;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

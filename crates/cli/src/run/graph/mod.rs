@@ -23,10 +23,10 @@ use super::shown::{error_words, standing_words};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::moment::{clock, now, relative};
-use crate::output::Lines;
-use crate::pages::Range;
-use crate::style::{Paint, run_state_name};
+use crate::ui::moment::{clock, now, relative};
+use crate::ui::output::Lines;
+use crate::ui::pages::Range;
+use crate::ui::style::{Paint, run_state_name};
 
 pub(super) const EXAMPLES: &str = "\
 Each node has its ways below it, in the order in which they are tried. Behind a way stands how often

@@ -9,7 +9,7 @@ use tenure_flow::definition::{
 };
 
 use super::standing::Standing;
-use crate::span;
+use crate::ui::span;
 
 /// A token of a run, as far as it is drawn.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@ use tenure_flow::Definition;
 
 use super::model::{Graph, Token};
 use super::{dot, svg, text};
-use crate::style::Paint;
+use crate::ui::style::Paint;
 
 fn sample(name: &str) -> Definition {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workflows");

@@ -5,8 +5,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::layout;
 use super::model::{Graph, Spot, Way, WayKind};
-use crate::plain;
-use crate::style::{self, Paint};
+use crate::ui::plain;
+use crate::ui::style::{self, Paint};
 
 /// As wide as every terminal.
 const COLUMNS: usize = 80;

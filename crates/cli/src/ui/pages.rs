@@ -4,7 +4,7 @@ use clap::Args;
 use tenure_sdk::Error;
 
 use crate::failure::Failure;
-use crate::output;
+use crate::ui::output;
 
 /// What a server puts on one page at most.
 const PAGE_ITEMS_MAX: u64 = 1_000;

@@ -3,9 +3,9 @@
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::output::Lines;
-use crate::plain;
-use crate::style::{self, Paint};
+use crate::ui::output::Lines;
+use crate::ui::plain;
+use crate::ui::style::{self, Paint};
 
 const GAP: &str = "  ";
 /// A column that gives way is not cut below this.

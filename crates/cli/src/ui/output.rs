@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::process;
 
-use crate::plain;
+use crate::ui::plain;
 
 /// Our output could not be written, as a log's `Fault` has it.
 const EXIT_IO: i32 = 74;

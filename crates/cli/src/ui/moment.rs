@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::span;
+use crate::ui::span;
 
 /// RFC 3339 with milliseconds, in UTC.
 pub(crate) fn rfc_3339(ms: u64) -> String {
