@@ -34,10 +34,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tenure-wal",
         ],
     ),
-    ("tenure-proto", &[]),
+    ("tenure-api", &["tenure-code"]),
+    ("tenure-proto", &["tenure-api", "tenure-code"]),
     (
         "tenure-server",
         &[
+            "tenure-api",
             "tenure-code",
             "tenure-core",
             "tenure-flow",
@@ -47,10 +49,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tenure-proto",
         ],
     ),
-    ("tenure-sdk", &["tenure-code", "tenure-proto"]),
+    ("tenure-sdk", &["tenure-api", "tenure-code", "tenure-proto"]),
     (
         "tenure-cli",
         &[
+            "tenure-api",
             "tenure-audit",
             "tenure-core",
             "tenure-flow",
