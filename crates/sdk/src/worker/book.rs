@@ -375,6 +375,7 @@ impl Book {
                     message,
                     checkpoint,
                     lease_ms: None,
+                    worker: None,
                 });
                 running.extended_at = Some(now);
                 running.extend_at = next_heartbeat(running.deadline, now);

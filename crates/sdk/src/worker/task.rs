@@ -39,7 +39,7 @@ impl Task {
     /// The run that it belongs to, if it does. Only then may its output have artifacts.
     #[must_use]
     pub fn run_id(&self) -> Option<u64> {
-        self.lease.run_id
+        self.lease.run.as_ref().map(|run| run.run_id)
     }
 
     /// Its number.

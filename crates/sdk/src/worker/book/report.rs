@@ -115,6 +115,7 @@ pub(super) fn written(
                 delay_ms: Some(wait.as_millis() as u64).filter(|ms| *ms > 0),
                 priority: None,
                 checkpoint: checkpoint.clone(),
+                worker: None,
             }),
         }
     }
