@@ -1,5 +1,7 @@
 //! Workflows: definitions, by name and version.
 
+use std::fmt;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +45,17 @@ pub struct Fault {
     /// The character in that line, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
+}
+
+/// `LINE:COLUMN: POINTER: message [code]`.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (Some(line), Some(column)) = (self.line, self.column) {
+            write!(f, "{line}:{column}: ")?;
+        }
+        let pointer = if self.pointer.is_empty() { "/" } else { &self.pointer };
+        write!(f, "{pointer}: {} [{}]", self.message, self.code)
+    }
 }
 
 /// The outcome of registering a definition.

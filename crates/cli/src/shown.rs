@@ -395,10 +395,10 @@ pub(crate) struct ShownWorker<'a> {
 impl<'a> ShownWorker<'a> {
     pub(crate) fn of(worker: &'a WorkerInfo) -> Self {
         Self {
-            id: &worker.name,
-            name: worker.display_name.as_ref().unwrap_or(&worker.name),
+            id: &worker.id,
+            name: &worker.name,
             connected: worker.connected,
-            dead: !worker.connected,
+            dead: worker.dead,
             last_seen_at: rfc_3339(worker.last_seen_at),
             active_leases: worker.active_leases,
             queues: &worker.queues,

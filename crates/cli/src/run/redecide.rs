@@ -81,11 +81,13 @@ fn lines(story: &mut Story<'_>, found: &Redecided, paint: Paint) -> Vec<String> 
         }
     };
     for pair in &found.decisions {
-        match (pair.same, &pair.recorded, &pair.decided) {
-            (true, Some(recorded), _) => told('=', recorded),
-            (_, recorded, decided) => {
-                recorded.iter().for_each(|recorded| told('-', recorded));
-                decided.iter().for_each(|decided| told('+', decided));
+        if pair.same {
+            told('=', &pair.recorded);
+            continue;
+        }
+        for (mark, decision) in [('-', &pair.recorded), ('+', &pair.decided)] {
+            if !decision.is_empty() {
+                told(mark, decision);
             }
         }
     }
@@ -106,8 +108,8 @@ struct ShownRedecided<'a> {
 #[derive(Debug, Serialize)]
 struct ShownPair<'a> {
     same: bool,
-    recorded: Option<Verbatim<'a>>,
-    decided: Option<Verbatim<'a>>,
+    recorded: Verbatim<'a>,
+    decided: Verbatim<'a>,
 }
 
 #[derive(Debug, Serialize)]
@@ -120,8 +122,8 @@ impl<'a> ShownRedecided<'a> {
     fn of(run_id: u64, found: &'a Redecided) -> Self {
         let pair = |pair: &'a tenure_sdk::wire::RedecidedPair| ShownPair {
             same: pair.same,
-            recorded: pair.recorded.as_deref().map(Verbatim),
-            decided: pair.decided.as_deref().map(Verbatim),
+            recorded: Verbatim(&pair.recorded),
+            decided: Verbatim(&pair.decided),
         };
         let refused = found.refused.as_ref();
         Self {
@@ -144,6 +146,7 @@ mod tests {
 
     fn found(decisions: Vec<RedecidedPair>) -> Redecided {
         Redecided {
+            run_id: 3,
             lsn: 42,
             at: 1_794_782_400_500,
             same: decisions.iter().all(|pair| pair.same),
@@ -154,8 +157,8 @@ mod tests {
     }
 
     fn pair(recorded: Option<&str>, decided: Option<&str>) -> RedecidedPair {
-        let bytes = |text: &str| text.as_bytes().to_vec();
-        let (recorded, decided) = (recorded.map(bytes), decided.map(bytes));
+        let bytes = |text: Option<&str>| text.unwrap_or_default().as_bytes().to_vec();
+        let (recorded, decided) = (bytes(recorded), bytes(decided));
         RedecidedPair { same: recorded == decided, recorded, decided }
     }
 

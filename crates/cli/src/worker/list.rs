@@ -73,7 +73,7 @@ fn row(worker: &WorkerInfo, now: u64) -> [Cell; 7] {
     let labels = worker.labels.iter().map(|(key, value)| format!("{key}={value}"));
     let labels = labels.collect::<Vec<_>>().join(" ");
     [
-        worker.name.as_str().into(),
+        worker.id.as_str().into(),
         state.into(),
         relative(worker.last_seen_at, now).into(),
         worker.active_leases.to_string().into(),

@@ -3,7 +3,7 @@
 use clap::Args;
 use tenure_sdk::Workflow;
 
-use super::shown::ShownDefinition;
+use super::shown::{ShownDefinition, faults_of};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
@@ -39,11 +39,11 @@ pub(super) fn run(get: &Get, server: &Server, format: Format) -> Result<(), Fail
         match format {
             Format::Json => shown::print(&mut out, &ShownDefinition::of(&workflow)),
             Format::Table if !workflow.faults.is_empty() => {
-                let Workflow { name, version, faults, .. } = &workflow;
+                let Workflow { name, version, .. } = &workflow;
                 out.print(format_args!(
                     "{name} {version} no longer compiles; no run of it can begin:"
                 ));
-                faults.iter().for_each(|fault| out.print(format_args!("  {fault}")));
+                faults_of(&workflow).iter().for_each(|fault| out.print(format_args!("  {fault}")));
             }
             Format::Table => {
                 let definition = crate::run::graph::definition(&workflow)?;

@@ -1,6 +1,7 @@
 //! Workflows as programs see them: the same JSON as over HTTP, field by field.
 
 use serde::Serialize;
+use tenure_api::Fault;
 use tenure_sdk::{Registered, Workflow};
 
 use crate::shown::Verbatim;
@@ -27,8 +28,8 @@ pub(super) struct ShownWorkflow<'a> {
     registered_at: String,
     nodes: u32,
     transitions: u32,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    faults: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<Fault>,
 }
 
 impl<'a> ShownWorkflow<'a> {
@@ -39,7 +40,7 @@ impl<'a> ShownWorkflow<'a> {
             registered_at: rfc_3339(workflow.registered_at),
             nodes: workflow.nodes,
             transitions: workflow.transitions,
-            faults: &workflow.faults,
+            faults: faults_of(workflow),
         }
     }
 }
@@ -52,8 +53,8 @@ pub(super) struct ShownDefinition<'a> {
     registered_at: String,
     nodes: u32,
     transitions: u32,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    faults: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<Fault>,
     definition: Verbatim<'a>,
 }
 
@@ -65,8 +66,12 @@ impl<'a> ShownDefinition<'a> {
             registered_at: rfc_3339(workflow.registered_at),
             nodes: workflow.nodes,
             transitions: workflow.transitions,
-            faults: &workflow.faults,
+            faults: faults_of(workflow),
             definition: Verbatim(&workflow.definition),
         }
     }
+}
+
+pub(super) fn faults_of(workflow: &Workflow) -> Vec<Fault> {
+    workflow.faults.iter().cloned().map(Fault::from).collect()
 }

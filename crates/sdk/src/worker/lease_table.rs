@@ -395,6 +395,7 @@ impl LeaseTable {
                     message,
                     checkpoint,
                     lease_ms: None,
+                    worker: None,
                 });
                 running.extended_at = Some(now);
                 running.extend_at = next_heartbeat(running.deadline, now);

@@ -75,7 +75,7 @@ impl LeasedTask {
     /// The run that the task belongs to. Only the output of such a task may have artifacts.
     #[must_use]
     pub fn run_id(&self) -> Option<u64> {
-        self.lease.run_id
+        self.lease.run.as_ref().map(|run| run.run_id)
     }
 
     /// The W3C trace context of the submit, if it had one.

@@ -134,6 +134,7 @@ async fn work_is_leased_and_reported_on() {
         message: Some("half".to_owned()),
         checkpoint: b"\xff3".to_vec(),
         lease_ms: Some(3_600_000),
+        worker: None,
     };
     let beat = workers.heartbeat(beat).await.unwrap().into_inner();
     assert!(beat.expires_at > leases[0].expires_at + 3_000_000 && !beat.cancel_requested);
@@ -153,6 +154,7 @@ async fn work_is_leased_and_reported_on() {
         delay_ms: Some(60_000),
         priority: Some(9),
         checkpoint: b"7".to_vec(),
+        worker: None,
     };
 
     let complete = |lease: &v1::LeaseRef, output: &[u8]| v1::CompleteReport {
@@ -200,7 +202,7 @@ async fn work_is_leased_and_reported_on() {
     assert_eq!(code_of(&late), "lease_lost");
 
     let register = v1::RegisterRequest {
-        worker: "w".to_owned(),
+        id: "w".to_owned(),
         queues: vec!["q".to_owned()],
         slots: Some(3),
         ..Default::default()
@@ -208,7 +210,7 @@ async fn work_is_leased_and_reported_on() {
     workers.register(register).await.unwrap();
     workers.lease(lease_request(2)).await.unwrap();
     let list = client.list_workers(Default::default()).await.unwrap().workers;
-    assert_eq!((list[0].name.as_str(), list[0].slots, list[0].active_leases), ("w", Some(3), 1));
+    assert_eq!((list[0].id.as_str(), list[0].slots, list[0].active_leases), ("w", Some(3), 1));
     let leave = v1::SignOffRequest { worker: "w".to_owned() };
     assert_eq!(workers.sign_off(leave).await.unwrap().into_inner().released, 1);
 }

@@ -120,6 +120,7 @@ pub(super) fn encode(
                 delay_ms: Some(delay.as_millis() as u64).filter(|ms| *ms > 0),
                 priority: None,
                 checkpoint: checkpoint.clone(),
+                worker: None,
             }),
         }
     }
