@@ -129,7 +129,7 @@ async fn fetch(
     part: PathBuf,
 ) -> Result<BackupContents, Failure> {
     let_large_writes_fail();
-    let mut parts = client.back_up(scope).await?;
+    let mut parts = client.backups().start(scope).await?;
     let contents = parts.contents();
     check_room(&part, contents.bytes)?;
     let progress = Copying::new(contents.bytes);

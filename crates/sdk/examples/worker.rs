@@ -24,10 +24,11 @@ async fn main() -> Result<(), Error> {
     let drain = worker.drain_handle();
     let running = tokio::spawn(worker.run());
 
-    let ids = client.submit_batch((1..=20).map(|n| NewTask::new("mail", n.to_string()))).await?;
+    let tasks = client.tasks();
+    let ids = tasks.submit_batch((1..=20).map(|n| NewTask::new("mail", n.to_string()))).await?;
     for id in ids {
-        let task = client.wait(id, Duration::from_secs(60)).await?;
-        println!("task {id} is {}", task.state().as_str_name().trim_start_matches("TASK_STATE_"));
+        let task = tasks.wait(id, Duration::from_secs(60)).await?;
+        println!("task {id} is {}", task.state);
     }
     drain.drain();
     running.await.unwrap_or(Ok(()))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
+use tenure_api::Fault;
 use tenure_code::Code;
 use tenure_proto::v1;
 
@@ -64,7 +65,7 @@ struct Inner {
     code: ErrorCode,
     message: String,
     retry_after: Option<Duration>,
-    faults: Vec<v1::Fault>,
+    faults: Vec<Fault>,
     certainty: Certainty,
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
@@ -96,6 +97,19 @@ impl Error {
         let mut error = Self::new(Code::Unavailable, message);
         error.0.certainty = Certainty::Unknown;
         error
+    }
+
+    /// An error of a request that has a text which this version cannot send.
+    #[cfg(feature = "client")]
+    pub(crate) fn unknown(field: &str, text: &str) -> Self {
+        let message = format!("{field} is {text:?}, which this version of the SDK does not know");
+        Self::new(Code::InvalidRequest, message)
+    }
+
+    /// An error of a response that lacks something, after the request had its effect.
+    #[cfg(feature = "client")]
+    pub(crate) fn incomplete(what: &str) -> Self {
+        Self::unavailable(format!("the server answered {what}; its version does not fit this SDK"))
     }
 
     pub(crate) fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
@@ -152,7 +166,7 @@ impl Error {
 
     /// The faults of a workflow definition, as many as fit into a response.
     #[must_use]
-    pub fn faults(&self) -> &[v1::Fault] {
+    pub fn faults(&self) -> &[Fault] {
         &self.0.faults
     }
 
@@ -186,10 +200,11 @@ impl StdError for Error {
     }
 }
 
-fn faults_in(status: &tonic::Status) -> Vec<v1::Fault> {
+fn faults_in(status: &tonic::Status) -> Vec<Fault> {
     let bytes = status.metadata().get_bin("tenure-faults-bin").and_then(|it| it.to_bytes().ok());
     let faults = bytes.and_then(|bytes| v1::Faults::decode(bytes).ok());
-    faults.map(|faults| faults.faults).unwrap_or_default()
+    let faults = faults.map(|faults| faults.faults).unwrap_or_default();
+    faults.into_iter().map(Fault::from).collect()
 }
 
 /// The code of a status without one, which no Tenure server sends.

@@ -6,53 +6,18 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures_core::Stream;
+use tenure_api::{Event, EventFilter};
 use tenure_proto::v1;
 use tokio::time::Sleep;
 use tonic::Streaming;
+use v1::events_client::EventsClient;
 
 use crate::client::Client;
+use crate::delays::RetryDelays;
 use crate::error::Error;
-use crate::retry::RetryDelays;
 
 const DELAY_MIN: Duration = Duration::from_millis(50);
 const DELAY_MAX: Duration = Duration::from_secs(2);
-
-/// Which events to watch, and from where.
-#[derive(Clone, Debug, Default)]
-#[must_use]
-pub struct WatchFrom {
-    request: v1::WatchRequest,
-}
-
-impl WatchFrom {
-    /// All events from now on.
-    pub fn now() -> Self {
-        Self::default()
-    }
-
-    /// All events after an event id or an LSN; `"0"` for all events in the log.
-    pub fn after(id: impl Into<String>) -> Self {
-        Self { request: v1::WatchRequest { after: Some(id.into()), ..Default::default() } }
-    }
-
-    /// Only events of this task.
-    pub fn task(mut self, task_id: u64) -> Self {
-        self.request.task_id = Some(task_id);
-        self
-    }
-
-    /// Only events of this run and of its tasks.
-    pub fn run(mut self, run_id: u64) -> Self {
-        self.request.run_id = Some(run_id);
-        self
-    }
-
-    /// Only events of this queue.
-    pub fn queue(mut self, queue: impl Into<String>) -> Self {
-        self.request.queue = Some(queue.into());
-        self
-    }
-}
 
 /// A stream of events. It reconnects to a server that is away and resumes at its position.
 ///
@@ -87,8 +52,8 @@ impl fmt::Debug for State {
 }
 
 impl Watch {
-    pub(crate) async fn begin(client: Client, from: WatchFrom) -> Result<Self, Error> {
-        let mut request = from.request;
+    pub(crate) async fn begin(client: Client, filter: EventFilter) -> Result<Self, Error> {
+        let mut request = v1::WatchRequest::from(filter);
         if request.after.is_none() {
             // A fixed position, so that a disconnect before the first event loses nothing.
             request.after = Some(client.status().await?.durable_lsn.to_string());
@@ -100,7 +65,7 @@ impl Watch {
     }
 
     /// The next event; none after an error.
-    pub async fn next(&mut self) -> Option<Result<v1::Event, Error>> {
+    pub async fn next(&mut self) -> Option<Result<Event, Error>> {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
@@ -128,7 +93,7 @@ impl Watch {
 }
 
 impl Stream for Watch {
-    type Item = Result<v1::Event, Error>;
+    type Item = Result<Event, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let watch = &mut *self;
@@ -139,7 +104,7 @@ impl Stream for Watch {
                         Some(Ok(event)) => {
                             watch.delays.reset();
                             watch.request.after = Some(event.id.clone());
-                            return Poll::Ready(Some(Ok(event)));
+                            return Poll::Ready(Some(Ok(event.into())));
                         }
                         Some(Err(status)) => {
                             if let Err(error) = watch.recover(status) {
@@ -173,5 +138,6 @@ async fn subscribe(
     client: Client,
     request: v1::WatchRequest,
 ) -> Result<Streaming<v1::Event>, tonic::Status> {
-    Ok(client.events_rpc().watch(request).await?.into_inner())
+    let mut rpc = EventsClient::new(client.connection()).max_decoding_message_size(usize::MAX);
+    Ok(rpc.watch(request).await?.into_inner())
 }

@@ -30,11 +30,12 @@ pub(super) async fn over_grpc(
     let (mut tally, mut ticks) = (Tally::default(), ticks(rate));
     let mut stream = Stream::open(connect(server).await?, load, WORKER, 1).await?;
     stream.next(PATIENCE).await?;
+    let tasks = client.tasks();
     for _ in 0..load.lifecycles {
         ticks.tick().await;
         let start = Instant::now();
         let task = NewTask::new(load.queue.as_str(), load.payload.clone());
-        let submitted = client.submit(task);
+        let submitted = tasks.submit(task);
         let pushed = async {
             loop {
                 let news = stream.next(PATIENCE).await?.ok_or_else(late)?;

@@ -15,8 +15,8 @@ use super::outcome::{Failure, Output};
 use super::progress::ProgressSlot;
 use super::task::LeasedTask;
 use crate::connection::Server;
+use crate::delays::RetryDelays;
 use crate::error::Error;
-use crate::retry::RetryDelays;
 
 /// Messages that wait to be sent.
 const OUTGOING_MAX: usize = 16;

@@ -395,6 +395,7 @@ impl LeaseTable {
                     message,
                     checkpoint,
                     lease_ms: None,
+                    // The stream knows its worker.
                     worker: None,
                 });
                 running.extended_at = Some(now);

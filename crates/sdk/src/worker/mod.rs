@@ -25,8 +25,8 @@ use self::lease_keeper::{HandlerEvent, LeaseKeeper, until};
 use self::lease_table::LeaseTable;
 use self::task::LeaseStatus;
 use crate::client::Client;
+use crate::delays::random;
 use crate::error::Error;
-use crate::retry::random;
 
 pub use self::drain::Drain;
 pub use self::outcome::{Failure, Output};

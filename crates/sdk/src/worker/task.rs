@@ -78,6 +78,12 @@ impl LeasedTask {
         self.lease.run.as_ref().map(|run| run.run_id)
     }
 
+    /// The node of the run's workflow that the task executes, if the task belongs to a run.
+    #[must_use]
+    pub fn node(&self) -> Option<&str> {
+        self.lease.run.as_ref().map(|run| run.node.as_str())
+    }
+
     /// The W3C trace context of the submit, if it had one.
     #[must_use]
     pub fn traceparent(&self) -> Option<&str> {

@@ -16,17 +16,17 @@ use std::time::Duration;
 
 use clap::Args;
 use tenure_flow::Definition;
-use tenure_sdk::{Client, Run, TokenFilter, WatchFrom, Workflow};
+use tenure_sdk::{Client, EventFilter, Run, Workflow};
 
 use self::model::{Graph, Token};
-use super::shown::{error_words, standing_words};
+use super::words::{error_words, standing_words};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
 use crate::ui::moment::{clock, now, relative};
 use crate::ui::output::Lines;
 use crate::ui::pages::Range;
-use crate::ui::style::{Paint, run_state_name};
+use crate::ui::style::Paint;
 
 pub(super) const EXAMPLES: &str = "\
 Each node has its ways below it, in the order in which they are tried. Behind a way stands how often
@@ -97,7 +97,8 @@ pub(super) fn run(draw: &Draw, server: &Server, format: Format) -> Result<(), Fa
 
 /// Draws it again and again.
 async fn watch(client: &Client, draw: &Draw) -> Result<(), Failure> {
-    let mut events = client.watch(WatchFrom::now().run(draw.id)).await?;
+    let filter = EventFilter { run: Some(draw.id), ..EventFilter::default() };
+    let mut events = client.watch(filter).await?;
     let mut told = std::pin::pin!(tokio::signal::ctrl_c());
     let clears = io::stdout().is_terminal();
     let mut is_first = true;
@@ -131,15 +132,10 @@ async fn watch(client: &Client, draw: &Draw) -> Result<(), Failure> {
 }
 
 async fn print(client: &Client, draw: &Draw) -> Result<Run, Failure> {
-    let run = client.run(draw.id).await?;
-    let workflow = client.workflow(&run.workflow, Some(run.version)).await?;
-    let page = async |limit, cursor| {
-        let filter =
-            TokenFilter { run_id: run.id, limit: Some(limit), cursor, ..TokenFilter::default() };
-        let page = client.list_tokens(filter).await?;
-        Ok((page.tokens, page.next_cursor))
-    };
-    let tokens = Range::whole().fetch(page).await?;
+    let run = client.runs().get(draw.id).await?;
+    let workflow = client.workflows().get(&run.workflow, Some(run.version)).await?;
+    let runs = client.runs();
+    let tokens = Range::whole().fetch(async |page| runs.tokens(run.id, page).await).await?;
     let tokens: Vec<Token> = tokens.items.into_iter().map(Token::from).collect();
     let mut out = Lines::new();
     draw.picture.print(&mut out, &Graph::of_run(&definition(&workflow)?, title(&run), &tokens));
@@ -149,7 +145,7 @@ async fn print(client: &Client, draw: &Draw) -> Result<Run, Failure> {
 
 /// A definition that a server has, which it has checked.
 pub(crate) fn definition(workflow: &Workflow) -> Result<Definition, Failure> {
-    Definition::from_json(&workflow.definition).map_err(|faults| {
+    Definition::from_json(workflow.definition.as_bytes()).map_err(|faults| {
         let found = faults.first().map(ToString::to_string).unwrap_or_default();
         Failure::Usage(format!(
             "this version cannot read the definition that the server has: {found}; use the \
@@ -160,7 +156,7 @@ pub(crate) fn definition(workflow: &Workflow) -> Result<Definition, Failure> {
 
 fn title(run: &Run) -> Vec<String> {
     let now = now();
-    let state = run_state_name(run.state).unwrap_or("-");
+    let state = &run.state;
     let end = run.finished_at.map(|at| format!(", over {}", relative(at, now)));
     let mut title = vec![
         format!("{} {}, run {}", run.workflow, run.version, run.id),
@@ -178,12 +174,12 @@ fn title(run: &Run) -> Vec<String> {
 
 impl From<tenure_sdk::Token> for Token {
     fn from(token: tenure_sdk::Token) -> Self {
-        let error: serde_json::Value = serde_json::from_slice(&token.error).unwrap_or_default();
+        let error: serde_json::Value = token.error.parse().unwrap_or_default();
         Self {
             id: token.id,
             parent: token.parent,
             node: token.node,
-            state: token.state,
+            state: token.state.to_string(),
             via: token.via,
             path: token.path,
             branch_total: token.branch_total,

@@ -128,7 +128,7 @@ async fn a_message_that_cannot_be_decoded_is_the_client_s_fault() {
         metrics.contains("tenure_requests_refused_total{code=\"invalid_request\"}"),
         "{metrics}"
     );
-    server.client().await.submit(NewTask::new("q", "1")).await.unwrap();
+    server.client().await.tasks().submit(NewTask::new("q", "1")).await.unwrap();
 }
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn a_message_over_the_limit_is_told_the_limit() {
     for path in ["/tenure.v1.Tasks/SubmitStream", "/tenure.v1.Workers/Work"] {
         assert_too_large(&ended(&server, path, vec![large.clone()]).await, path);
     }
-    server.client().await.submit(NewTask::new("q", "1")).await.unwrap();
+    server.client().await.tasks().submit(NewTask::new("q", "1")).await.unwrap();
 }
 
 #[tokio::test]

@@ -18,7 +18,8 @@ async fn echo(task: LeasedTask) -> Result<Output, Failure> {
 async fn many_tasks_are_all_done_once() {
     let server = Server::start("many");
     let client = server.client().await;
-    let ids = client.submit_batch((0..2_000).map(|n| NewTask::new("q", n.to_string()))).await;
+    let ids =
+        client.tasks().submit_batch((0..2_000).map(|n| NewTask::new("q", n.to_string()))).await;
     let ids = ids.unwrap();
     let runs = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&runs);
@@ -29,9 +30,9 @@ async fn many_tasks_are_all_done_once() {
     let drain = worker.drain_handle();
     let running = tokio::spawn(worker.run());
     for (n, id) in ids.iter().enumerate() {
-        let task = client.wait(*id, LONG).await.unwrap();
+        let task = client.tasks().wait(*id, LONG).await.unwrap();
         assert_eq!(
-            (task.state(), &task.output[..]),
+            (task.state, task.output.as_bytes()),
             (TaskState::Completed, n.to_string().as_bytes())
         );
     }
@@ -54,9 +55,11 @@ async fn a_handler_goes_on_from_its_checkpoint_and_says_how_far_it_is() {
                     task.save_checkpoint_bytes("1");
                     // The server knows both before the attempt ends.
                     loop {
-                        let seen = client.get(task.id()).await?;
+                        let seen = client.tasks().get(task.id()).await?;
                         let progress = seen.progress.unwrap_or_default();
-                        if (progress.fraction, &seen.checkpoint[..]) == (Some(0.25), &b"1"[..]) {
+                        if (progress.fraction, seen.checkpoint.as_bytes())
+                            == (Some(0.25), &b"1"[..])
+                        {
                             break;
                         }
                         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -70,9 +73,9 @@ async fn a_handler_goes_on_from_its_checkpoint_and_says_how_far_it_is() {
     });
     let drain = worker.drain_handle();
     let running = tokio::spawn(worker.run());
-    let task = client.submit(NewTask::new("q", "")).await.unwrap();
-    let task = client.wait(task.id, LONG).await.unwrap();
-    assert_eq!((task.state(), &task.output[..]), (TaskState::Completed, &b"2"[..]));
+    let task = client.tasks().submit(NewTask::new("q", "")).await.unwrap();
+    let task = client.tasks().wait(task.id, LONG).await.unwrap();
+    assert_eq!((task.state, task.output.as_bytes()), (TaskState::Completed, &b"2"[..]));
     assert_eq!((task.failures, task.attempt, task.progress), (1, 3, None));
     drain.drain();
     tokio::time::timeout(LONG, running).await.unwrap().unwrap().unwrap();
@@ -97,25 +100,25 @@ async fn failures_are_reported_as_the_handler_says() {
     let drain = worker.drain_handle();
     let running = tokio::spawn(worker.run());
     let submit = async |payload: &str| {
-        let task = client.submit(NewTask::new("q", payload).max_failures(2)).await.unwrap();
-        client.wait(task.id, LONG).await.unwrap()
+        let task = client.tasks().submit(NewTask::new("q", payload).max_failures(2)).await.unwrap();
+        client.tasks().wait(task.id, LONG).await.unwrap()
     };
     let last = submit("last").await;
     let error = last.error.clone().unwrap();
-    assert_eq!((last.state(), &*error.code, last.failures), (TaskState::Failed, "c", 1));
+    assert_eq!((last.state, &*error.code, last.failures), (TaskState::Failed, "c", 1));
     let again = submit("again").await;
-    assert_eq!((again.state(), again.failures, again.attempt), (TaskState::Completed, 1, 2));
+    assert_eq!((again.state, again.failures, again.attempt), (TaskState::Completed, 1, 2));
     let back = submit("back").await;
-    assert_eq!((back.state(), back.failures, back.attempt), (TaskState::Completed, 0, 2));
+    assert_eq!((back.state, back.failures, back.attempt), (TaskState::Completed, 0, 2));
     assert_eq!(submit("large").await.error.unwrap().code, "payload_too_large");
-    let panicked = client.submit(NewTask::new("q", "panic").max_failures(1)).await.unwrap();
-    let panicked = client.wait(panicked.id, LONG).await.unwrap();
+    let panicked = client.tasks().submit(NewTask::new("q", "panic").max_failures(1)).await.unwrap();
+    let panicked = client.tasks().wait(panicked.id, LONG).await.unwrap();
     assert_eq!(
-        (panicked.state(), &*panicked.error.clone().unwrap().code),
+        (panicked.state, &*panicked.error.clone().unwrap().code),
         (TaskState::Failed, "panic")
     );
-    let blocking = client.submit(NewTask::new("b", "x")).await.unwrap();
-    assert_eq!(&client.wait(blocking.id, LONG).await.unwrap().output[..], b"x");
+    let blocking = client.tasks().submit(NewTask::new("b", "x")).await.unwrap();
+    assert_eq!(client.tasks().wait(blocking.id, LONG).await.unwrap().output.as_bytes(), b"x");
     drain.drain();
     running.await.unwrap().unwrap();
 }
@@ -136,14 +139,14 @@ async fn a_worker_that_never_ends() {
 async fn a_task_of_a_worker_that_dies_is_finished_by_another() {
     let server = Server::start("dies");
     let client = server.client().await;
-    let id = client.submit(NewTask::new("q", "x")).await.unwrap().id;
+    let id = client.tasks().submit(NewTask::new("q", "x")).await.unwrap().id;
     let mut dying = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "grpc::worker::a_worker_that_never_ends", "--ignored"])
         .env(ADDRESS, &server.address)
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    while client.get(id).await.unwrap().state() != TaskState::Leased {
+    while client.tasks().get(id).await.unwrap().state != TaskState::Leased {
         assert!(dying.try_wait().unwrap().is_none(), "it never ends by itself");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -152,8 +155,8 @@ async fn a_task_of_a_worker_that_dies_is_finished_by_another() {
     let worker = Worker::new(client.clone()).handle("q", echo);
     let drain = worker.drain_handle();
     let running = tokio::spawn(worker.run());
-    let task = client.wait(id, LONG).await.unwrap();
-    assert_eq!((task.state(), task.attempt, task.expiries), (TaskState::Completed, 2, 1));
+    let task = client.tasks().wait(id, LONG).await.unwrap();
+    assert_eq!((task.state, task.attempt, task.expiries), (TaskState::Completed, 2, 1));
     drain.drain();
     running.await.unwrap().unwrap();
 }
@@ -175,11 +178,11 @@ async fn a_cancel_reaches_the_handler() {
     let drain = worker.drain_handle();
     let running = tokio::spawn(worker.run());
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    let id = client.submit(NewTask::new("q", "").traceparent(parent)).await.unwrap().id;
+    let id = client.tasks().submit(NewTask::new("q", "").traceparent(parent)).await.unwrap().id;
     assert_eq!(begun.recv().await.unwrap().as_deref(), Some(parent));
-    client.cancel(id, None).await.unwrap();
-    let task = client.wait(id, Duration::from_secs(5)).await.unwrap();
-    assert_eq!(task.state(), TaskState::Canceled, "long before the lease would have ended");
+    client.tasks().cancel(id, None).await.unwrap();
+    let task = client.tasks().wait(id, Duration::from_secs(5)).await.unwrap();
+    assert_eq!(task.state, TaskState::Canceled, "long before the lease would have ended");
     drain.drain();
     running.await.unwrap().unwrap();
 }
@@ -200,16 +203,16 @@ async fn a_drain_finishes_what_has_begun_and_takes_nothing_new() {
     });
     let drain = worker.drain_handle();
     let running = tokio::spawn(worker.run());
-    let first = client.submit(NewTask::new("q", "1")).await.unwrap().id;
+    let first = client.tasks().submit(NewTask::new("q", "1")).await.unwrap().id;
     began.notified().await;
     drain.drain();
     tokio::time::sleep(Duration::from_millis(200)).await;
-    let second = client.submit(NewTask::new("q", "2")).await.unwrap().id;
+    let second = client.tasks().submit(NewTask::new("q", "2")).await.unwrap().id;
     go.notify_one();
     tokio::time::timeout(LONG, running).await.unwrap().unwrap().unwrap();
-    assert_eq!(client.get(first).await.unwrap().state(), TaskState::Completed);
-    let second = client.get(second).await.unwrap();
-    assert_eq!((second.state(), second.attempt), (TaskState::Waiting, 0));
+    assert_eq!(client.tasks().get(first).await.unwrap().state, TaskState::Completed);
+    let second = client.tasks().get(second).await.unwrap();
+    assert_eq!((second.state, second.attempt), (TaskState::Waiting, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -224,11 +227,11 @@ async fn heartbeats_come_while_the_runtime_is_busy() {
     let drain = worker.drain_handle();
     let lease = Duration::from_millis(400);
     let tasks = (0..8).map(|n| NewTask::new("q", n.to_string()).lease(lease));
-    let ids = client.submit_batch(tasks).await.unwrap();
+    let ids = client.tasks().submit_batch(tasks).await.unwrap();
     let running = tokio::spawn(worker.run());
     for id in ids {
-        let task = client.wait(id, LONG).await.unwrap();
-        let seen = (task.state(), task.attempt, task.expiries);
+        let task = client.tasks().wait(id, LONG).await.unwrap();
+        let seen = (task.state, task.attempt, task.expiries);
         assert_eq!(seen, (TaskState::Completed, 1, 0), "a busy runtime must not lose leases");
     }
     drain.drain();
@@ -252,12 +255,12 @@ async fn a_worker_outlives_a_crash_of_the_server() {
     });
     let drain = worker.drain_handle();
     let running = tokio::spawn(worker.run());
-    let id = client.submit(NewTask::new("q", "x")).await.unwrap().id;
+    let id = client.tasks().submit(NewTask::new("q", "x")).await.unwrap().id;
     begun.recv().await.unwrap();
     server.crash_and_restart();
     go.notify_one();
-    let task = client.wait(id, LONG).await.unwrap();
-    assert_eq!((task.state(), task.attempt), (TaskState::Completed, 1), "the lease was kept");
+    let task = client.tasks().wait(id, LONG).await.unwrap();
+    assert_eq!((task.state, task.attempt), (TaskState::Completed, 1), "the lease was kept");
     drain.drain();
     running.await.unwrap().unwrap();
 }
@@ -300,7 +303,8 @@ async fn a_drain_that_takes_too_long_gives_everything_back() {
     let drain = worker.drain_handle();
     let running = tokio::spawn(worker.run());
     let queues = ["async", "clean", "blocking"];
-    let ids = client.submit_batch(queues.map(|queue| NewTask::new(queue, "x"))).await.unwrap();
+    let ids =
+        client.tasks().submit_batch(queues.map(|queue| NewTask::new(queue, "x"))).await.unwrap();
     for _ in queues {
         begun.recv().await.unwrap();
     }
@@ -308,8 +312,8 @@ async fn a_drain_that_takes_too_long_gives_everything_back() {
     tokio::time::timeout(LONG, running).await.unwrap().unwrap().unwrap();
     assert_eq!(clean.recv().await, Some(Some(Stop::Leaving)), "it was waited for");
     for id in ids {
-        let task = client.get(id).await.unwrap();
-        let seen = (task.state(), task.failures, task.expiries);
+        let task = client.tasks().get(id).await.unwrap();
+        let seen = (task.state, task.failures, task.expiries);
         assert_eq!(seen, (TaskState::Waiting, 0, 0), "{}", task.queue);
     }
     drop(free);
