@@ -81,6 +81,46 @@ async fn a_handler_goes_on_from_its_checkpoint_and_says_how_far_it_is() {
     tokio::time::timeout(LONG, running).await.unwrap().unwrap().unwrap();
 }
 
+/// A payload, a checkpoint and an output as values.
+#[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Sum {
+    numbers: Vec<i64>,
+    done: usize,
+}
+
+async fn add(task: LeasedTask) -> Result<Output, Failure> {
+    let sum: Sum = task.payload()?;
+    match task.checkpoint::<Sum>()? {
+        None => {
+            task.save_checkpoint(&Sum { done: 1, ..sum })?;
+            Err(Failure::new("again").retry_after(Duration::from_millis(1)))
+        }
+        Some(saved) => Output::json(&saved.numbers[saved.done..].iter().sum::<i64>()),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payloads_checkpoints_and_outputs_are_values() {
+    let server = Server::start("sdk-values");
+    let client = server.client().await;
+    let idle = Worker::new(client.clone()).handle("q", add).slots(0).run().await.unwrap_err();
+    assert_eq!((idle.code().as_str(), idle.is_definite()), ("invalid_request", true));
+    let worker = Worker::new(client.clone()).handle("q", add).slots(2);
+    let drain = worker.drain_handle();
+    let running = tokio::spawn(worker.run());
+    let sum = Sum { numbers: vec![1, 2, 3], done: 0 };
+    let task = client.tasks().submit(NewTask::json("q", &sum).unwrap()).await.unwrap();
+    assert_eq!(task.payload.parse::<Sum>().unwrap(), sum);
+    let task = client.tasks().wait(task.id, LONG).await.unwrap();
+    assert_eq!((task.state, task.output.parse::<i64>().unwrap()), (TaskState::Completed, 5));
+    let wrong = client.tasks().submit(NewTask::new("q", "[]")).await.unwrap();
+    let wrong = client.tasks().wait(wrong.id, LONG).await.unwrap();
+    assert_eq!((wrong.state, wrong.failures), (TaskState::Failed, 1), "another try is no use");
+    assert_eq!(wrong.error.unwrap().code, "invalid_payload");
+    drain.drain();
+    tokio::time::timeout(LONG, running).await.unwrap().unwrap().unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_are_reported_as_the_handler_says() {
     let server = Server::start("failures");
