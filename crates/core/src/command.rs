@@ -14,7 +14,7 @@ use tenure_record::name::{
     FailureCode, QueueName, Reason, SignalText, TaskKey, TaskName, WorkerName,
 };
 use tenure_record::progress::Checkpoint;
-use tenure_record::terms::{Backoff, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags};
+use tenure_record::terms::{Backoff, Budgets, Count, LeaseMs, Payload, Priority, SpanMs, Tags};
 use tenure_record::time::Timestamp;
 use tenure_record::trace::TraceParent;
 use tenure_value::Value;
@@ -314,12 +314,21 @@ pub struct CancelTask {
 pub struct ConfigureQueue {
     /// Which queue; a new one is made.
     pub queue: QueueName,
+    /// What changes.
+    pub change: SettingsChange,
+}
+
+/// A change of a queue's settings; by default nothing changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SettingsChange {
     /// How long its finished tasks are kept.
     pub retention_ms: Setting<SpanMs>,
     /// Until which moment of the wall clock no leases are given.
     pub paused_until: Setting<Timestamp>,
     /// Which queue gets a copy of each task that ends FAILED or DEAD; a new one is made.
     pub dead_letter_queue: Setting<QueueName>,
+    /// With how many waiting tasks the queue takes no further submit.
+    pub max_waiting: Setting<Count>,
 }
 
 /// A queue that should give no more leases.
@@ -361,6 +370,17 @@ pub enum Setting<T> {
     Set(T),
     /// Back to the default.
     Clear,
+}
+
+impl<T> Setting<T> {
+    /// Changes the stored setting.
+    pub(crate) fn change<S: Default>(&self, stored: &mut S, of: impl FnOnce(&T) -> S) {
+        match self {
+            Setting::Keep => {}
+            Setting::Set(value) => *stored = of(value),
+            Setting::Clear => *stored = S::default(),
+        }
+    }
 }
 
 /// A definition of a workflow, checked and compiled at the door.
