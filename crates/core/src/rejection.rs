@@ -336,6 +336,7 @@ impl Rejection {
 }
 
 impl fmt::Display for Rejection {
+    #[expect(clippy::too_many_lines, reason = "one sentence for each refusal")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rejection::TaskNotFound { task_id } => write!(

@@ -263,10 +263,10 @@ fn refusal_name(refusal: &Refusal) -> &'static str {
 }
 
 fn rejection_name(rejection: &Rejection) -> &'static str {
-    match rejection {
-        Rejection::InBatch { rejection, .. } => rejection_name(rejection),
-        rejection => rejection.name(),
+    if let Rejection::InBatch { rejection, .. } = rejection {
+        return rejection_name(rejection);
     }
+    rejection.name()
 }
 
 #[cfg(test)]
