@@ -1,24 +1,15 @@
 //! `tenure run graph`: a run's workflow as text, for Graphviz or as a picture, and where the run
 //! stands in it.
 
-mod dot;
-mod layout;
-pub(crate) mod model;
-pub(crate) mod standing;
-mod svg;
-mod text;
-
-#[cfg(test)]
-mod tests;
-
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use clap::Args;
 use tenure_flow::Definition;
+use tenure_graph::model::{Graph, Token};
+use tenure_graph::{dot, svg, text};
 use tenure_sdk::{Client, Run, TokenFilter, WatchFrom, Workflow};
 
-use self::model::{Graph, Token};
 use super::shown::{error_words, standing_words};
 use crate::Format;
 use crate::client::Server;
@@ -26,7 +17,7 @@ use crate::failure::Failure;
 use crate::ui::moment::{clock, now, relative};
 use crate::ui::output::Lines;
 use crate::ui::pages::Range;
-use crate::ui::style::{Paint, run_state_name};
+use crate::ui::style::{self, Paint, run_state_name};
 
 pub(super) const EXAMPLES: &str = "\
 Each node has its ways below it, in the order in which they are tried. Behind a way stands how often
@@ -64,7 +55,9 @@ impl Picture {
         } else if self.svg {
             out.part(svg::render(graph));
         } else {
-            text::render(graph, Paint::of_stdout()).into_iter().for_each(|line| out.print(line));
+            let paint = Paint::of_stdout();
+            let draw = |tone, text: &str| paint.draw(style::tone(tone), text);
+            text::render(graph, &draw).into_iter().for_each(|line| out.print(line));
         }
     }
 }
@@ -140,7 +133,7 @@ async fn print(client: &Client, draw: &Draw) -> Result<Run, Failure> {
         Ok((page.tokens, page.next_cursor))
     };
     let tokens = Range::whole().fetch(page).await?;
-    let tokens: Vec<Token> = tokens.items.into_iter().map(Token::from).collect();
+    let tokens: Vec<Token> = tokens.items.into_iter().map(drawn).collect();
     let mut out = Lines::new();
     draw.picture.print(&mut out, &Graph::of_run(&definition(&workflow)?, title(&run), &tokens));
     out.finish();
@@ -176,18 +169,17 @@ fn title(run: &Run) -> Vec<String> {
     title
 }
 
-impl From<tenure_sdk::Token> for Token {
-    fn from(token: tenure_sdk::Token) -> Self {
-        let error: serde_json::Value = serde_json::from_slice(&token.error).unwrap_or_default();
-        Self {
-            id: token.id,
-            parent: token.parent,
-            node: token.node,
-            state: token.state,
-            via: token.via,
-            path: token.path,
-            branch_total: token.branch_total,
-            error: error["code"].as_str().map(str::to_owned),
-        }
+/// A token as it is drawn.
+fn drawn(token: tenure_sdk::Token) -> Token {
+    let error: serde_json::Value = serde_json::from_slice(&token.error).unwrap_or_default();
+    Token {
+        id: token.id,
+        parent: token.parent,
+        node: token.node,
+        state: token.state,
+        via: token.via,
+        path: token.path,
+        branch_total: token.branch_total,
+        error: error["code"].as_str().map(str::to_owned),
     }
 }

@@ -2,9 +2,9 @@
 
 use tenure_flow::Definition;
 
-use super::model::{Graph, Token};
-use super::{dot, svg, text};
-use crate::ui::style::Paint;
+use crate::model::{Graph, Token};
+use crate::text::Tone;
+use crate::{dot, svg, text};
 
 fn sample(name: &str) -> Definition {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workflows");
@@ -59,7 +59,7 @@ fn invoices() -> Graph {
 }
 
 fn lines(graph: &Graph) -> String {
-    let lines = text::render(graph, Paint::Plain);
+    let lines = text::render(graph, &|_, text| text.to_owned());
     for line in &lines {
         assert!(unicode_width::UnicodeWidthStr::width(line.as_str()) <= 80, "{line}");
     }
@@ -79,10 +79,14 @@ fn a_run_is_drawn_as_text() {
 }
 
 #[test]
-fn colors_are_those_of_the_states() {
-    let colored = text::render(&order(), Paint::Colors).join("\n");
-    assert!(colored.contains("\u{1b}[31m✗\u{1b}[0m"), "{colored}");
-    assert!(colored.contains("\u{1b}[36m▶\u{1b}[0m"), "{colored}");
+fn tokens_are_drawn_in_the_tone_of_their_state() {
+    let tagged = |tone: Tone, text: &str| match tone {
+        Tone::Standing(standing) => format!("<{standing:?} {text}>"),
+        Tone::Plain | Tone::Heading | Tone::Faint => text.to_owned(),
+    };
+    let drawn = text::render(&order(), &tagged).join("\n");
+    assert!(drawn.contains("<Failed ✗>"), "{drawn}");
+    assert!(drawn.contains("<Executing ▶>"), "{drawn}");
 }
 
 #[test]
@@ -101,7 +105,7 @@ fn a_run_is_drawn_as_a_picture() {
     keep("agent", &svg::render(&Graph::of(&sample("agent"), vec!["agent 1".to_owned()])));
 }
 
-/// For people who want to look at the pictures: `TENURE_PICTURES=folder cargo test -p tenure-cli`.
+/// For people who want to look at the pictures: `TENURE_PICTURES=folder cargo test -p tenure-graph`.
 fn keep(name: &str, picture: &str) {
     if let Some(folder) = std::env::var_os("TENURE_PICTURES") {
         let file = std::path::Path::new(&folder).join(format!("{name}.svg"));

@@ -1,28 +1,38 @@
-//! How a token stands, as it is drawn: a sign, a word and a color for each of its states.
+//! The states of tokens as they are drawn: a sign, a word and colors for each.
 
-use anstyle::{AnsiColor, Style};
-
-/// How a token stands; the most urgent first.
+/// The state of a token; the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Standing {
+pub enum Standing {
+    /// The token ended with an error.
     Failed,
+    /// The deadline of the token passed.
     TimedOut,
+    /// A worker executes the task.
     Executing,
+    /// The task waits for a worker.
     Dispatched,
+    /// The token has not begun.
     Pending,
+    /// The token waits for a signal.
     WaitsForSignal,
+    /// The token waits for its moment.
     WaitsForTimer,
+    /// The token waits for a child run.
     WaitsForWorkflow,
+    /// The token waits for the other branches.
     WaitsForSiblings,
+    /// The token is done.
     Completed,
+    /// The token was canceled.
     Canceled,
-    /// One that this version does not know.
+    /// The state is unknown to this version.
     Other,
 }
 
 impl Standing {
-    /// By the state's name in the API.
-    pub(crate) fn of(state: &str) -> Self {
+    /// Reads the state's name in the API.
+    #[must_use]
+    pub fn of(state: &str) -> Self {
         match state {
             "failed" => Standing::Failed,
             "timed_out" => Standing::TimedOut,
@@ -39,8 +49,9 @@ impl Standing {
         }
     }
 
-    /// As people read it.
-    pub(crate) fn word(self) -> &'static str {
+    /// The state as people read it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
         match self {
             Standing::Failed => "failed",
             Standing::TimedOut => "timed out",
@@ -57,7 +68,9 @@ impl Standing {
         }
     }
 
-    pub(crate) fn sign(self) -> char {
+    /// The sign before a node.
+    #[must_use]
+    pub fn sign(self) -> char {
         match self {
             Standing::Failed | Standing::TimedOut => '✗',
             Standing::Executing => '▶',
@@ -72,34 +85,19 @@ impl Standing {
         }
     }
 
-    /// Whether nothing will happen to it any more.
-    pub(crate) fn is_over(self) -> bool {
+    /// Whether the state is final.
+    #[must_use]
+    pub fn is_over(self) -> bool {
         matches!(
             self,
             Standing::Failed | Standing::TimedOut | Standing::Completed | Standing::Canceled
         )
     }
 
-    pub(crate) fn is_failure(self) -> bool {
+    /// Whether the token ended with an error.
+    #[must_use]
+    pub fn is_failure(self) -> bool {
         matches!(self, Standing::Failed | Standing::TimedOut)
-    }
-
-    /// On a terminal.
-    pub(crate) fn style(self) -> Style {
-        let color = match self {
-            Standing::Failed | Standing::TimedOut => AnsiColor::Red,
-            Standing::Executing => AnsiColor::Cyan,
-            Standing::Dispatched
-            | Standing::Pending
-            | Standing::WaitsForSignal
-            | Standing::WaitsForTimer
-            | Standing::WaitsForWorkflow
-            | Standing::WaitsForSiblings => AnsiColor::Yellow,
-            Standing::Completed => AnsiColor::Green,
-            Standing::Canceled => AnsiColor::Magenta,
-            Standing::Other => return Style::new(),
-        };
-        Style::new().fg_color(Some(color.into()))
     }
 
     /// In a picture: the line, and what is inside of it.

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use super::model::Graph;
+use crate::model::{Graph, Way};
 
 /// Rounds of ordering and of moving; more change nothing that can be seen.
 const ROUNDS: usize = 24;
@@ -90,7 +90,7 @@ pub(crate) fn lay_out(graph: &Graph, nodes: &[Size], labels: &[Size]) -> Layout 
         let (top, room) = tops[item.layer];
         Point { x: item.x - left, y: top + room / 2.0 }
     };
-    let route = |chain: &Vec<usize>, way: &super::model::Way| {
+    let route = |chain: &Vec<usize>, way: &Way| {
         let stop = |at: &usize| {
             let (_, room) = tops[items[*at].layer];
             let is_label = items[*at].size.height > 0.0;

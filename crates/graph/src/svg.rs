@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::layout::{Layout, Point, Route, Size, lay_out};
-use super::model::{Graph, Spot, Way, WayKind};
-use super::standing::{Colors, IDLE, Standing};
-use super::text::wrapped;
+use crate::layout::{Layout, Point, Route, Size, lay_out};
+use crate::model::{Graph, Spot, Way, WayKind};
+use crate::standing::{Colors, IDLE, Standing};
+use crate::text::wrapped;
 
 const MARGIN: f64 = 32.0;
 /// The room of a letter, in fonts of one width, at each size of text that is used.
@@ -31,8 +31,9 @@ const STYLE: &str = "\
 text{font-family:ui-monospace,'JetBrains Mono','DejaVu Sans Mono',Menlo,Consolas,monospace;font-size:11px}
 .title{font-size:17px;font-weight:700}.name{font-size:14px;font-weight:600}";
 
-/// The whole text.
-pub(crate) fn render(graph: &Graph) -> String {
+/// Draws a graph as SVG.
+#[must_use]
+pub fn render(graph: &Graph) -> String {
     let labels: Vec<Vec<String>> = graph.ways.iter().map(|way| label(graph, way)).collect();
     let nodes: Vec<Size> =
         graph.nodes.iter().enumerate().map(|(at, node)| node_size(graph, at, node)).collect();

@@ -1,12 +1,12 @@
 //! A graph as lines of text, 80 columns wide: each node with its ways below it, in the order in
 //! which a run comes by.
 
+use tenure_code::escape_line;
 use unicode_width::UnicodeWidthStr;
 
-use super::layout;
-use super::model::{Graph, Spot, Way, WayKind};
-use crate::ui::plain;
-use crate::ui::style::{self, Paint};
+use crate::layout;
+use crate::model::{Graph, Spot, Way, WayKind};
+use crate::standing::Standing;
 
 /// As wide as every terminal.
 const COLUMNS: usize = 80;
@@ -15,14 +15,31 @@ const NAME_COLUMNS_MAX: usize = 28;
 /// Nor the queue of a node, or what else it is about.
 const WHAT_COLUMNS_MAX: usize = 24;
 
-/// All lines.
-pub(crate) fn render(graph: &Graph, paint: Paint) -> Vec<String> {
+/// The emphasis of a piece of text; a terminal shows it as a style.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// Ordinary text.
+    Plain,
+    /// Names and titles.
+    Heading,
+    /// Secondary text.
+    Faint,
+    /// Text about tokens in this state.
+    Standing(Standing),
+}
+
+/// Adds the style of a tone to a text.
+pub type Paint<'a> = &'a dyn Fn(Tone, &str) -> String;
+
+/// Draws a graph as lines of text.
+#[must_use]
+pub fn render(graph: &Graph, paint: Paint<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for (at, line) in graph.title.iter().enumerate() {
-        let style = if at == 0 { style::heading() } else { style::faint() };
-        lines.extend(wrapped(&plain::line(line), COLUMNS).iter().map(|l| paint.draw(style, l)));
+        let tone = if at == 0 { Tone::Heading } else { Tone::Faint };
+        lines.extend(wrapped(&escape_line(line), COLUMNS).iter().map(|l| paint(tone, l)));
     }
-    let widest = graph.nodes.iter().map(|node| plain::line(&node.name).width()).max().unwrap_or(0);
+    let widest = graph.nodes.iter().map(|node| escape_line(&node.name).width()).max().unwrap_or(0);
     let width = widest.min(NAME_COLUMNS_MAX);
     for node in layout::reading_order(graph) {
         lines.push(String::new());
@@ -38,20 +55,20 @@ pub(crate) fn render(graph: &Graph, paint: Paint) -> Vec<String> {
 }
 
 /// `✓ reserve   task samples        1 completed`; what has no room goes below.
-fn head(graph: &Graph, at: usize, width: usize, paint: Paint) -> Vec<String> {
+fn head(graph: &Graph, at: usize, width: usize, paint: Paint<'_>) -> Vec<String> {
     let node = &graph.nodes[at];
     let standing = node.standing();
     let sign = standing.map_or('○', |standing| standing.sign());
-    let style = standing.map_or_else(style::faint, |standing| standing.style());
+    let tone = standing.map_or(Tone::Faint, Tone::Standing);
     // As wide as an arrow and a name below it.
-    let name = padded(&plain::line(&node.name), width + 2);
+    let name = padded(&escape_line(&node.name), width + 2);
     let widest = graph.nodes.iter().map(|node| what(node).width()).max().unwrap_or(0);
     let what = padded(&what(node), widest.min(WHAT_COLUMNS_MAX));
     let mut lines = vec![format!(
         "{} {}  {}",
-        paint.draw(style, &sign.to_string()),
-        paint.draw(style::heading(), &name),
-        paint.draw(style::faint(), &what),
+        paint(tone, &sign.to_string()),
+        paint(Tone::Heading, &name),
+        paint(Tone::Faint, &what),
     )];
     let indent = 2 + name.width() + 2 + what.width();
     let mut column = indent;
@@ -66,7 +83,7 @@ fn head(graph: &Graph, at: usize, width: usize, paint: Paint) -> Vec<String> {
         }
         if let Some(line) = lines.last_mut() {
             line.push(' ');
-            line.push_str(&paint.draw(standing.style(), &text));
+            line.push_str(&paint(Tone::Standing(*standing), &text));
         }
         column += 2 + text.width();
     }
@@ -76,22 +93,18 @@ fn head(graph: &Graph, at: usize, width: usize, paint: Paint) -> Vec<String> {
 /// `task samples`, and whether runs begin there.
 fn what(node: &Spot) -> String {
     let begin = if node.is_initial { " (begin)" } else { "" };
-    let what = format!("{} {}", node.kind, plain::line(&node.detail));
+    let what = format!("{} {}", node.kind, escape_line(&node.detail));
     format!("{}{begin}", what.trim_end())
 }
 
-fn failed(node: &Spot, code: &str, paint: Paint) -> String {
-    let style = node.standing().map_or_else(style::faint, |standing| standing.style());
+fn failed(node: &Spot, code: &str, paint: Paint<'_>) -> String {
+    let tone = node.standing().map_or(Tone::Faint, Tone::Standing);
     let bar = if node.counts.is_empty() { ' ' } else { '│' };
-    format!(
-        "{} {}",
-        paint.draw(style::faint(), &bar.to_string()),
-        paint.draw(style, &plain::line(code))
-    )
+    format!("{} {}", paint(Tone::Faint, &bar.to_string()), paint(tone, &escape_line(code)))
 }
 
 /// `├─▶ approval   input.amount >= 1000      ×1`, and the rest of a label that is too long below.
-fn branch(graph: &Graph, way: &Way, is_last: bool, width: usize, paint: Paint) -> Vec<String> {
+fn branch(graph: &Graph, way: &Way, is_last: bool, width: usize, paint: Paint<'_>) -> Vec<String> {
     let (corner, rail) = if is_last { ('└', ' ') } else { ('├', '│') };
     let arrow = match way.kind {
         WayKind::Plain => "─▶",
@@ -99,29 +112,29 @@ fn branch(graph: &Graph, way: &Way, is_last: bool, width: usize, paint: Paint) -
         WayKind::FanOut => "═▶",
         WayKind::Join => "─▷",
     };
-    let to = padded(&plain::line(&graph.nodes[way.to].name), width);
+    let to = padded(&escape_line(&graph.nodes[way.to].name), width);
     let tail = tail(graph, way);
     let room = COLUMNS.saturating_sub(width + 6 + tail.width() + 1);
-    let label = wrapped(&plain::line(&way.label), room.max(20));
+    let label = wrapped(&escape_line(&way.label), room.max(20));
     let first = label.first().map_or("", String::as_str);
-    let style = if way.taken > 0 { style::heading() } else { style::faint() };
+    let tone = if way.taken > 0 { Tone::Heading } else { Tone::Faint };
     let begin = format!("{corner}{arrow} {to}  ");
     let gap = COLUMNS.saturating_sub(begin.width() + first.width() + tail.width()).max(1);
     let gap = if tail.is_empty() { 0 } else { gap };
     let mut lines = vec![
         format!(
             "{}{}{}{}",
-            paint.draw(if way.taken > 0 { anstyle::Style::new() } else { style::faint() }, &begin),
+            paint(if way.taken > 0 { Tone::Plain } else { Tone::Faint }, &begin),
             first,
             " ".repeat(gap),
-            paint.draw(style, &tail)
+            paint(tone, &tail)
         )
         .trim_end()
         .to_owned(),
     ];
     for more in label.iter().skip(1) {
         let indent = " ".repeat(begin.width() - 1);
-        lines.push(format!("{}{indent}{more}", paint.draw(style::faint(), &rail.to_string())));
+        lines.push(format!("{}{indent}{more}", paint(Tone::Faint, &rail.to_string())));
     }
     lines
 }
@@ -158,7 +171,7 @@ fn cut(text: &str, width: usize) -> String {
 }
 
 /// A text on lines of a width, broken at spaces where there are some.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         let mut word = word;

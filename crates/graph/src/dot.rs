@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::model::{Graph, Spot, Way, WayKind};
-use super::standing::IDLE;
+use crate::model::{Graph, Spot, Way, WayKind};
+use crate::standing::IDLE;
 
-/// The whole text.
-pub(crate) fn render(graph: &Graph) -> String {
+/// Draws a graph in the language of Graphviz.
+#[must_use]
+pub fn render(graph: &Graph) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
     let _ = write(&mut out, graph);

@@ -3,88 +3,94 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tenure_code::duration_text;
 use tenure_flow::Definition;
 use tenure_flow::definition::{
     FanOut, Group, Node, NodeIndex, NodeKind, Outcome, Spawn, TimerNode, Transition, WaitFor,
 };
 
-use super::standing::Standing;
-use crate::ui::span;
+use crate::standing::Standing;
 
 /// A token of a run, as far as it is drawn.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Token {
+pub struct Token {
     /// Its number in the run.
-    pub(crate) id: u32,
+    pub id: u32,
     /// The token that it comes from.
-    pub(crate) parent: Option<u32>,
+    pub parent: Option<u32>,
     /// Its node's name.
-    pub(crate) node: String,
+    pub node: String,
     /// Its state as the API has it.
-    pub(crate) state: String,
+    pub state: String,
     /// The transition that it took, if that has a name.
-    pub(crate) via: Option<String>,
+    pub via: Option<String>,
     /// Its scope: `root/bids#1[4]`.
-    pub(crate) path: String,
+    pub path: String,
     /// How many branches its group has.
-    pub(crate) branch_total: Option<u32>,
+    pub branch_total: Option<u32>,
     /// The code of what went wrong.
-    pub(crate) error: Option<String>,
+    pub error: Option<String>,
 }
 
 /// A definition, and where a run stands in it.
 #[derive(Debug)]
-pub(crate) struct Graph {
+pub struct Graph {
     /// What is drawn, such as `order 1`, and how it stands.
-    pub(crate) title: Vec<String>,
+    pub title: Vec<String>,
     /// Whether there is a run, or only a definition.
-    pub(crate) has_run: bool,
+    pub has_run: bool,
     /// By their place in the definition.
-    pub(crate) nodes: Vec<Spot>,
+    pub nodes: Vec<Spot>,
     /// In the order in which they are tried, node by node.
-    pub(crate) ways: Vec<Way>,
+    pub ways: Vec<Way>,
 }
 
 /// A node.
 #[derive(Debug)]
-pub(crate) struct Spot {
-    pub(crate) name: String,
+pub struct Spot {
+    /// The name in the definition.
+    pub name: String,
     /// `task`, `signal` and so on.
-    pub(crate) kind: &'static str,
+    pub kind: &'static str,
     /// The queue, the signal, the delay.
-    pub(crate) detail: String,
-    pub(crate) is_initial: bool,
+    pub detail: String,
+    /// Whether runs begin there.
+    pub is_initial: bool,
     /// How many tokens are, or were, there, by how they stand; the most urgent first.
-    pub(crate) counts: BTreeMap<Standing, usize>,
+    pub counts: BTreeMap<Standing, usize>,
     /// The codes of what went wrong there, each once.
-    pub(crate) errors: Vec<String>,
+    pub errors: Vec<String>,
 }
 
 impl Spot {
     /// How the node looks as a whole.
-    pub(crate) fn standing(&self) -> Option<Standing> {
+    #[must_use]
+    pub fn standing(&self) -> Option<Standing> {
         self.counts.keys().next().copied()
     }
 }
 
 /// A transition.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub struct Way {
     /// Nodes by their place.
-    pub(crate) from: usize,
-    pub(crate) to: usize,
-    pub(crate) kind: WayKind,
+    pub from: usize,
+    /// The node it leads to.
+    pub to: usize,
+    /// What sort of way it is.
+    pub kind: WayKind,
     /// When it is taken, and what it does.
-    pub(crate) label: String,
+    pub label: String,
     /// How many tokens took it.
-    pub(crate) taken: usize,
+    pub taken: usize,
     /// How far its group is.
-    pub(crate) progress: Option<Progress>,
+    pub progress: Option<Progress>,
 }
 
 /// What sort of way it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WayKind {
+pub enum WayKind {
+    /// An ordinary one.
     Plain,
     /// After an error.
     Error,
@@ -96,16 +102,19 @@ pub(crate) enum WayKind {
 
 /// How many branches have come to an end, of how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Progress {
-    pub(crate) settled: u32,
-    pub(crate) total: u32,
+pub struct Progress {
+    /// Branches that have ended.
+    pub settled: u32,
+    /// Branches in all.
+    pub total: u32,
     /// How often the group was opened; the figures are those of the last time.
-    pub(crate) opened: u32,
+    pub opened: u32,
 }
 
 impl Progress {
     /// `3/5`, and how often it was opened if that was more than once.
-    pub(crate) fn words(self) -> String {
+    #[must_use]
+    pub fn words(self) -> String {
         let Self { settled, total, opened } = self;
         match opened {
             0 | 1 => format!("{settled}/{total}"),
@@ -116,12 +125,14 @@ impl Progress {
 
 impl Graph {
     /// A definition alone.
-    pub(crate) fn of(definition: &Definition, title: Vec<String>) -> Self {
+    #[must_use]
+    pub fn of(definition: &Definition, title: Vec<String>) -> Self {
         Self::with(definition, title, None)
     }
 
     /// A definition, and where a run's tokens stand in it.
-    pub(crate) fn of_run(definition: &Definition, title: Vec<String>, tokens: &[Token]) -> Self {
+    #[must_use]
+    pub fn of_run(definition: &Definition, title: Vec<String>, tokens: &[Token]) -> Self {
         Self::with(definition, title, Some(tokens))
     }
 
@@ -160,7 +171,7 @@ impl Graph {
     }
 
     /// The ways that begin at a node.
-    pub(crate) fn from(&self, node: usize) -> impl Iterator<Item = &Way> {
+    pub fn from(&self, node: usize) -> impl Iterator<Item = &Way> {
         self.ways.iter().filter(move |way| way.from == node)
     }
 }
@@ -253,7 +264,7 @@ fn detail(kind: &NodeKind) -> String {
             None => node.workflow.to_string(),
         },
         NodeKind::Signal(node) => node.signal.to_string(),
-        NodeKind::Timer(TimerNode::Delay(ms)) => span::exact(*ms),
+        NodeKind::Timer(TimerNode::Delay(ms)) => duration_text(*ms),
         NodeKind::Timer(TimerNode::Until(expression)) => format!("until {}", expression.text()),
     }
 }
