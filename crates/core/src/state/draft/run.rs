@@ -9,7 +9,7 @@ use tenure_value::Value;
 
 use super::Draft;
 use super::few::Few;
-use crate::state::run::{
+use crate::state::facts::run::{
     Branch, Group, KeptKey, Parked, Run, ScopeRef, StoredRun, Token, Workflow,
 };
 use crate::state::{Runs, State};

@@ -9,7 +9,8 @@ use tenure_record::id::{RunId, TaskId};
 use tenure_record::time::Timestamp;
 use tenure_value::Value;
 
-use super::{Run, RunView, Workflow};
+use super::RunView;
+use crate::state::facts::run::{Run, Workflow};
 use crate::state::{Ledger, Runs, State};
 
 /// How a run ends whose end is decided and not yet complete.

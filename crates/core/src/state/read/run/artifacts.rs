@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use tenure_record::artifact::Sha256;
 use tenure_record::id::{RunId, TokenId};
 
-use super::{RunView, Staged, StoredRun};
+use super::RunView;
 use crate::state::facts::Facts;
+use crate::state::facts::run::{Staged, StoredRun};
 
 /// Where an artifact stands, as the log says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,9 @@
 //! The facts: all that the log has established, and nothing else. A clone shares the pages, so it
 //! serves as a view that stays as it is while the writer goes on.
 
+pub(in crate::state) mod run;
+pub(in crate::state) mod task;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,11 +11,9 @@ use tenure_record::event::QueueSettings;
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
 use tenure_record::time::Timestamp;
 
-use super::blobs::Blobs;
-use super::dense::{ColdRef, Dense, NameRef, QueueRef, WorkerRef};
-use super::paged::Paged;
-use super::run::{StoredRun, Versions};
-use super::task::{Cold, Task};
+use crate::state::facts::run::{StoredRun, Versions};
+use crate::state::facts::task::{Cold, Task};
+use crate::state::store::{Blobs, ColdRef, Dense, NameRef, Paged, QueueRef, WorkerRef};
 
 /// About a thousand, and a page with its header just fits a size class of the allocator (96 KiB).
 const TASKS_PER_PAGE: usize = 1020;

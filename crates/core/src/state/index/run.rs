@@ -16,7 +16,7 @@ use tenure_record::time::{Clock, Timestamp};
 use super::timers::{TimerIndex, TimerRef};
 use crate::planted::{self, Bug};
 use crate::state::facts::Facts;
-use crate::state::run::{Group, Run, StoredRun, Token, Work, head_bytes};
+use crate::state::facts::run::{Group, Run, StoredRun, Token, Work, head_bytes};
 
 /// A signal's name and its correlation.
 type SignalName = Arc<(Arc<str>, Arc<str>)>;

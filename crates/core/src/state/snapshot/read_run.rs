@@ -15,11 +15,12 @@ use tenure_record::snapshot::{
 use tenure_value::{Path, Value};
 
 use crate::state::facts::Facts;
-use crate::state::run::{
-    Branch, BranchResult, Chunks, CommittedArtifact, EndingRoot, EndingScope, Endings, Group,
-    KeptSignal, KeptSignals, Outline, Parked, RareRun, Run, Scope, ScopeRef, Spawn, Staged,
-    StoredGroup, StoredRun, Token, Work, Workflow,
+use crate::state::facts::run::{
+    Branch, BranchResult, CommittedArtifact, EndingRoot, EndingScope, Endings, Group, KeptSignal,
+    KeptSignals, Outline, Parked, RareRun, Run, Scope, ScopeRef, Spawn, Staged, StoredGroup,
+    StoredRun, Token, Work, Workflow,
 };
+use crate::state::store::Chunks;
 
 /// Adds a version of a workflow.
 pub(super) fn workflow(facts: &mut Facts, item: &WorkflowItem<'_>) -> Result<(), Malformed> {

@@ -10,8 +10,7 @@ use tenure_record::state::TaskState;
 use tenure_record::terms::{Backoff, Budget, Budgets, Priority};
 use tenure_record::time::{Clock, Timestamp, WallOffset};
 
-use super::blobs::BlobRef;
-use super::dense::{ColdRef, NameRef, QueueRef, WorkerRef};
+use crate::state::store::{BlobRef, ColdRef, NameRef, QueueRef, WorkerRef};
 
 /// The phase of a task's life: its state, with the facts that are true there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

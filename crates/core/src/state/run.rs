@@ -6,14 +6,14 @@ use tenure_record::event::{BranchOutcome, GroupState, SubmitHash};
 use tenure_record::id::{GroupId, RunId, TaskId, TokenId};
 use tenure_value::Value;
 
-use super::State;
-use super::index::{GroupPlace, HeadPlace, Parent, TokenPlace};
-use super::ledger::Ledger;
-use super::run::{
-    Branch, Chunks, Group, KeptKey, Parked, Run, ScopeRef, StoredGroup, StoredRun, Token, Work,
-    Workflow, branch_bytes, group_bytes, head_bytes, kept_bytes, signal_id_bytes, token_bytes,
+use crate::state::State;
+use crate::state::facts::run::{
+    Branch, Group, KeptKey, Parked, Run, ScopeRef, StoredGroup, StoredRun, Token, Work, Workflow,
+    branch_bytes, group_bytes, head_bytes, kept_bytes, signal_id_bytes, token_bytes,
 };
-use super::runs::Runs;
+use crate::state::index::{GroupPlace, HeadPlace, Parent, TokenPlace};
+use crate::state::ledger::{Ledger, Runs};
+use crate::state::store::Chunks;
 
 impl State {
     pub(crate) fn stored_run(&self, id: RunId) -> Option<&StoredRun> {

@@ -17,7 +17,7 @@ pub struct RunFilter<'a> {
 
 impl RunFilter<'_> {
     /// The workflow was chosen by the list already.
-    pub(super) fn takes(&self, run: &RunView<'_>) -> bool {
+    pub(in crate::state) fn takes(&self, run: &RunView<'_>) -> bool {
         let tag = self.tag.is_none_or(|(key, value)| {
             run.tags().iter().any(|(k, v)| &**k == key && &**v == value)
         });

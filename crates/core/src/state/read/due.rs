@@ -4,10 +4,10 @@
 use tenure_record::id::{RunId, TaskId};
 use tenure_record::time::{Now, Timestamp};
 
-use super::{State, Work};
 use crate::command::{Rest, Retention};
 use crate::limits::{DUE_ITEMS_MAX, FOR_EVER_MS};
 use crate::planted::{self, Bug};
+use crate::state::{State, Work};
 
 /// What is to be forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use tenure_value::Value;
 
 use crate::command::Rest;
 use crate::state::facts::Facts;
-use crate::state::run::{
+use crate::state::facts::run::{
     Branch, CommittedArtifact, EndingRoot, EndingScope, Group, KeptKey, KeptSignal, Parked, Run,
     Scope, Spawn, Staged, StoredRun, Token, Work,
 };

@@ -1,16 +1,11 @@
 //! A run as the state holds it: a head that is copied freely, its tokens, and its groups with their
 //! branches. Values are shared, so a copy of any of these costs a few words.
 
-mod artifacts;
 mod bytes;
-mod chunks;
 mod ending;
-mod filter;
-mod halted;
 mod signals;
-mod store;
+mod stored;
 mod versions;
-mod view;
 mod workflow;
 
 use std::sync::Arc;
@@ -22,18 +17,13 @@ use tenure_record::id::{GroupId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::time::{Clock, Timestamp, WallOffset};
 use tenure_value::{Path, Value};
 
-pub use self::artifacts::{ArtifactState, ArtifactView};
 pub(crate) use self::bytes::{
     branch_bytes, group_bytes, head_bytes, kept_bytes, signal_id_bytes, token_bytes,
 };
-pub(crate) use self::chunks::Chunks;
 pub(crate) use self::ending::{EndingRoot, EndingScope, Endings, Parked};
-pub use self::filter::RunFilter;
-pub use self::halted::{EndingView, Halted, ParkedView};
 pub(crate) use self::signals::{KeptSignal, KeptSignals};
-pub(crate) use self::store::{KeptKey, StoredGroup, StoredRun};
+pub(crate) use self::stored::{KeptKey, StoredGroup, StoredRun};
 pub(crate) use self::versions::Versions;
-pub use self::view::{GroupView, RunPage, RunView, TokenView, WorkflowView};
 pub(crate) use self::workflow::{Outline, Workflow};
 
 /// Where values live: the root of a run, or a branch of a group.

@@ -5,9 +5,9 @@ use std::collections::BinaryHeap;
 use tenure_record::id::{RunId, TaskId, TokenId};
 use tenure_record::state::TaskState;
 
-use super::view::TaskView;
-use super::{QueueRef, State};
 use crate::limits::{LIST_ITEMS_MAX, LIST_SCAN_MAX};
+use crate::state::read::TaskView;
+use crate::state::{QueueRef, State};
 
 /// Which tasks to list. What is not given does not matter.
 #[derive(Clone, Copy, Debug, Default)]

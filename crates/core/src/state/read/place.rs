@@ -2,8 +2,8 @@
 
 use tenure_record::id::TaskId;
 
-use super::State;
 use crate::limits::PLACE_SCAN_MAX;
+use crate::state::State;
 
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,16 @@
 //! What the per-item functions of `apply` write to: the state itself, or a draft of it. Because
 //! both take the same changes through the same functions, a draft is what the state will be.
 
+mod run;
+
+pub(crate) use self::run::Runs;
+
 use tenure_record::event::{IdsSkipped, QueueSettings};
 use tenure_record::id::TaskId;
 use tenure_record::name::Text;
 
-use super::dense::{NameRef, QueueRef, WorkerRef};
-use super::task::{Cold, Task};
+use crate::state::facts::task::{Cold, Task};
+use crate::state::store::{NameRef, QueueRef, WorkerRef};
 
 /// A place that takes changes.
 pub(crate) trait Ledger {

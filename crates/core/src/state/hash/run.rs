@@ -5,7 +5,9 @@ use std::sync::Arc;
 use tenure_record::event::{BranchOutcome, SubmitHash};
 
 use super::Sink;
-use crate::state::run::{EndingRoot, Run, Scope, Staged, StoredGroup, StoredRun, Token, Work};
+use crate::state::facts::run::{
+    EndingRoot, Run, Scope, Staged, StoredGroup, StoredRun, Token, Work,
+};
 
 pub(super) fn hash_run(stored: &StoredRun, sink: &mut Sink) {
     let run = &stored.head;

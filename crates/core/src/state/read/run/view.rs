@@ -4,18 +4,17 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use tenure_flow::{Definition, Fault};
-use tenure_record::event::GroupState;
+use tenure_record::event::{GroupState, RunState, TokenState};
 use tenure_record::id::{GroupId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::state::TaskState;
 use tenure_record::time::{Clock, Timestamp};
 use tenure_value::Value;
 
-use super::{
-    Group, Run, RunFilter, RunState, ScopeRef, StoredRun, Token, TokenState, Work, Workflow,
-};
+use super::RunFilter;
 use crate::limits::{LIST_ITEMS_MAX, LIST_SCAN_MAX};
 use crate::state::State;
 use crate::state::facts::Facts;
+use crate::state::facts::run::{Group, Run, ScopeRef, StoredRun, Token, Work, Workflow};
 
 /// A version of a workflow.
 #[derive(Clone, Debug)]
@@ -195,11 +194,11 @@ impl<'a> WorkflowView<'a> {
 }
 
 impl<'a> RunView<'a> {
-    pub(super) fn stored(&self) -> &'a StoredRun {
+    pub(in crate::state) fn stored(&self) -> &'a StoredRun {
         self.stored
     }
 
-    pub(super) fn head(&self) -> &'a Run {
+    pub(in crate::state) fn head(&self) -> &'a Run {
         &self.stored.head
     }
 

@@ -2,8 +2,8 @@
 
 use tenure_record::id::TaskId;
 
-use super::State;
-use super::task::{Task, TaskPhase};
+use crate::state::State;
+use crate::state::facts::task::{Task, TaskPhase};
 
 /// What a WAITING task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl State {
     }
 
     /// Whether a task waits for the end of its backoff, in a paused queue too.
-    pub(super) fn is_retrying(&self, id: TaskId) -> bool {
+    pub(in crate::state) fn is_retrying(&self, id: TaskId) -> bool {
         self.task_slot(id)
             .is_some_and(|task| (task.failures > 0 || task.expiries > 0) && self.is_ahead(id, task))
     }

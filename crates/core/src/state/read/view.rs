@@ -9,12 +9,12 @@ use tenure_record::state::TaskState;
 use tenure_record::terms::{Backoff, Budgets, Priority};
 use tenure_record::time::{Clock, Timestamp};
 
-use super::blobs::SharedBytes;
-use super::eligibility::Eligibility;
-use super::facts::Facts;
-use super::index::StateCounts;
-use super::task::{Cold, Task, TaskError, TaskPhase};
-use super::{QueueRef, State};
+use crate::state::facts::Facts;
+use crate::state::facts::task::{Cold, Task, TaskError, TaskPhase};
+use crate::state::index::StateCounts;
+use crate::state::read::Eligibility;
+use crate::state::store::SharedBytes;
+use crate::state::{QueueRef, State};
 
 /// A task.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! A slab that hands out small references and uses the freed ones again: cold parts, queues, names of tasks
 //! and workers, and what is on the shelf. Which reference something gets is a matter of memory, never of truth.
 
-use super::paged::Paged;
+use crate::state::store::Paged;
 
 /// Slots to a page; smaller than a page of tasks because these are larger and have owned parts.
 const PAGE_SLOTS: usize = 128;

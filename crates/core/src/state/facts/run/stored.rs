@@ -8,7 +8,8 @@ use tenure_record::event::SubmitHash;
 use tenure_record::id::{GroupId, TokenId};
 use tenure_value::Value;
 
-use super::{Branch, Chunks, Group, Run, Scope, ScopeRef, Token};
+use super::{Branch, Group, Run, Scope, ScopeRef, Token};
+use crate::state::store::Chunks;
 
 /// Where the output of a visit stands among those of other branches: node, outermost group,
 /// indices from the outermost to the innermost branch, token.

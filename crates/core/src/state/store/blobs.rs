@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use tenure_record::id::TaskId;
 
-use super::dense::{Dense, ShelvedRef};
 use crate::limits::LARGE_BYTES;
 use crate::shelf::{Shelf, Shelved};
+use crate::state::store::{Dense, ShelvedRef};
 
 /// Bytes of an ordinary block; a larger blob gets a block of its own.
 const BLOCK_BYTES: usize = 256 << 10;

@@ -6,8 +6,10 @@ use tenure_record::event::{BranchOutcome, SubmitHash};
 use tenure_record::id::{GroupId, RunId, TokenId};
 use tenure_value::Value;
 
-use super::ledger::Ledger;
-use super::run::{Branch, Endings, Group, KeptKey, Parked, Run, Scope, ScopeRef, Token, Workflow};
+use crate::state::facts::run::{
+    Branch, Endings, Group, KeptKey, Parked, Run, Scope, ScopeRef, Token, Workflow,
+};
+use crate::state::ledger::Ledger;
 
 /// A place that takes changes of runs.
 pub(crate) trait Runs: Ledger {

@@ -3,7 +3,7 @@
 
 use tenure_record::time::{Now, Timestamp};
 
-use super::{QueueRef, State};
+use crate::state::{QueueRef, State};
 
 /// Whether leases are given from a queue, and if not, why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
