@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::model::{Graph, Spot, Way, WayKind};
+use crate::model::{Edge, EdgeKind, Graph, Node};
 use crate::standing::IDLE;
 
 /// Draws a graph in the language of Graphviz.
@@ -26,14 +26,14 @@ fn write(out: &mut String, graph: &Graph) -> std::fmt::Result {
     for (at, node) in graph.nodes.iter().enumerate() {
         writeln!(out, "  n{at} [{}];", node_attributes(node))?;
     }
-    for way in &graph.ways {
-        writeln!(out, "  n{} -> n{} [{}];", way.from, way.to, way_attributes(way))?;
+    for edge in &graph.edges {
+        writeln!(out, "  n{} -> n{} [{}];", edge.from, edge.to, edge_attributes(edge))?;
     }
     writeln!(out, "}}")
 }
 
-fn node_attributes(node: &Spot) -> String {
-    let colors = node.standing().map_or(IDLE, |standing| standing.colors());
+fn node_attributes(node: &Node) -> String {
+    let colors = node.standing.map_or(IDLE, |standing| standing.colors());
     let mut lines = vec![node.name.clone(), format!("{} {}", node.kind, node.detail)];
     lines
         .extend(node.counts.iter().map(|(standing, count)| format!("{count} {}", standing.word())));
@@ -48,18 +48,18 @@ fn node_attributes(node: &Spot) -> String {
     )
 }
 
-fn way_attributes(way: &Way) -> String {
-    let mut words = vec![way.label.clone()];
-    words.extend(way.progress.map(|progress| progress.words()));
-    if way.taken > 0 {
-        words.push(format!("×{}", way.taken));
+fn edge_attributes(edge: &Edge) -> String {
+    let mut words = vec![edge.label.clone()];
+    words.extend(edge.progress.map(|progress| progress.words()));
+    if edge.taken > 0 {
+        words.push(format!("×{}", edge.taken));
     }
     words.retain(|word| !word.is_empty());
-    let style = match way.kind {
-        WayKind::Plain => "solid",
-        WayKind::Error => "dashed",
-        WayKind::FanOut => "bold",
-        WayKind::Join => "solid\", arrowhead=\"empty",
+    let style = match edge.kind {
+        EdgeKind::Plain => "solid",
+        EdgeKind::Error => "dashed",
+        EdgeKind::FanOut => "bold",
+        EdgeKind::Join => "solid\", arrowhead=\"empty",
     };
     format!("label={}, style=\"{style}\"", quoted(&words.join("\n")))
 }

@@ -1,15 +1,19 @@
-//! Where everything goes: nodes in layers, from the top down; ways in between, each with a place of
+//! Where everything goes: nodes in layers, from the top down; edges in between, each with a place of
 //! its own for its label. The steps are the usual ones (turn cycles around, find layers, order each
-//! layer so that few ways cross, move things to where their neighbors are), each in its plainest
+//! layer so that few edges cross, move things to where their neighbors are), each in its plainest
 //! form.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use crate::model::{Graph, Way};
+use crate::model::{Edge, Graph};
 
 /// Rounds of ordering and of moving; more change nothing that can be seen.
 const ROUNDS: usize = 24;
+
+/// Items that a layout may have before long edges lose the bends that lead them around nodes. The
+/// time that a layout needs is then bounded by the limits of a definition.
+const ITEMS_MAX: usize = 20_000;
 
 /// How large something is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -34,7 +38,7 @@ pub(crate) struct Layout {
     pub(crate) routes: Vec<Route>,
 }
 
-/// Where a way goes.
+/// Where an edge goes.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     /// The middles of the places it comes by, from its first node to its last, both left out.
@@ -43,7 +47,7 @@ pub(crate) struct Route {
     pub(crate) is_back: bool,
 }
 
-/// A place that a way comes by; it runs straight down through its height.
+/// A place that an edge comes by; it runs straight down through its height.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stop {
     pub(crate) at: Point,
@@ -55,7 +59,7 @@ pub(crate) struct Stop {
 const GAP_X: f64 = 28.0;
 const GAP_Y: f64 = 22.0;
 
-/// Something in a layer: a node, or a place that a way comes by.
+/// Something in a layer: a node, or a place that an edge comes by.
 #[derive(Clone, Debug)]
 struct Item {
     layer: usize,
@@ -75,9 +79,14 @@ pub(crate) fn lay_out(graph: &Graph, nodes: &[Size], labels: &[Size]) -> Layout 
         // Labels have layers of their own, between those of nodes.
         .map(|(size, layer)| Item::new(layer * 2, *size))
         .collect();
-    let ways = graph.ways.iter().zip(labels);
+    let span = |edge: &Edge| layers[edge.from].abs_diff(layers[edge.to]) * 2;
+    let bends = match graph.edges.iter().map(span).sum::<usize>() <= ITEMS_MAX {
+        true => Bends::All,
+        false => Bends::Label,
+    };
+    let edges = graph.edges.iter().zip(labels);
     let chains: Vec<Vec<usize>> =
-        ways.map(|(way, label)| chain(&mut items, way.from, way.to, *label)).collect();
+        edges.map(|(edge, label)| chain(&mut items, edge, *label, bends)).collect();
     let mut order = ordered(&items);
     untangle(&mut items, &mut order);
     place(&mut items, &order);
@@ -90,14 +99,14 @@ pub(crate) fn lay_out(graph: &Graph, nodes: &[Size], labels: &[Size]) -> Layout 
         let (top, room) = tops[item.layer];
         Point { x: item.x - left, y: top + room / 2.0 }
     };
-    let route = |chain: &Vec<usize>, way: &Way| {
+    let route = |chain: &Vec<usize>, edge: &Edge| {
         let stop = |at: &usize| {
             let (_, room) = tops[items[*at].layer];
             let is_label = items[*at].size.height > 0.0;
             Stop { at: middle(*at), height: room, is_label }
         };
         let mut stops: Vec<Stop> = chain.iter().map(stop).collect();
-        let is_back = layers[way.from] >= layers[way.to];
+        let is_back = layers[edge.from] >= layers[edge.to];
         if is_back {
             stops.reverse();
         }
@@ -106,7 +115,7 @@ pub(crate) fn lay_out(graph: &Graph, nodes: &[Size], labels: &[Size]) -> Layout 
     Layout {
         size: Size { width: (right - left).max(0.0), height },
         nodes: (0..nodes.len()).map(middle).collect(),
-        routes: chains.iter().zip(&graph.ways).map(|(chain, way)| route(chain, way)).collect(),
+        routes: chains.iter().zip(&graph.edges).map(|(chain, edge)| route(chain, edge)).collect(),
     }
 }
 
@@ -118,13 +127,13 @@ pub(crate) fn reading_order(graph: &Graph) -> Vec<usize> {
     order
 }
 
-/// The layer of each node: below all that lead to it, but for ways that go back.
+/// The layer of each node: below all that lead to it, but for edges that go back.
 fn layers(graph: &Graph) -> Vec<usize> {
     let count = graph.nodes.len();
     let forward = forward(graph);
     let mut open = vec![0_usize; count];
-    for way in &forward {
-        open[way.1] += 1;
+    for edge in &forward {
+        open[edge.1] += 1;
     }
     let mut layers = vec![0; count];
     let mut ready: VecDeque<usize> = (0..count).filter(|node| open[*node] == 0).collect();
@@ -140,7 +149,7 @@ fn layers(graph: &Graph) -> Vec<usize> {
     layers
 }
 
-/// The ways without those that close a cycle, as seen from the first node.
+/// The edges without those that close a cycle, as seen from the first node.
 fn forward(graph: &Graph) -> Vec<(usize, usize)> {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Seen {
@@ -153,25 +162,25 @@ fn forward(graph: &Graph) -> Vec<(usize, usize)> {
     let mut forward = Vec::new();
     let first = graph.nodes.iter().position(|node| node.is_initial);
     for root in first.into_iter().chain(0..count) {
-        // A node, and how many of its ways were walked: no recursion, whatever the graph.
+        // A node, and how many of its edges were walked: no recursion, whatever the graph.
         let mut walk = vec![(root, 0)];
         if seen[root] != Seen::Never {
             continue;
         }
         seen[root] = Seen::Open;
         while let Some((node, next)) = walk.pop() {
-            let Some(way) = graph.from(node).nth(next) else {
+            let Some(edge) = graph.from(node).nth(next) else {
                 seen[node] = Seen::Done;
                 continue;
             };
             walk.push((node, next + 1));
-            if seen[way.to] == Seen::Open {
+            if seen[edge.to] == Seen::Open {
                 continue;
             }
-            forward.push((node, way.to));
-            if seen[way.to] == Seen::Never {
-                seen[way.to] = Seen::Open;
-                walk.push((way.to, 0));
+            forward.push((node, edge.to));
+            if seen[edge.to] == Seen::Never {
+                seen[edge.to] = Seen::Open;
+                walk.push((edge.to, 0));
             }
         }
     }
@@ -184,9 +193,18 @@ impl Item {
     }
 }
 
-/// The places that a way comes by, from the top down: one in each layer between its nodes; the
-/// first has the label.
-fn chain(items: &mut Vec<Item>, from: usize, to: usize, label: Size) -> Vec<usize> {
+/// In which layers an edge has a place of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bends {
+    /// In every layer between its nodes.
+    All,
+    /// In the layer of its label.
+    Label,
+}
+
+/// The places that an edge comes by, from the top down; one of them has the label.
+fn chain(items: &mut Vec<Item>, edge: &Edge, label: Size, bends: Bends) -> Vec<usize> {
+    let (from, to) = (edge.from, edge.to);
     let (top, bottom) = match items[from].layer <= items[to].layer {
         true => (from, to),
         false => (to, from),
@@ -194,9 +212,13 @@ fn chain(items: &mut Vec<Item>, from: usize, to: usize, label: Size) -> Vec<usiz
     let (first, last) = (items[top].layer + 1, items[bottom].layer);
     let mut chain = Vec::new();
     let mut above = top;
-    // A way that goes up has its label where it begins.
+    // An edge that goes up has its label where it begins.
     let labeled = if top == from { first } else { last.saturating_sub(1) };
-    for layer in first..last.max(first) {
+    let layers = match bends {
+        Bends::All => first..last.max(first),
+        Bends::Label => labeled..(labeled + 1).min(last).max(labeled),
+    };
+    for layer in layers {
         let size = if layer == labeled { label } else { Size { width: 8.0, height: 0.0 } };
         let at = items.len();
         items.push(Item::new(layer, size));
@@ -267,17 +289,44 @@ fn untangle(items: &mut [Item], order: &mut Vec<Vec<usize>>) {
     *order = best.1;
 }
 
+/// The number of pairs of lines that cross, between each layer and what is below it.
 fn crossings(items: &[Item], order: &[Vec<usize>], places: &[f64]) -> usize {
     let mut count = 0;
     for layer in order {
         let lines = layer.iter().flat_map(|above| {
             items[*above].below.iter().map(|below| (places[*above], places[*below]))
         });
-        let lines: Vec<(f64, f64)> = lines.collect();
-        for (at, one) in lines.iter().enumerate() {
-            let others = lines[at + 1..].iter();
-            count += others.filter(|two| (one.0 - two.0) * (one.1 - two.1) < 0.0).count();
+        let mut lines: Vec<(f64, f64)> = lines.collect();
+        lines.sort_by(|one, two| one.0.total_cmp(&two.0).then(one.1.total_cmp(&two.1)));
+        let mut ends: Vec<f64> = lines.into_iter().map(|(_, below)| below).collect();
+        count += inversions(&mut ends);
+    }
+    count
+}
+
+/// The number of pairs that are in the wrong order; sorts on the way.
+fn inversions(values: &mut [f64]) -> usize {
+    let mut count = 0;
+    let mut sorted = values.to_vec();
+    let mut width = 1;
+    // A merge sort from the bottom up.
+    while width < values.len() {
+        for (from, to) in values.chunks(2 * width).zip(sorted.chunks_mut(2 * width)) {
+            let (mut left, mut right) = from.split_at(width.min(from.len()));
+            for place in to {
+                let takes_right = match (left.first(), right.first()) {
+                    (Some(one), Some(two)) => two < one,
+                    (first, _) => first.is_none(),
+                };
+                let side = if takes_right { &mut right } else { &mut left };
+                let Some((first, rest)) = side.split_first() else { break };
+                *place = *first;
+                *side = rest;
+                count += if takes_right { left.len() } else { 0 };
+            }
         }
+        values.copy_from_slice(&sorted);
+        width *= 2;
     }
     count
 }
@@ -302,7 +351,7 @@ fn place(items: &mut [Item], order: &[Vec<usize>]) {
                 let (mut sum, mut weight) = (0.0, 0.0);
                 let it = &items[*item];
                 for near in it.above.iter().chain(&it.below) {
-                    // Long ways are kept straight before all else.
+                    // Long edges are kept straight before all else.
                     let is_thin = it.size.height == 0.0 || items[*near].size.height == 0.0;
                     let pull = if is_thin { 4.0 } else { 1.0 };
                     sum += items[*near].x * pull;
@@ -320,7 +369,7 @@ fn place(items: &mut [Item], order: &[Vec<usize>]) {
     }
 }
 
-/// Takes the bends out of long ways: places that a way comes by one after the other get one x, as far
+/// Takes the bends out of long edges: places that an edge comes by one after the other get one x, as far
 /// as what is beside them in their layers leaves room for it.
 fn straighten(items: &mut [Item], order: &[Vec<usize>], chains: &[Vec<usize>]) {
     for chain in chains {

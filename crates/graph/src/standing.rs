@@ -1,7 +1,10 @@
 //! The states of tokens as they are drawn: a sign, a word and colors for each.
 
+use serde::Serialize;
+
 /// The state of a token; the most urgent first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// The token ended with an error.
     Failed,
@@ -14,18 +17,23 @@ pub enum Standing {
     /// The token has not begun.
     Pending,
     /// The token waits for a signal.
+    #[serde(rename = "waiting_for_signal")]
     WaitsForSignal,
     /// The token waits for its moment.
+    #[serde(rename = "waiting_for_timer")]
     WaitsForTimer,
     /// The token waits for a child run.
+    #[serde(rename = "waiting_for_workflow")]
     WaitsForWorkflow,
     /// The token waits for the other branches.
+    #[serde(rename = "waiting_for_siblings")]
     WaitsForSiblings,
     /// The token is done.
     Completed,
     /// The token was canceled.
     Canceled,
     /// The state is unknown to this version.
+    #[serde(rename = "unknown")]
     Other,
 }
 

@@ -1,31 +1,25 @@
 //! What graphs look like, for the samples: alone, in the middle of a run, and at its end.
 
+use std::sync::Arc;
+
 use tenure_flow::Definition;
 
-use crate::model::{Graph, Token};
 use crate::text::Tone;
-use crate::{dot, svg, text};
+use crate::{Graph, Token, dot, svg, text};
 
-fn sample(name: &str) -> Definition {
+fn sample(name: &str) -> Arc<Definition> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workflows");
     let text = std::fs::read_to_string(format!("{folder}/{name}.yaml")).unwrap();
-    Definition::from_yaml(&text).unwrap_or_else(|faults| panic!("{faults:?}"))
+    compiled(&text)
 }
 
-fn token(id: u32, parent: u32, node: &str, state: &str) -> Token {
-    Token {
-        id,
-        parent: Some(parent).filter(|parent| *parent > 0),
-        node: node.to_owned(),
-        state: state.to_owned(),
-        path: "root".to_owned(),
-        ..Token::default()
-    }
+fn compiled(yaml: &str) -> Arc<Definition> {
+    Arc::new(Definition::from_yaml(yaml).unwrap_or_else(|faults| panic!("{faults:?}")))
 }
 
-fn in_branch(token: Token, via: &str, path: &str, total: u32) -> Token {
-    let via = Some(via.to_owned());
-    Token { via, path: path.to_owned(), branch_total: Some(total), ..token }
+fn token<'t>(id: u32, parent: u32, node: &'t str, state: &'t str) -> Token<'t> {
+    let parent = Some(parent).filter(|parent| *parent > 0);
+    Token { id, parent, node, state, path: "root", ..Token::default() }
 }
 
 fn title(line: &str) -> Vec<String> {
@@ -34,7 +28,7 @@ fn title(line: &str) -> Vec<String> {
 
 /// An order that could not be shipped, on its way back.
 fn order() -> Graph {
-    let shipping = Token { error: Some("TASK_FAILED".to_owned()), ..token(4, 3, "ship", "failed") };
+    let shipping = Token { error: Some("TASK_FAILED"), ..token(4, 3, "ship", "failed") };
     let tokens = [
         token(1, 0, "reserve", "completed"),
         token(2, 1, "approval", "completed"),
@@ -43,19 +37,20 @@ fn order() -> Graph {
         token(5, 4, "failed", "completed"),
         token(6, 5, "refund", "executing"),
     ];
-    Graph::of_run(&sample("order"), title("order 1, run 12"), &tokens)
+    Graph::of_run(sample("order"), title("order 1, run 12"), &tokens)
 }
 
 /// A map over five files: two are done, two are at work, one waits for its turn.
 fn invoices() -> Graph {
     let mut tokens = vec![token(1, 0, "list", "completed")];
     let states = ["completed", "executing", "completed", "dispatched"];
-    for (index, state) in (0..).zip(states) {
-        let branch = token(index + 2, 1, "add_up", state);
-        tokens.push(in_branch(branch, "each", &format!("root/each#1[{index}]"), 5));
+    let paths = ["root/each#1[0]", "root/each#1[1]", "root/each#1[2]", "root/each#1[3]"];
+    for ((id, state), path) in (2..).zip(states).zip(paths) {
+        let branch = token(id, 1, "add_up", state);
+        tokens.push(Token { via: Some("each"), path, branch_total: Some(5), ..branch });
     }
     tokens.push(token(6, 1, "total", "waiting_for_siblings"));
-    Graph::of_run(&sample("invoices"), title("invoices 3, run 7"), &tokens)
+    Graph::of_run(sample("invoices"), title("invoices 3, run 7"), &tokens)
 }
 
 fn lines(graph: &Graph) -> String {
@@ -68,8 +63,8 @@ fn lines(graph: &Graph) -> String {
 
 #[test]
 fn a_definition_is_drawn_as_text() {
-    insta::assert_snapshot!(lines(&Graph::of(&sample("agent"), vec!["agent 1".to_owned()])));
-    insta::assert_snapshot!(lines(&Graph::of(&sample("race"), vec!["race 1".to_owned()])));
+    insta::assert_snapshot!(lines(&Graph::of(sample("agent"), vec!["agent 1".to_owned()])));
+    insta::assert_snapshot!(lines(&Graph::of(sample("race"), vec!["race 1".to_owned()])));
 }
 
 #[test]
@@ -101,8 +96,8 @@ fn a_run_is_drawn_as_a_picture() {
         keep(name, &picture);
         insta::assert_snapshot!(name, picture);
     }
-    keep("race", &svg::render(&Graph::of(&sample("race"), vec!["race 1".to_owned()])));
-    keep("agent", &svg::render(&Graph::of(&sample("agent"), vec!["agent 1".to_owned()])));
+    keep("race", &svg::render(&Graph::of(sample("race"), vec!["race 1".to_owned()])));
+    keep("agent", &svg::render(&Graph::of(sample("agent"), vec!["agent 1".to_owned()])));
 }
 
 /// For people who want to look at the pictures: `TENURE_PICTURES=folder cargo test -p tenure-graph`.
@@ -124,7 +119,7 @@ nodes:
 transitions:
   - {from: a, to: b, condition: "'<b>' == 'x'"}
 "#;
-    let graph = Graph::of(&Definition::from_yaml(yaml).unwrap(), vec!["w <1>".to_owned()]);
+    let graph = Graph::of(compiled(yaml), vec!["w <1>".to_owned()]);
     let picture = svg::render(&graph);
     assert!(!picture.contains("<script>") && !picture.contains("<b>"), "{picture}");
     assert!(picture.contains("&lt;script&gt;&amp;&quot;"), "{picture}");
@@ -141,9 +136,43 @@ fn loops_and_cycles_have_a_place() {
         "{yaml}  - {{from: a, to: b, priority: 2}}\n  - {{from: b, to: a, outcome: error, loop: \
          {{max_iterations: 1}}}}\n  - {{from: b, to: c}}\n"
     );
-    let graph = Graph::of(&Definition::from_yaml(&yaml).unwrap(), vec!["w 1".to_owned()]);
+    let graph = Graph::of(compiled(&yaml), vec!["w 1".to_owned()]);
     insta::assert_snapshot!(lines(&graph));
     let picture = svg::render(&graph);
     keep("loops", &picture);
     assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
+}
+
+#[test]
+fn a_graph_is_returned_with_positions_states_and_counts() {
+    insta::assert_snapshot!(serde_json::to_string_pretty(&invoices()).unwrap());
+}
+
+/// A definition of the largest size with long edges: each node leads to the next one and to some
+/// that are far below it.
+#[test]
+fn the_edges_of_the_largest_graph_have_few_bends() {
+    let nodes = (0..tenure_flow::limits::NODES_MAX)
+        .map(|node| format!("  - {{ref: n{node}, kind: pass}}\n"))
+        .collect::<String>();
+    let last = tenure_flow::limits::NODES_MAX - 1;
+    let mut transitions = String::new();
+    for node in 0..last {
+        for (priority, step) in [400, 300, 200, 100, 1].into_iter().enumerate() {
+            let to = (node + step).min(last);
+            let condition = if step == 1 { "" } else { ", condition: 'context.x == 1'" };
+            if step == 1 || node + step <= last {
+                transitions.push_str(&format!(
+                    "  - {{from: n{node}, to: n{to}, priority: {}{condition}}}\n",
+                    priority + 1
+                ));
+            }
+        }
+    }
+    let yaml = format!("workflow: w\ninitial_node: n0\nnodes:\n{nodes}transitions:\n{transitions}");
+    let definition = compiled(&yaml);
+    let graph = Graph::of(definition, vec!["w 1".to_owned()]);
+    assert!(graph.height > 0.0 && graph.edges.iter().all(|edge| !edge.path.contains("NaN")));
+    // An edge has a bend at its label alone, however many layers it crosses.
+    assert!(graph.edges.iter().all(|edge| edge.path.matches(['L', 'C']).count() <= 3));
 }

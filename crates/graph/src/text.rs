@@ -1,11 +1,11 @@
-//! A graph as lines of text, 80 columns wide: each node with its ways below it, in the order in
+//! A graph as lines of text, 80 columns wide: each node with its edges below it, in the order in
 //! which a run comes by.
 
 use tenure_code::escape_line;
 use unicode_width::UnicodeWidthStr;
 
 use crate::layout;
-use crate::model::{Graph, Spot, Way, WayKind};
+use crate::model::{Edge, EdgeKind, Graph, Node};
 use crate::standing::Standing;
 
 /// As wide as every terminal.
@@ -46,9 +46,9 @@ pub fn render(graph: &Graph, paint: Paint<'_>) -> Vec<String> {
         lines.extend(head(graph, node, width, paint));
         let errors = graph.nodes[node].errors.iter();
         lines.extend(errors.map(|code| failed(&graph.nodes[node], code, paint)));
-        let ways: Vec<_> = graph.from(node).collect();
-        for (at, way) in ways.iter().enumerate() {
-            lines.extend(branch(graph, way, at + 1 == ways.len(), width, paint));
+        let edges: Vec<_> = graph.from(node).collect();
+        for (at, edge) in edges.iter().enumerate() {
+            lines.extend(branch(graph, edge, at + 1 == edges.len(), width, paint));
         }
     }
     lines
@@ -57,7 +57,7 @@ pub fn render(graph: &Graph, paint: Paint<'_>) -> Vec<String> {
 /// `✓ reserve   task samples        1 completed`; what has no room goes below.
 fn head(graph: &Graph, at: usize, width: usize, paint: Paint<'_>) -> Vec<String> {
     let node = &graph.nodes[at];
-    let standing = node.standing();
+    let standing = node.standing;
     let sign = standing.map_or('○', |standing| standing.sign());
     let tone = standing.map_or(Tone::Faint, Tone::Standing);
     // As wide as an arrow and a name below it.
@@ -91,40 +91,46 @@ fn head(graph: &Graph, at: usize, width: usize, paint: Paint<'_>) -> Vec<String>
 }
 
 /// `task samples`, and whether runs begin there.
-fn what(node: &Spot) -> String {
+fn what(node: &Node) -> String {
     let begin = if node.is_initial { " (begin)" } else { "" };
     let what = format!("{} {}", node.kind, escape_line(&node.detail));
     format!("{}{begin}", what.trim_end())
 }
 
-fn failed(node: &Spot, code: &str, paint: Paint<'_>) -> String {
-    let tone = node.standing().map_or(Tone::Faint, Tone::Standing);
+fn failed(node: &Node, code: &str, paint: Paint<'_>) -> String {
+    let tone = node.standing.map_or(Tone::Faint, Tone::Standing);
     let bar = if node.counts.is_empty() { ' ' } else { '│' };
     format!("{} {}", paint(Tone::Faint, &bar.to_string()), paint(tone, &escape_line(code)))
 }
 
 /// `├─▶ approval   input.amount >= 1000      ×1`, and the rest of a label that is too long below.
-fn branch(graph: &Graph, way: &Way, is_last: bool, width: usize, paint: Paint<'_>) -> Vec<String> {
+fn branch(
+    graph: &Graph,
+    edge: &Edge,
+    is_last: bool,
+    width: usize,
+    paint: Paint<'_>,
+) -> Vec<String> {
     let (corner, rail) = if is_last { ('└', ' ') } else { ('├', '│') };
-    let arrow = match way.kind {
-        WayKind::Plain => "─▶",
-        WayKind::Error => "╌▶",
-        WayKind::FanOut => "═▶",
-        WayKind::Join => "─▷",
+    let arrow = match edge.kind {
+        EdgeKind::Plain => "─▶",
+        EdgeKind::Error => "╌▶",
+        EdgeKind::FanOut => "═▶",
+        EdgeKind::Join => "─▷",
     };
-    let to = padded(&escape_line(&graph.nodes[way.to].name), width);
-    let tail = tail(graph, way);
+    let to = padded(&escape_line(&graph.nodes[edge.to].name), width);
+    let tail = tail(graph, edge);
     let room = COLUMNS.saturating_sub(width + 6 + tail.width() + 1);
-    let label = wrapped(&escape_line(&way.label), room.max(20));
+    let label = wrapped(&escape_line(&edge.label), room.max(20));
     let first = label.first().map_or("", String::as_str);
-    let tone = if way.taken > 0 { Tone::Heading } else { Tone::Faint };
+    let tone = if edge.taken > 0 { Tone::Heading } else { Tone::Faint };
     let begin = format!("{corner}{arrow} {to}  ");
     let gap = COLUMNS.saturating_sub(begin.width() + first.width() + tail.width()).max(1);
     let gap = if tail.is_empty() { 0 } else { gap };
     let mut lines = vec![
         format!(
             "{}{}{}{}",
-            paint(if way.taken > 0 { Tone::Plain } else { Tone::Faint }, &begin),
+            paint(if edge.taken > 0 { Tone::Plain } else { Tone::Faint }, &begin),
             first,
             " ".repeat(gap),
             paint(tone, &tail)
@@ -140,11 +146,11 @@ fn branch(graph: &Graph, way: &Way, is_last: bool, width: usize, paint: Paint<'_
 }
 
 /// How often it was taken, and how far its group is.
-fn tail(graph: &Graph, way: &Way) -> String {
+fn tail(graph: &Graph, edge: &Edge) -> String {
     let mut words = Vec::new();
-    words.extend(way.progress.map(|progress| progress.words()));
-    if graph.has_run && way.taken > 0 {
-        words.push(format!("×{}", way.taken));
+    words.extend(edge.progress.map(|progress| progress.words()));
+    if graph.has_run && edge.taken > 0 {
+        words.push(format!("×{}", edge.taken));
     }
     words.join("  ")
 }

@@ -2,12 +2,12 @@
 //! stands in it.
 
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use tenure_flow::Definition;
-use tenure_graph::model::{Graph, Token};
-use tenure_graph::{dot, svg, text};
+use tenure_graph::{Graph, Tally, Token, dot, svg, text};
 use tenure_sdk::{Client, Run, TokenFilter, WatchFrom, Workflow};
 
 use super::shown::{error_words, standing_words};
@@ -133,22 +133,24 @@ async fn print(client: &Client, draw: &Draw) -> Result<Run, Failure> {
         Ok((page.tokens, page.next_cursor))
     };
     let tokens = Range::whole().fetch(page).await?;
-    let tokens: Vec<Token> = tokens.items.into_iter().map(drawn).collect();
+    let mut tally = Tally::new(definition(&workflow)?);
+    tokens.items.iter().for_each(|token| add(&mut tally, token));
     let mut out = Lines::new();
-    draw.picture.print(&mut out, &Graph::of_run(&definition(&workflow)?, title(&run), &tokens));
+    draw.picture.print(&mut out, &Graph::of_tally(tally, title(&run)));
     out.finish();
     Ok(run)
 }
 
 /// A definition that a server has, which it has checked.
-pub(crate) fn definition(workflow: &Workflow) -> Result<Definition, Failure> {
-    Definition::from_json(&workflow.definition).map_err(|faults| {
+pub(crate) fn definition(workflow: &Workflow) -> Result<Arc<Definition>, Failure> {
+    let compiled = Definition::from_json(&workflow.definition).map_err(|faults| {
         let found = faults.first().map(ToString::to_string).unwrap_or_default();
         Failure::Usage(format!(
             "this version cannot read the definition that the server has: {found}; use the \
              server's version, or -o json"
         ))
-    })
+    })?;
+    Ok(Arc::new(compiled))
 }
 
 fn title(run: &Run) -> Vec<String> {
@@ -169,17 +171,17 @@ fn title(run: &Run) -> Vec<String> {
     title
 }
 
-/// A token as it is drawn.
-fn drawn(token: tenure_sdk::Token) -> Token {
+/// Counts a token of the run.
+fn add(tally: &mut Tally, token: &tenure_sdk::Token) {
     let error: serde_json::Value = serde_json::from_slice(&token.error).unwrap_or_default();
-    Token {
+    tally.add(Token {
         id: token.id,
         parent: token.parent,
-        node: token.node,
-        state: token.state,
-        via: token.via,
-        path: token.path,
+        node: &token.node,
+        state: &token.state,
+        via: token.via.as_deref(),
+        path: &token.path,
         branch_total: token.branch_total,
-        error: error["code"].as_str().map(str::to_owned),
-    }
+        error: error["code"].as_str(),
+    });
 }

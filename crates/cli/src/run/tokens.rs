@@ -1,7 +1,7 @@
 //! `tenure run tokens`: where a run stands and has stood.
 
 use clap::Args;
-use tenure_graph::standing::Standing;
+use tenure_graph::Standing;
 use tenure_sdk::{Token, TokenFilter};
 
 use super::shown::{ShownToken, error_words};

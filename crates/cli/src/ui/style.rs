@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use anstyle::{AnsiColor, Style};
-use tenure_graph::standing::Standing;
+use tenure_graph::Standing;
 use tenure_graph::text::Tone;
 use tenure_sdk::{RunState, TaskState};
 

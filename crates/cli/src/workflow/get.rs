@@ -1,7 +1,7 @@
 //! `tenure workflow get`: a definition, as a graph or as JSON.
 
 use clap::Args;
-use tenure_graph::model::Graph;
+use tenure_graph::Graph;
 use tenure_sdk::Workflow;
 
 use super::shown::ShownDefinition;
@@ -47,7 +47,7 @@ pub(super) fn run(get: &Get, server: &Server, format: Format) -> Result<(), Fail
             }
             Format::Table => {
                 let definition = crate::run::graph::definition(&workflow)?;
-                get.picture.print(&mut out, &Graph::of(&definition, title(&workflow)));
+                get.picture.print(&mut out, &Graph::of(definition, title(&workflow)));
             }
         }
         out.finish();
