@@ -42,6 +42,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tenure-code",
             "tenure-core",
             "tenure-flow",
+            "tenure-graph",
             "tenure-record",
             "tenure-value",
             "tenure-coordinator",
