@@ -142,6 +142,9 @@ codes! {
     /// A request, an item or a value is over a size limit.
     PayloadTooLarge = "payload_too_large", 413, ResourceExhausted, Never,
         "The request is over a size limit";
+    /// The queue has as many waiting tasks as its `max_waiting` allows.
+    QueueFull = "queue_full", 429, ResourceExhausted, Later,
+        "The queue is full";
     /// The body of the request did not arrive in time.
     RequestTimeout = "request_timeout", 408, DeadlineExceeded, Never,
         "The body did not arrive in time";

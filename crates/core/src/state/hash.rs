@@ -121,10 +121,7 @@ impl Facts {
         for queue in queues {
             sink.bytes(queue.name.as_bytes());
             sink.number(u64::from(queue.configured));
-            sink.number(u64::from(queue.settings.paused));
-            sink.optional(queue.settings.retention_ms);
-            sink.number(queue.settings.paused_until.0);
-            sink.bytes(queue.settings.dead_letter_queue.as_deref().unwrap_or_default().as_bytes());
+            sink.bytes(&queue.settings.to_bytes());
         }
     }
 
