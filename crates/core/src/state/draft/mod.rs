@@ -5,7 +5,7 @@
 
 mod compare;
 mod few;
-mod runs;
+mod run;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -21,14 +21,13 @@ use tenure_record::name::Text;
 use tenure_record::state::TaskState;
 use tenure_value::Value;
 
-use self::runs::DraftRuns;
-use super::State;
-use super::blobs::BlobRef;
-use super::dense::{ColdRef, NameRef, QueueRef, WorkerRef};
-use super::ledger::Ledger;
-use super::task::{Cold, Task, TaskPhase};
+use self::run::DraftRuns;
 use crate::apply::precomputed::Precomputed;
 use crate::limits::{RECORD_WORK, STEPS_PER_UNIT, SWEEP_BYTES_MAX};
+use crate::state::State;
+use crate::state::facts::task::{Cold, Task, TaskPhase};
+use crate::state::ledger::Ledger;
+use crate::state::store::{BlobRef, ColdRef, NameRef, QueueRef, WorkerRef};
 
 type FixedState = foldhash::fast::FixedState;
 
