@@ -42,7 +42,8 @@ fn public_items(text: &str) -> Vec<(usize, String)> {
         let is_field = !["fn ", "struct ", "enum ", "use ", "type ", "trait ", "const ", "impl"]
             .iter()
             .any(|word| line.contains(word));
-        let ends = |line: &&&str| line.ends_with(['{', '}', ';']) || (is_field && line.ends_with(','));
+        let ends =
+            |line: &&&str| line.ends_with(['{', '}', ';']) || (is_field && line.ends_with(','));
         let length = lines[at..].iter().position(|line| ends(&line)).unwrap_or(0);
         items.push((at + 1, lines[at..=at + length].join(" ")));
     }

@@ -1,9 +1,9 @@
 //! `tenure run tokens`: where a run stands and has stood.
 
 use clap::Args;
+use tenure_graph::Standing;
 use tenure_sdk::{Timestamp, Token};
 
-use super::graph::standing::Standing;
 use super::which::Which;
 use super::words::error_words;
 use crate::Format;
@@ -13,6 +13,7 @@ use crate::ui::json;
 use crate::ui::moment::{now, relative};
 use crate::ui::output::Lines;
 use crate::ui::pages::{Range, tell_rest};
+use crate::ui::style;
 use crate::ui::table::{Cell, Column, Table};
 
 pub(super) const EXAMPLES: &str = "\
@@ -72,7 +73,7 @@ fn row(token: &Token, now: Timestamp) -> [Cell; 7] {
     [
         token.id.to_string().into(),
         token.node.as_str().into(),
-        Cell::styled(token.state.as_str(), Standing::of(token.state.as_str()).style()),
+        Cell::styled(token.state.as_str(), style::standing(Standing::of(token.state.as_str()))),
         token.path.as_str().into(),
         Cell::maybe(token.parent),
         Cell::maybe(work(token, now)),
