@@ -3,10 +3,11 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::ui::span;
+use tenure_api::{InvalidTimestamp, Timestamp};
 
 /// RFC 3339 with milliseconds, in UTC.
 pub(crate) fn rfc_3339(ms: u64) -> String {
-    tenure_server::moment::show(ms)
+    Timestamp(ms).to_string()
 }
 
 /// The time of the day with milliseconds, in UTC.
@@ -20,7 +21,7 @@ pub(crate) fn clock(ms: u64) -> String {
 
 /// Milliseconds since 1970 of a moment such as `2026-11-15T22:40:00Z`.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
-    tenure_server::moment::parse_ms(text)
+    text.parse().map(Timestamp::as_ms).map_err(|invalid: InvalidTimestamp| invalid.to_string())
 }
 
 /// Milliseconds since 1970, by this machine's clock.
