@@ -2,7 +2,7 @@
 //! and everything has to come to an end.
 
 use crate::actors::Look;
-use crate::check::{Broken, Held, hold};
+use crate::check::{Broken, LawResult, hold};
 use crate::lives::RECOVERS;
 use crate::world::{Event, World};
 
@@ -13,7 +13,7 @@ const DRAIN_LOOK_MS: u64 = 100;
 const FRAMES_PER_LOOK: u32 = 8;
 
 impl World {
-    pub(crate) fn look_again(&mut self, number: usize) -> Held {
+    pub(crate) fn look_again(&mut self, number: usize) -> LawResult {
         let wait = match self.healed_at {
             Some(_) => 20,
             None => self.random.between(1, self.mix.think_ms),
@@ -41,7 +41,7 @@ impl World {
         Ok(look)
     }
 
-    pub(crate) fn check(&mut self) -> Held {
+    pub(crate) fn check(&mut self) -> LawResult {
         self.after(self.mix.check_ms, Event::Check);
         self.laws.forget(self.now);
         let seen = (self.laws.read, self.machine.starts);
@@ -90,7 +90,7 @@ impl World {
     }
 
     /// Everything has come to an end: the last look, a stop, and a start that finds the same.
-    pub(crate) fn end(&mut self) -> Held {
+    pub(crate) fn end(&mut self) -> LawResult {
         let Some(life) = &mut self.life else { return Ok(()) };
         self.laws.settled(life.coordinator.state())?;
         life.inbox.close("the simulation is over");

@@ -5,7 +5,7 @@ use tenure_log::Note;
 use tenure_wal::snapshot;
 
 use crate::actors::FollowerActor;
-use crate::check::{Held, hold};
+use crate::check::{LawResult, hold};
 use crate::process::{Life, Started};
 use crate::request::AnyResponse;
 use crate::tally::count_outcome;
@@ -16,7 +16,7 @@ pub(crate) const RECOVERS: &str = "a log can always be recovered";
 
 impl World {
     /// Starts the coordinator from what the disk has.
-    pub(crate) fn restart(&mut self) -> Held {
+    pub(crate) fn restart(&mut self) -> LawResult {
         if self.life.is_some() {
             return Ok(());
         }
@@ -39,7 +39,7 @@ impl World {
         }
     }
 
-    fn started(&mut self, started: Started) -> Held {
+    fn started(&mut self, started: Started) -> LawResult {
         let Started { life, after, records, notes } = started;
         let told = self.machine.tape.borrow().len();
         self.trace.note(
@@ -97,7 +97,7 @@ impl World {
     }
 
     /// Those who were told something by a coordinator that has ended.
-    pub(crate) fn hear_the_last(&mut self, life: &Life) -> Held {
+    pub(crate) fn hear_the_last(&mut self, life: &Life) -> LawResult {
         for (caller, outcome) in self.desk.take_news().told {
             // Only that it is over: nothing else may be told so late.
             let is_over = matches!(&outcome, Err(Refusal::Unavailable(_)));
@@ -111,7 +111,7 @@ impl World {
     }
 
     /// An orderly end.
-    pub(crate) fn close(&mut self) -> Held {
+    pub(crate) fn close(&mut self) -> LawResult {
         let Some(life) = self.bury() else { return Ok(()) };
         let reading = life.reading(self.now);
         let Life { coordinator, .. } = life;

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::check::{Broken, Held};
+use crate::check::{Broken, LawResult};
 use crate::mix::Mix;
 use crate::plan::Plan;
 use crate::random::Random;
@@ -23,7 +23,7 @@ thread_local! {
 
 pub(crate) fn guarded(
     plan: &Plan,
-    live: impl FnOnce(&Plan) -> (Held, World),
+    live: impl FnOnce(&Plan) -> (LawResult, World),
 ) -> Result<Ran, Box<Failed>> {
     let lived = catch_unwind(AssertUnwindSafe(|| live(plan)));
     let failed = |mix: Mix, at_ms, broken| {

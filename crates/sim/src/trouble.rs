@@ -4,7 +4,7 @@ use tenure_wal::disk::model::{FaultKind, SECTOR_BYTES};
 use tenure_wal::disk::{Disk, DiskFile};
 use tenure_wal::snapshot;
 
-use crate::check::{Held, Noticed, read_damaged};
+use crate::check::{LawResult, Noticed, read_damaged};
 use crate::disk::Planned;
 use crate::ill::Ill;
 use crate::last_frames::Damage;
@@ -51,7 +51,7 @@ const TROUBLES: [(u64, Trouble); 10] = [
 
 impl World {
     /// Something goes wrong.
-    pub(crate) fn trouble(&mut self) -> Held {
+    pub(crate) fn trouble(&mut self) -> LawResult {
         if self.healed_at.is_some() {
             return Ok(());
         }
@@ -108,7 +108,7 @@ impl World {
     }
 
     /// The log failed: everybody is told that it is over, unless the machine is gone as well.
-    pub(crate) fn fault_ends_it(&mut self, why: &str) -> Held {
+    pub(crate) fn fault_ends_it(&mut self, why: &str) -> LawResult {
         self.trace.note(self.now, format_args!("a fault ends it: {why}"));
         let is_crash = self.machine.disk.happened() == Some(Planned::Crash);
         if is_crash || self.random.chance(300) {
@@ -179,7 +179,7 @@ impl World {
 
     /// A copy of the log is damaged, and somebody starts from it: what was told must not change
     /// unseen. The log itself stays as it is.
-    fn damage(&mut self) -> Held {
+    fn damage(&mut self) -> LawResult {
         let copy = self.machine.disk.model.killed();
         copy.limit_room(None);
         let names = copy.list().unwrap_or_default();

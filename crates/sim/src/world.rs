@@ -10,7 +10,7 @@ use tenure_coordinator::{Next, TaskInfo};
 use tenure_record::id::{Lsn, TaskId};
 
 use crate::actors::{Actor, Client, FollowerActor, Scene, Wish, Worker, is_huge};
-use crate::check::{Broken, Held, Laws, dropped, hold, wait_ms};
+use crate::check::{Broken, LawResult, Laws, dropped, hold, wait_ms};
 use crate::desk::{CallerId, Desk};
 use crate::mix::Mix;
 use crate::model::{Delivery, RequestId};
@@ -96,7 +96,7 @@ pub(crate) struct World {
     /// The last request of each actor that arrived.
     arrived: BTreeMap<usize, RequestId>,
     /// What came of the last damage to a copy of the disk.
-    pub(crate) damage_found: Held,
+    pub(crate) damage_found: LawResult,
 }
 
 impl World {
@@ -135,7 +135,7 @@ impl World {
     }
 
     /// Lives through it all.
-    pub(crate) fn run(&mut self) -> Held {
+    pub(crate) fn run(&mut self) -> LawResult {
         self.after(0, Event::Restart);
         for (name, is_so) in [
             ("clock drift", self.mix.drift_ppm != 0),
@@ -159,7 +159,7 @@ impl World {
     }
 
     /// The next thing that happens.
-    fn turn(&mut self) -> Held {
+    fn turn(&mut self) -> LawResult {
         let step_at = self.life.as_ref().and_then(|life| life.step_at);
         let event_at = self.queue.first_key_value().map(|((at, _), _)| *at);
         let is_step = step_at.is_some_and(|step| event_at.is_none_or(|event| step < event));
@@ -193,7 +193,7 @@ impl World {
         self.queue.insert((self.now + ms, self.numbers), event);
     }
 
-    fn happen(&mut self, event: Event) -> Held {
+    fn happen(&mut self, event: Event) -> LawResult {
         match event {
             Event::Arrive { actor, request, ask } => self.arrive(actor, request, ask)?,
             Event::Reply { actor, request, outcome } => {
@@ -288,7 +288,7 @@ impl World {
     }
 
     /// A copy of a request reaches the coordinator, if there is one.
-    fn arrive(&mut self, actor: usize, request: RequestId, ask: Rc<AnyRequest>) -> Held {
+    fn arrive(&mut self, actor: usize, request: RequestId, ask: Rc<AnyRequest>) -> LawResult {
         self.numbers += 1;
         let caller: CallerId = self.numbers;
         let Some(life) = self.life.as_mut().filter(|life| !life.is_stopping) else {
@@ -314,7 +314,7 @@ impl World {
     }
 
     /// One step of the coordinator.
-    pub(crate) fn step(&mut self) -> Held {
+    pub(crate) fn step(&mut self) -> LawResult {
         let now = self.now;
         let Some(life) = &mut self.life else { return Ok(()) };
         life.step_at = None;
@@ -334,7 +334,7 @@ impl World {
         }
     }
 
-    fn stepped(&mut self, next: Next) -> Held {
+    fn stepped(&mut self, next: Next) -> LawResult {
         let now = self.now;
         let wake = self.random.between(0, self.mix.wake_ms.min(2));
         let Some(life) = &mut self.life else { return Ok(()) };
@@ -398,7 +398,7 @@ impl World {
     }
 
     /// The laws look at every record that may be told since they looked last.
-    pub(crate) fn read_tape(&mut self) -> Held {
+    pub(crate) fn read_tape(&mut self) -> LawResult {
         let tape = self.machine.tape.borrow();
         while let Some(bytes) = tape.get(self.laws.read) {
             self.trace.record(bytes);
@@ -410,7 +410,7 @@ impl World {
     }
 
     /// Whoever was told something hears it, if the line allows.
-    fn hear_desk(&mut self) -> Held {
+    fn hear_desk(&mut self) -> LawResult {
         let news = self.desk.take_news();
         let Some(life) = &self.life else { return Ok(()) };
         let leaves_after = life.coordinator.log().busy_until().saturating_sub(self.now);

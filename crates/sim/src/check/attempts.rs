@@ -2,13 +2,13 @@
 
 use tenure_record::event::Record;
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::book::Book;
 use crate::item::Item;
 
 const LAW: &str = "an attempt is the number of grants so far";
 
-pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
+pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> LawResult {
     let (task_id, attempt, more) = match item {
         Item::Granted { item, .. } => (item.about.task_id, item.about.attempt, 1),
         Item::Ended { about, .. }

@@ -5,7 +5,7 @@ use tenure_core::command::CompleteTask;
 use tenure_record::event::Record;
 use tenure_record::state::TaskState;
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::book::Book;
 use crate::item::{End, Item};
 use crate::model::Model;
@@ -14,7 +14,7 @@ use crate::request::{AnyRequest, AnyResponse};
 const ONCE: &str = "at most one completion per task";
 const OUTPUT: &str = "the output is that of the accepted report";
 
-pub(super) fn item(book: &Book, model: &Model, record: &Record<'_>, item: Item<'_>) -> Held {
+pub(super) fn item(book: &Book, model: &Model, record: &Record<'_>, item: Item<'_>) -> LawResult {
     let Item::Ended { about, lease_id, by: End::Completed { output }, .. } = item else {
         return Ok(());
     };
@@ -29,7 +29,7 @@ pub(super) fn item(book: &Book, model: &Model, record: &Record<'_>, item: Item<'
     })
 }
 
-pub(super) fn told(book: &Book, ask: &AnyRequest, answer: &AnyResponse) -> Held {
+pub(super) fn told(book: &Book, ask: &AnyRequest, answer: &AnyResponse) -> LawResult {
     if let (AnyRequest::CompleteTask(sent), AnyResponse::CompleteTask(_)) = (ask, answer) {
         return accepted(book, sent);
     }
@@ -45,12 +45,12 @@ pub(super) fn told(book: &Book, ask: &AnyRequest, answer: &AnyResponse) -> Held 
     Ok(())
 }
 
-pub(super) fn rejected(book: &Book, ask: &AnyRequest, rejection: &Rejection) -> Held {
+pub(super) fn rejected(book: &Book, ask: &AnyRequest, rejection: &Rejection) -> LawResult {
     let AnyRequest::CompleteTask(sent) = ask else { return Ok(()) };
     refused(book, sent, rejection)
 }
 
-fn accepted(book: &Book, sent: &CompleteTask) -> Held {
+fn accepted(book: &Book, sent: &CompleteTask) -> LawResult {
     let task = book.tasks.get(&sent.lease.task_id);
     let is_so = task.is_some_and(|task| {
         task.state == TaskState::Completed
@@ -59,7 +59,7 @@ fn accepted(book: &Book, sent: &CompleteTask) -> Held {
     hold(ONCE, is_so, || format!("{sent:?} was accepted; the log says {task:?}"))
 }
 
-fn refused(book: &Book, sent: &CompleteTask, rejection: &Rejection) -> Held {
+fn refused(book: &Book, sent: &CompleteTask, rejection: &Rejection) -> LawResult {
     // It says what is wrong with the report, whatever became of another one under the same lease.
     if matches!(rejection, Rejection::NoRunForArtifacts { .. }) {
         return Ok(());

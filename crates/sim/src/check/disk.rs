@@ -1,7 +1,7 @@
 //! What is kept stays within bounds that follow from the policy: bytes on the disk, and tasks and
 //! runs in memory.
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::book::Book;
 use crate::mix::Mix;
 use crate::process::Life;
@@ -89,7 +89,13 @@ impl DiskLaw {
     }
 
     /// After a step: how much is there.
-    pub(crate) fn stepped(&mut self, life: &Life, book: &Book, now: u64, disk_bytes: u64) -> Held {
+    pub(crate) fn stepped(
+        &mut self,
+        life: &Life,
+        book: &Book,
+        now: u64,
+        disk_bytes: u64,
+    ) -> LawResult {
         let Some(policy) = self.policy else { return Ok(()) };
         self.note_snapshot(life);
         let bound_bytes = self.bound(policy, life.start);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_record::event::{EndScope, Event, Record, RunBegun, Step};
 use tenure_record::id::{GroupId, RunId, TaskId, TokenId};
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::book::Book;
 use crate::item::{End, Item};
 use crate::process::Life;
@@ -84,7 +84,7 @@ impl Known {
 }
 
 impl EndingLaw {
-    pub(super) fn item(&mut self, book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
+    pub(super) fn item(&mut self, book: &Book, record: &Record<'_>, item: Item<'_>) -> LawResult {
         let lsn = record.lsn;
         let still = |is_ending: bool| hold(STILL, !is_ending, || format!("record {lsn}: {item:?}"));
         match item {
@@ -160,7 +160,7 @@ impl EndingLaw {
     }
 
     /// After a step: what is ending has gone on lately.
-    pub(super) fn stepped(&mut self, life: &Life, now: u64) -> Held {
+    pub(super) fn stepped(&mut self, life: &Life, now: u64) -> LawResult {
         let ending = self.runs.iter().find(|(_, run)| run.has_ending() && !run.is_parked);
         let seen = (self.parts, life.start);
         if self.seen != seen || ending.is_none() || life.is_held() {

@@ -2,7 +2,7 @@
 
 use tenure_record::id::{LeaseId, TaskId};
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::book::Book;
 use crate::model::{Delivery, Model};
 use crate::process::Life;
@@ -38,7 +38,7 @@ impl GoneLaw {
         outcome: &Outcome,
         life: &Life,
         now: u64,
-    ) -> Held {
+    ) -> LawResult {
         let Ok(AnyResponse::Lease(grants)) = outcome else { return Ok(()) };
         for grant in grants {
             let granted = book.leases.get(&grant.lease_id).map(|lease| lease.granted);
@@ -57,7 +57,7 @@ impl GoneLaw {
         Ok(())
     }
 
-    pub(super) fn stepped(&self, life: &Life, now: u64) -> Held {
+    pub(super) fn stepped(&self, life: &Life, now: u64) -> LawResult {
         let mine = self.lost.iter().filter(|lost| lost.start == life.start);
         for lost in mine.filter(|lost| lost.back_by < now) {
             let held = life.coordinator.state().task(lost.task_id).and_then(|task| task.lease());

@@ -3,7 +3,7 @@
 use tenure_coordinator::history;
 use tenure_log::{Log, Maintenance};
 
-use super::{Broken, Held, hold};
+use super::{Broken, LawResult, hold};
 use crate::check::Laws;
 use crate::process::Life;
 
@@ -13,7 +13,7 @@ const TASKS: usize = 24;
 const LAW: &str = "a history has every step of its task";
 
 /// Compares the history of some tasks with what the records say.
-pub(super) fn ended(laws: &Laws, life: &Life) -> Held {
+pub(super) fn ended(laws: &Laws, life: &Life) -> LawResult {
     let mut reader = life.coordinator.log().reader();
     let oldest = life.coordinator.log().extent().oldest;
     let tasks = laws.book.tasks.iter().filter(|(_, task)| !task.is_purged);

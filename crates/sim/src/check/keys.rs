@@ -4,14 +4,14 @@ use tenure_core::Rejection;
 use tenure_record::event::Record;
 use tenure_record::id::TaskId;
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::book::Book;
 use crate::item::Item;
 
 const GROW: &str = "task ids only grow";
 const LAW: &str = "the same key never makes two tasks";
 
-pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
+pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> LawResult {
     let (lsn, last) = (record.lsn, book.last_task);
     let grows = |id: TaskId| hold(GROW, id > last, || format!("record {lsn}: {id} after {last}"));
     if let Item::Copied { item, .. } = item {
@@ -30,7 +30,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
     })
 }
 
-pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
+pub(super) fn rejected(book: &Book, rejection: &Rejection) -> LawResult {
     let Rejection::KeyConflict { key, task_id, .. } = rejection else { return Ok(()) };
     let task = book.tasks.get(task_id);
     let is_so = task.is_some_and(|task| task.key.as_deref() == Some(key.as_str()));

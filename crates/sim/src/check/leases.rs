@@ -10,7 +10,7 @@ use tenure_record::state::TaskState;
 use tenure_record::time::Timestamp;
 
 use super::endings::EndingLaw;
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::book::Book;
 use crate::item::{End, Item};
 use crate::model::Model;
@@ -22,7 +22,12 @@ const STALE: &str = "a lease that is over changes nothing";
 const TOLD: &str = "a grant that is told is in the log";
 const LOST: &str = "a lease that holds is not called lost";
 
-pub(super) fn item(book: &Book, endings: &EndingLaw, record: &Record<'_>, item: Item<'_>) -> Held {
+pub(super) fn item(
+    book: &Book,
+    endings: &EndingLaw,
+    record: &Record<'_>,
+    item: Item<'_>,
+) -> LawResult {
     let lsn = record.lsn;
     match item {
         Item::Granted { item, .. } => {
@@ -104,7 +109,7 @@ fn ended(
     task_id: TaskId,
     lease_id: LeaseId,
     by: End<'_>,
-) -> Held {
+) -> LawResult {
     let expires_at = book.leases.get(&lease_id).map(|lease| lease.expires_at()).unwrap_or_default();
     let lsn = record.lsn;
     match by {
@@ -127,7 +132,7 @@ fn ended(
 }
 
 /// The lease is the task's, and is not over.
-fn holds(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId) -> Held {
+fn holds(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId) -> LawResult {
     is_open(book, record, task_id, lease_id)?;
     let lease = book.leases.get(&lease_id);
     hold(STALE, lease.is_some_and(|lease| record.at < lease.expires_at()), || {
@@ -138,14 +143,19 @@ fn holds(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId) -
     })
 }
 
-fn is_open(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId) -> Held {
+fn is_open(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId) -> LawResult {
     let open = book.open_lease(task_id).map(|(open, _)| open);
     hold(STALE, open == Some(lease_id), || {
         format!("record {}: lease {lease_id} acts on task {task_id}, held by {open:?}", record.lsn)
     })
 }
 
-pub(super) fn told(book: &Book, model: &mut Model, ask: &AnyRequest, answer: &AnyResponse) -> Held {
+pub(super) fn told(
+    book: &Book,
+    model: &mut Model,
+    ask: &AnyRequest,
+    answer: &AnyResponse,
+) -> LawResult {
     if let (AnyRequest::Lease(sent), AnyResponse::Lease(grants)) = (ask, answer) {
         return granted(book, model, sent.request.worker.as_str(), grants);
     }
@@ -158,7 +168,7 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &AnyRequest, answer: &An
     Ok(())
 }
 
-fn granted(book: &Book, model: &mut Model, worker: &str, grants: &[Grant]) -> Held {
+fn granted(book: &Book, model: &mut Model, worker: &str, grants: &[Grant]) -> LawResult {
     for grant in grants {
         let lease = book.leases.get(&grant.lease_id);
         let task = book.tasks.get(&grant.task_id);
@@ -176,7 +186,7 @@ fn granted(book: &Book, model: &mut Model, worker: &str, grants: &[Grant]) -> He
     Ok(())
 }
 
-fn reported(book: &Book, sent: &ReportTasks, reports: &[Reported]) -> Held {
+fn reported(book: &Book, sent: &ReportTasks, reports: &[Reported]) -> LawResult {
     for (sent, report) in sent.heartbeats.iter().zip(reports) {
         if let Ok(accepted) = &report.result
             && let Some(extended) = accepted.extended
@@ -187,7 +197,7 @@ fn reported(book: &Book, sent: &ReportTasks, reports: &[Reported]) -> Held {
     Ok(())
 }
 
-fn extends(book: &Book, lease: LeaseRef, extended: Extended) -> Held {
+fn extends(book: &Book, lease: LeaseRef, extended: Extended) -> LawResult {
     let known = book.leases.get(&lease.lease_id);
     let is_so = known.is_some_and(|known| {
         known.task_id == lease.task_id && known.ends.contains(&extended.expires_at)
@@ -206,7 +216,7 @@ pub(super) fn rejected(
     endings: &EndingLaw,
     rejection: &Rejection,
     now: Timestamp,
-) -> Held {
+) -> LawResult {
     let Rejection::LeaseLost { task_id, lease_id } = rejection else { return Ok(()) };
     if endings.is_task_ending(book, *task_id) {
         return Ok(());

@@ -70,10 +70,10 @@ impl fmt::Display for Broken {
     }
 }
 
-pub(crate) type Held = Result<(), Broken>;
+pub(crate) type LawResult = Result<(), Broken>;
 
 /// Says that a law is broken unless it holds.
-pub(crate) fn hold(law: &'static str, holds: bool, what: impl FnOnce() -> String) -> Held {
+pub(crate) fn hold(law: &'static str, holds: bool, what: impl FnOnce() -> String) -> LawResult {
     if holds { Ok(()) } else { Err(Broken { law, what: what() }) }
 }
 
@@ -174,7 +174,7 @@ impl Laws {
     }
 
     /// Reports of a batch that were refused.
-    fn reported(&self, answer: &AnyResponse) -> Held {
+    fn reported(&self, answer: &AnyResponse) -> LawResult {
         let AnyResponse::ReportTasks(reports) = answer else { return Ok(()) };
         let refused = reports.iter().filter_map(|report| report.result.as_ref().err());
         refused.into_iter().try_for_each(|rejection| {
@@ -182,7 +182,7 @@ impl Laws {
         })
     }
 
-    fn rejected(&self, delivery: &Delivery, rejection: &Rejection) -> Held {
+    fn rejected(&self, delivery: &Delivery, rejection: &Rejection) -> LawResult {
         leases::rejected(&self.book, &self.endings, rejection, self.log_now)?;
         completions::rejected(&self.book, &delivery.ask, rejection)?;
         keys::rejected(&self.book, rejection)?;
@@ -191,7 +191,7 @@ impl Laws {
     }
 
     /// A request is in the inbox, or was refused.
-    pub(crate) fn arrived(&self, life: &Life) -> Held {
+    pub(crate) fn arrived(&self, life: &Life) -> LawResult {
         bounds::arrived(&self.model, life)
     }
 
@@ -202,23 +202,23 @@ impl Laws {
         outcome: &Outcome,
         life: &Life,
         now: u64,
-    ) -> Held {
+    ) -> LawResult {
         let Some(delivery) = self.model.waiting.remove(&caller) else { return Ok(()) };
         self.gone.unclaimed(&self.book, &mut self.model, &delivery, outcome, life, now)
     }
 
     /// What was recovered: the records and the state.
-    pub(crate) fn recovered(&self, tape: &[Vec<u8>], after: usize, found: &[Vec<u8>]) -> Held {
+    pub(crate) fn recovered(&self, tape: &[Vec<u8>], after: usize, found: &[Vec<u8>]) -> LawResult {
         undone::recovered(tape, after, found)
     }
 
     /// After a start: which snapshot had rotted, and what was told of it.
-    pub(crate) fn fell_back(&self, rotten: Option<Lsn>, notes: &[Note]) -> Held {
+    pub(crate) fn fell_back(&self, rotten: Option<Lsn>, notes: &[Note]) -> LawResult {
         snapshots::fell_back(rotten, notes)
     }
 
     /// After a recovery, once all records were looked at.
-    pub(crate) fn state_after_recovery(&self, facts: &Facts) -> Held {
+    pub(crate) fn state_after_recovery(&self, facts: &Facts) -> LawResult {
         replay::recovered(&self.shadow, facts)?;
         submits::survived(&self.book, &self.model, facts)?;
         runs::matches_book(&self.book, &self.model, facts)?;
@@ -226,7 +226,7 @@ impl Laws {
     }
 
     /// When everything that was decided may be told.
-    pub(crate) fn settled(&self, state: &State) -> Held {
+    pub(crate) fn settled(&self, state: &State) -> LawResult {
         replay::settled(&self.shadow, state)?;
         submits::survived(&self.book, &self.model, state.facts())?;
         runs::matches_book(&self.book, &self.model, state.facts())?;
@@ -234,12 +234,12 @@ impl Laws {
     }
 
     /// When everything has come to an end and was read again.
-    pub(crate) fn ended(&self, life: &Life) -> Held {
+    pub(crate) fn ended(&self, life: &Life) -> LawResult {
         history::ended(self, life)
     }
 
     /// After a step: how much is kept.
-    pub(crate) fn within_bounds(&mut self, life: &Life, now: u64, disk_bytes: u64) -> Held {
+    pub(crate) fn within_bounds(&mut self, life: &Life, now: u64, disk_bytes: u64) -> LawResult {
         self.disk.stepped(life, &self.book, now, disk_bytes)
     }
 
@@ -252,7 +252,7 @@ impl Laws {
     }
 
     /// After a step.
-    pub(crate) fn stepped(&mut self, life: &Life, now: u64, next: Next) -> Held {
+    pub(crate) fn stepped(&mut self, life: &Life, now: u64, next: Next) -> LawResult {
         self.endings.stepped(life, now)?;
         bounds::stepped(life)?;
         answers::stepped(&self.model, life, now, next)?;

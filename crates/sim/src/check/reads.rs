@@ -6,7 +6,7 @@ use tenure_coordinator::request::ListTasks;
 use tenure_core::Rejection;
 use tenure_record::id::Lsn;
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::book::{Book, Seen};
 use crate::model::Delivery;
 use crate::request::{AnyRequest, AnyResponse};
@@ -15,7 +15,7 @@ const DURABLE: &str = "a read shows only what is in the log";
 const FRESH: &str = "a read after a write sees it";
 const FILTER: &str = "a list has what was asked for, newest first";
 
-pub(super) fn told(book: &Book, delivery: &Delivery, answer: &AnyResponse) -> Held {
+pub(super) fn told(book: &Book, delivery: &Delivery, answer: &AnyResponse) -> LawResult {
     if let Some(task) = answer.task() {
         return task_shown(book, task, delivery.after);
     }
@@ -51,7 +51,7 @@ pub(super) fn told(book: &Book, delivery: &Delivery, answer: &AnyResponse) -> He
     Ok(())
 }
 
-fn task_shown(book: &Book, task: &TaskInfo, after: Lsn) -> Held {
+fn task_shown(book: &Book, task: &TaskInfo, after: Lsn) -> LawResult {
     let Some(entry) = book.tasks.get(&task.id) else {
         return hold(DURABLE, false, || format!("task {} is not in the log", task.id));
     };
@@ -65,7 +65,7 @@ fn task_shown(book: &Book, task: &TaskInfo, after: Lsn) -> Held {
     })
 }
 
-pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
+pub(super) fn rejected(book: &Book, rejection: &Rejection) -> LawResult {
     match rejection {
         Rejection::TaskNotFound { task_id } => {
             hold(FRESH, book.task(*task_id).is_none(), || format!("{rejection}, and it is there"))

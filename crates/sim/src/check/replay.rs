@@ -5,7 +5,7 @@ use tenure_core::state::{Facts, StateHash};
 use tenure_core::{State, apply, invariant};
 use tenure_record::event::{Event, Record, Report};
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::actors::OPERATOR;
 use crate::book::Book;
 use crate::request::AnyResponse;
@@ -38,14 +38,14 @@ impl Shadow {
     }
 }
 
-pub(super) fn recovered(shadow: &Shadow, facts: &Facts) -> Held {
+pub(super) fn recovered(shadow: &Shadow, facts: &Facts) -> LawResult {
     hold(SAME, facts.hash() == shadow.hash(), || {
         format!("the recovered state differs at LSN {}", facts.last_lsn())
     })?;
     invariant::check_facts(facts).or_else(|broken| hold(CORE, false, || broken.to_string()))
 }
 
-pub(super) fn settled(shadow: &Shadow, state: &State) -> Held {
+pub(super) fn settled(shadow: &Shadow, state: &State) -> LawResult {
     hold(SAME, state.facts().hash() == shadow.hash(), || {
         format!("the living state differs at LSN {}", state.last_lsn())
     })?;
@@ -53,7 +53,7 @@ pub(super) fn settled(shadow: &Shadow, state: &State) -> Held {
 }
 
 /// Whoever asks for everything gets what the log says.
-pub(super) fn told(shadow: &Shadow, answer: &AnyResponse) -> Held {
+pub(super) fn told(shadow: &Shadow, answer: &AnyResponse) -> LawResult {
     let AnyResponse::GetFacts(facts) = answer else { return Ok(()) };
     if facts.last_lsn() != shadow.state.last_lsn() {
         return Ok(());
@@ -64,7 +64,7 @@ pub(super) fn told(shadow: &Shadow, answer: &AnyResponse) -> Held {
 }
 
 /// The state has the tasks that the book has, as it has them.
-pub(super) fn matches_book(book: &Book, facts: &Facts) -> Held {
+pub(super) fn matches_book(book: &Book, facts: &Facts) -> LawResult {
     let there = book.tasks.values().filter(|task| !task.is_purged).count() as u64;
     hold(BOOK, facts.task_count() == there, || {
         format!("{} tasks, and the log has {there}", facts.task_count())

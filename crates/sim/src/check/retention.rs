@@ -5,7 +5,7 @@ use tenure_core::command::{Command, Retention, Setting};
 use tenure_record::event::{Event, Record};
 use tenure_record::id::{RunId, TaskId};
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::book::Book;
 use crate::model::Model;
 use crate::request::AnyRequest;
@@ -39,7 +39,7 @@ impl Asked {
     }
 }
 
-pub(super) fn record(book: &Book, model: &Model, record: &Record<'_>) -> Held {
+pub(super) fn record(book: &Book, model: &Model, record: &Record<'_>) -> LawResult {
     let Event::TasksPurged(event) = &record.event else { return Ok(()) };
     let mut left = book.ended_beside_runs;
     for id in &event.tasks {

@@ -10,7 +10,7 @@ use tenure_core::{Rejection, invariant};
 use tenure_record::event::{Record, RunState};
 use tenure_record::id::RunId;
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::book::Book;
 use crate::item::Item;
 use crate::model::Model;
@@ -25,7 +25,7 @@ const TOLD: &str = "what is told of a run is in the log";
 const CORE: &str = "the laws of runs hold after every record";
 const BOOK: &str = "the runs of the state are those of the log";
 
-pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
+pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> LawResult {
     let lsn = record.lsn;
     let is_live = |id: RunId| book.run(id).is_some_and(|run| run.state == RunState::Running);
     match item {
@@ -76,7 +76,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
 }
 
 /// The runs that a record touched, once it is applied.
-pub(super) fn touched(facts: &Facts, record: &Record<'_>, items: &[Item<'_>]) -> Held {
+pub(super) fn touched(facts: &Facts, record: &Record<'_>, items: &[Item<'_>]) -> LawResult {
     let runs: BTreeSet<RunId> = items
         .iter()
         .filter_map(|item| if let Item::Decided(id, _) = item { Some(*id) } else { None })
@@ -89,7 +89,12 @@ pub(super) fn touched(facts: &Facts, record: &Record<'_>, items: &[Item<'_>]) ->
     Ok(())
 }
 
-pub(super) fn told(book: &Book, model: &mut Model, ask: &AnyRequest, answer: &AnyResponse) -> Held {
+pub(super) fn told(
+    book: &Book,
+    model: &mut Model,
+    ask: &AnyRequest,
+    answer: &AnyResponse,
+) -> LawResult {
     if let Some(shown) = answer.run() {
         let run = book.runs.get(&shown.id);
         hold(TOLD, run.is_some_and(|run| run.workflow == *shown.workflow), || {
@@ -127,7 +132,7 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &AnyRequest, answer: &An
     Ok(())
 }
 
-fn started(book: &Book, model: &mut Model, sent: &StartRun, started: Started) -> Held {
+fn started(book: &Book, model: &mut Model, sent: &StartRun, started: Started) -> LawResult {
     let id = started.run_id;
     let run = book.runs.get(&id);
     let is_so = run.is_some_and(|run| {
@@ -138,12 +143,12 @@ fn started(book: &Book, model: &mut Model, sent: &StartRun, started: Started) ->
     made(model, id, started.outcome)
 }
 
-fn made(model: &mut Model, id: RunId, outcome: SubmitOutcome) -> Held {
+fn made(model: &mut Model, id: RunId, outcome: SubmitOutcome) -> LawResult {
     let is_new = outcome == SubmitOutcome::Created;
     hold(TOLD, !is_new || model.runs.insert(id), || format!("run {id} was started twice"))
 }
 
-pub(super) fn rejected(book: &Book, model: &Model, rejection: &Rejection) -> Held {
+pub(super) fn rejected(book: &Book, model: &Model, rejection: &Rejection) -> LawResult {
     if let Rejection::RunOver { run_id, state } = rejection {
         let run = book.runs.get(run_id);
         return hold(TOLD, run.is_some_and(|run| run.state == *state), || {
@@ -158,7 +163,7 @@ pub(super) fn rejected(book: &Book, model: &Model, rejection: &Rejection) -> Hel
 }
 
 /// The state has the runs that the log has, as it has them, and each that anybody was told of.
-pub(super) fn matches_book(book: &Book, model: &Model, facts: &Facts) -> Held {
+pub(super) fn matches_book(book: &Book, model: &Model, facts: &Facts) -> LawResult {
     let there = book.runs.values().filter(|run| !run.is_purged).count() as u64;
     hold(BOOK, facts.run_count() == there, || {
         format!("{} runs, and the log has {there}", facts.run_count())

@@ -11,7 +11,7 @@ use tenure_record::event::{Created, Event, Record};
 use tenure_record::id::TaskId;
 use tenure_record::time::Clock;
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::book::Book;
 use crate::model::{Model, Submission, SubmissionId, nonce};
 use crate::request::{AnyRequest, AnyResponse};
@@ -21,7 +21,7 @@ const NO_TRACE: &str = "a refused submit leaves no trace";
 const WHOLE: &str = "a submit is there wholly or not at all";
 
 /// A record that makes tasks makes all of a submission, as it was sent.
-pub(super) fn record(book: &Book, model: &mut Model, record: &Record<'_>) -> Held {
+pub(super) fn record(book: &Book, model: &mut Model, record: &Record<'_>) -> LawResult {
     let Event::TaskCreated(event) = &record.event else { return Ok(()) };
     let lsn = record.lsn;
     let mut made: BTreeMap<SubmissionId, Vec<usize>> = BTreeMap::new();
@@ -92,7 +92,12 @@ fn sent(request: &AnyRequest) -> Option<&[NewTask]> {
     Some(std::slice::from_ref(task))
 }
 
-pub(super) fn told(book: &Book, model: &mut Model, ask: &AnyRequest, answer: &AnyResponse) -> Held {
+pub(super) fn told(
+    book: &Book,
+    model: &mut Model,
+    ask: &AnyRequest,
+    answer: &AnyResponse,
+) -> LawResult {
     let Some(sent) = sent(ask) else { return Ok(()) };
     let made: Vec<(TaskId, SubmitOutcome)> = if let AnyResponse::SubmitTasks(made) = answer {
         made.iter().map(|made| (made.task_id, made.outcome)).collect()
@@ -119,7 +124,12 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &AnyRequest, answer: &An
     Ok(())
 }
 
-pub(super) fn refused(book: &Book, model: &mut Model, ask: &AnyRequest, refusal: &Refusal) -> Held {
+pub(super) fn refused(
+    book: &Book,
+    model: &mut Model,
+    ask: &AnyRequest,
+    refusal: &Refusal,
+) -> LawResult {
     let Some(sent) = sent(ask) else { return Ok(()) };
     // A coordinator that ends does not know what becomes of what it decided.
     if matches!(refusal, Refusal::Unavailable(_)) {
@@ -134,7 +144,7 @@ pub(super) fn refused(book: &Book, model: &mut Model, ask: &AnyRequest, refusal:
 }
 
 /// No submission is taken more often than it was sent and not refused.
-fn counted(book: &Book, id: SubmissionId, submission: &Submission) -> Held {
+fn counted(book: &Book, id: SubmissionId, submission: &Submission) -> LawResult {
     let most = submission.copies - submission.refused;
     hold(NO_TRACE, submission.taken <= most, || {
         format!(
@@ -145,7 +155,7 @@ fn counted(book: &Book, id: SubmissionId, submission: &Submission) -> Held {
 }
 
 /// What was acknowledged is in the state, as it was sent.
-pub(super) fn survived(book: &Book, model: &Model, facts: &Facts) -> Held {
+pub(super) fn survived(book: &Book, model: &Model, facts: &Facts) -> LawResult {
     for (id, payload) in &model.acknowledged {
         if book.tasks.get(id).is_some_and(|task| task.is_purged) {
             continue;
