@@ -2,31 +2,31 @@
 
 use tenure_record::id::TaskId;
 
-use crate::limits::PLACE_SCAN_MAX;
+use crate::limits::POSITION_SCAN_MAX;
 use crate::state::State;
 
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum QueuePosition {
     /// It is not ready: it waits for its time, is leased or has ended.
     Nowhere,
     /// So many ready tasks of its queue go before it.
     Behind(usize),
-    /// More of them than are counted, which are [`PLACE_SCAN_MAX`].
+    /// More of them than are counted, which are [`POSITION_SCAN_MAX`].
     FarBehind,
 }
 
 impl State {
     /// Where a task stands in the line of its queue, paused or not.
     #[must_use]
-    pub fn place(&self, id: TaskId) -> Place {
-        let Some(task) = self.task_slot(id) else { return Place::Nowhere };
+    pub fn queue_position(&self, id: TaskId) -> QueuePosition {
+        let Some(task) = self.task_slot(id) else { return QueuePosition::Nowhere };
         if !self.live().is_ready(task.queue, task.priority, id) {
-            return Place::Nowhere;
+            return QueuePosition::Nowhere;
         }
         let line = self.live().ready(std::iter::once(task.queue));
-        let before = line.take(PLACE_SCAN_MAX + 1).position(|next| next.task_id == id);
-        before.map_or(Place::FarBehind, Place::Behind)
+        let before = line.take(POSITION_SCAN_MAX + 1).position(|next| next.task_id == id);
+        before.map_or(QueuePosition::FarBehind, QueuePosition::Behind)
     }
 }
 
@@ -63,11 +63,15 @@ mod tests {
         let mut state = State::new(0);
         submit(&mut state, BATCH_ITEMS_MAX);
         submit(&mut state, 2);
-        let last = PLACE_SCAN_MAX as u64 + 1;
-        assert_eq!(state.place(TaskId(1)), Place::Behind(0));
-        assert_eq!(state.place(TaskId(last)), Place::Behind(PLACE_SCAN_MAX));
-        assert_eq!(state.place(TaskId(last + 1)), Place::FarBehind);
-        assert_eq!(state.place(TaskId(last + 2)), Place::Nowhere, "there is no such task");
+        let last = POSITION_SCAN_MAX as u64 + 1;
+        assert_eq!(state.queue_position(TaskId(1)), QueuePosition::Behind(0));
+        assert_eq!(state.queue_position(TaskId(last)), QueuePosition::Behind(POSITION_SCAN_MAX));
+        assert_eq!(state.queue_position(TaskId(last + 1)), QueuePosition::FarBehind);
+        assert_eq!(
+            state.queue_position(TaskId(last + 2)),
+            QueuePosition::Nowhere,
+            "there is no such task"
+        );
         play(
             &mut state,
             &Command::LeaseTasks(LeaseTasks {
@@ -77,7 +81,10 @@ mod tests {
                 lease_ms: None,
             }),
         );
-        assert_eq!(state.place(TaskId(1)), Place::Nowhere, "it is leased");
-        assert_eq!(state.place(TaskId(last + 1)), Place::Behind(PLACE_SCAN_MAX));
+        assert_eq!(state.queue_position(TaskId(1)), QueuePosition::Nowhere, "it is leased");
+        assert_eq!(
+            state.queue_position(TaskId(last + 1)),
+            QueuePosition::Behind(POSITION_SCAN_MAX)
+        );
     }
 }
