@@ -63,6 +63,7 @@ const EXPECTED: [(&str, &[&str]); 5] = [
         // Not `WorkflowBroken`: only another release's compiler finds faults in a stored definition
         // (`core/tests/runs/broken.rs`).
         &[
+            "QueueFull",
             "TaskNotFound",
             "LeaseLost",
             "TaskTerminal",

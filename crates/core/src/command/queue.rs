@@ -1,5 +1,6 @@
 //! Commands about the settings of queues.
 
+use tenure_record::event::QueueSettings;
 use tenure_record::name::QueueName;
 use tenure_record::terms::{Count, SpanMs};
 use tenure_record::time::Timestamp;
@@ -24,6 +25,18 @@ pub struct SettingsChange {
     pub dead_letter_queue: Setting<QueueName>,
     /// With how many waiting tasks the queue takes no further submit.
     pub max_waiting: Setting<Count>,
+}
+
+impl SettingsChange {
+    /// Changes the stored settings.
+    pub(crate) fn apply(&self, settings: &mut QueueSettings) {
+        let Self { retention_ms, paused_until, dead_letter_queue, max_waiting } = self;
+        retention_ms.change(&mut settings.retention_ms, |span| Some(span.get()));
+        paused_until.change(&mut settings.paused_until, |at| *at);
+        let dead_letters = &mut settings.dead_letter_queue;
+        dead_letter_queue.change(dead_letters, |name| Some(name.as_str().into()));
+        max_waiting.change(&mut settings.max_waiting, |count| Some(count.get()));
+    }
 }
 
 /// A queue that should give no more leases.
@@ -69,7 +82,7 @@ pub enum Setting<T> {
 
 impl<T> Setting<T> {
     /// Changes the stored setting.
-    pub(crate) fn change<S: Default>(&self, stored: &mut S, of: impl FnOnce(&T) -> S) {
+    fn change<S: Default>(&self, stored: &mut S, of: impl FnOnce(&T) -> S) {
         match self {
             Setting::Keep => {}
             Setting::Set(value) => *stored = of(value),

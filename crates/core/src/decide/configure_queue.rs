@@ -22,13 +22,7 @@ pub(super) fn decide<'c>(
     {
         return Err(Rejection::OwnDeadLetterQueue { name: name.clone() });
     }
-    set(draft, &command.queue, |settings| {
-        change.retention_ms.change(&mut settings.retention_ms, |span| Some(span.get()));
-        change.paused_until.change(&mut settings.paused_until, |at| *at);
-        let dead_letters = &mut settings.dead_letter_queue;
-        change.dead_letter_queue.change(dead_letters, |name| Some(name.as_str().into()));
-        change.max_waiting.change(&mut settings.max_waiting, |count| Some(count.get()));
-    })
+    set(draft, &command.queue, |settings| change.apply(settings))
 }
 
 /// Changes a queue's settings, which makes the queue, and its dead letter queue, if there is none. What is so already needs

@@ -370,7 +370,7 @@ fn queue_command() -> impl Strategy<Value = Command> {
     let max_waiting = prop_oneof![
         2 => Just(Setting::Keep),
         1 => Just(Setting::Clear),
-        1 => (1..4_i64).prop_map(|count| Setting::Set(Count::parse("max_waiting", count).unwrap())),
+        1 => (1..4_i64).prop_map(|count| Setting::Set(Count::parse("max_waiting", count).expect("in range"))),
     ];
     let change = (retention_ms, paused_until, dead_letter_queue, max_waiting);
     let change = change.prop_map(|(retention_ms, paused_until, dead_letter_queue, max_waiting)| {
