@@ -5,7 +5,7 @@ use tenure_coordinator::Next;
 use tenure_coordinator::request::{GetRun, GetTask, Lease};
 
 use super::{Broken, LawResult, hold};
-use crate::desk::CallerId;
+use crate::callers::CallerId;
 use crate::model::{Delivery, Model};
 use crate::process::Life;
 use crate::request::AnyRequest;

@@ -2,8 +2,8 @@
 //! runs in memory.
 
 use super::{LawResult, hold};
-use crate::book::Book;
-use crate::mix::Mix;
+use crate::config::SimConfig;
+use crate::ledger::TaskLedger;
 use crate::process::Life;
 use tenure_coordinator::Keep;
 
@@ -66,13 +66,13 @@ struct Policy {
 }
 
 impl DiskLaw {
-    pub(super) fn new(mix: &Mix) -> Self {
-        let policy = match mix.upkeep.log_keep {
-            Keep::Bytes(keep_bytes) if mix.is_bounded => Some(Policy {
+    pub(super) fn new(config: &SimConfig) -> Self {
+        let policy = match config.upkeep.log_keep {
+            Keep::Bytes(keep_bytes) if config.is_bounded => Some(Policy {
                 keep_bytes,
-                snapshot_log_bytes: mix.upkeep.snapshot_log_bytes,
-                segment_bytes: mix.segment_bytes,
-                kept_max: mix.upkeep.retention.tasks_max,
+                snapshot_log_bytes: config.upkeep.snapshot_log_bytes,
+                segment_bytes: config.segment_bytes,
+                kept_max: config.upkeep.retention.tasks_max,
             }),
             Keep::All | Keep::Ms(_) | Keep::Bytes(_) => None,
         };
@@ -82,8 +82,8 @@ impl DiskLaw {
             starts: [(0, 1); 2],
             fell_back: 0,
             followed: 0,
-            steady_until: mix.trouble_for_ms,
-            sample_every_ms: mix.trouble_for_ms.div_ceil(SAMPLES),
+            steady_until: config.trouble_for_ms,
+            sample_every_ms: config.trouble_for_ms.div_ceil(SAMPLES),
             curve: Vec::new(),
         }
     }
@@ -92,7 +92,7 @@ impl DiskLaw {
     pub(crate) fn stepped(
         &mut self,
         life: &Life,
-        book: &Book,
+        ledger: &TaskLedger,
         now: u64,
         disk_bytes: u64,
     ) -> LawResult {
@@ -111,7 +111,7 @@ impl DiskLaw {
         let longest = self.snapshot_bytes;
         hold(DISK, longest <= SNAPSHOT_BYTES_MAX, || format!("a snapshot of {longest} bytes"))?;
         hold(KEPT, tasks <= TASKS_MAX, || format!("{tasks} tasks are in memory"))?;
-        let ended = book.ended_beside_runs;
+        let ended = ledger.ended_beside_runs;
         let may_wait = life.is_held() || now >= self.steady_until;
         hold(KEPT, ended <= policy.kept_max + LATE_MAX || may_wait, || {
             format!("{ended} ended tasks are in memory, and {} are to be kept", policy.kept_max)

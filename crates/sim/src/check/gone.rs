@@ -3,7 +3,7 @@
 use tenure_record::id::{LeaseId, TaskId};
 
 use super::{LawResult, hold};
-use crate::book::Book;
+use crate::ledger::TaskLedger;
 use crate::model::{Delivery, Model};
 use crate::process::Life;
 use crate::request::{AnyResponse, Outcome};
@@ -32,7 +32,7 @@ impl GoneLaw {
     /// An outcome for somebody who had left.
     pub(super) fn unclaimed(
         &mut self,
-        book: &Book,
+        ledger: &TaskLedger,
         model: &mut Model,
         delivery: &Delivery,
         outcome: &Outcome,
@@ -41,7 +41,7 @@ impl GoneLaw {
     ) -> LawResult {
         let Ok(AnyResponse::Lease(grants)) = outcome else { return Ok(()) };
         for grant in grants {
-            let granted = book.leases.get(&grant.lease_id).map(|lease| lease.granted);
+            let granted = ledger.leases.get(&grant.lease_id).map(|lease| lease.granted);
             let in_time = delivery.gone_at.zip(granted).is_some_and(|(gone, given)| given <= gone);
             hold(NOTHING, in_time, || {
                 format!(

@@ -5,7 +5,7 @@ use tenure_record::event::Record;
 use tenure_record::time::Clock;
 
 use super::{LawResult, hold};
-use crate::book::Book;
+use crate::ledger::TaskLedger;
 use crate::process::Life;
 
 const LAW: &str = "log time never goes back";
@@ -14,9 +14,9 @@ const IN_TIME: &str = "a timer that is due fires within a second";
 /// How late a timer may fire.
 const LATE_MS: u64 = 1_000;
 
-pub(super) fn record(book: &Book, record: &Record<'_>) -> LawResult {
-    hold(LAW, record.at >= book.last_at, || {
-        format!("record {} is of {:?}, after one of {:?}", record.lsn, record.at, book.last_at)
+pub(super) fn record(ledger: &TaskLedger, record: &Record<'_>) -> LawResult {
+    hold(LAW, record.at >= ledger.last_at, || {
+        format!("record {} is of {:?}, after one of {:?}", record.lsn, record.at, ledger.last_at)
     })
 }
 

@@ -1,4 +1,4 @@
-//! What the log says, read by other eyes than `apply`: every task's past and every lease.
+//! A ledger of the log, kept without `apply`: the past of every task and every lease.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,7 +14,7 @@ const REMEMBERED_MS: u64 = 600_000;
 
 /// All that the records so far say.
 #[derive(Debug, Default)]
-pub(crate) struct Book {
+pub(crate) struct TaskLedger {
     pub(crate) tasks: BTreeMap<TaskId, TaskEntry>,
     pub(crate) leases: BTreeMap<LeaseId, LeaseEntry>,
     /// Who holds which key in which queue.
@@ -145,7 +145,7 @@ impl TaskEntry {
     }
 }
 
-impl Book {
+impl TaskLedger {
     /// The task, if it exists and was not purged.
     pub(crate) fn task(&self, id: TaskId) -> Option<&TaskEntry> {
         self.tasks.get(&id).filter(|task| !task.is_purged)

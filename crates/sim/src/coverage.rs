@@ -1,4 +1,4 @@
-//! What happened how often, and what never did: a path that nobody walks is not tested.
+//! Coverage: how often each path was taken, and which never was and so is not tested.
 
 use std::collections::BTreeMap;
 
@@ -171,11 +171,11 @@ const WAITS: [&str; 3] = ["Lease and wait", "GetTask and wait", "GetRun and wait
 
 /// Counts by kind and name.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub struct Coverage {
     counts: BTreeMap<(&'static str, &'static str), u64>,
 }
 
-impl Tally {
+impl Coverage {
     pub(crate) fn add(&mut self, kind: &'static str, name: &'static str) {
         self.add_many(kind, name, 1);
     }
@@ -237,18 +237,20 @@ pub(crate) fn request_name(request: &AnyRequest) -> &'static str {
     }
 }
 
-pub(crate) fn count_outcome(tally: &mut Tally, outcome: &Outcome) {
+pub(crate) fn count_outcome(coverage: &mut Coverage, outcome: &Outcome) {
     match outcome {
-        Ok(AnyResponse::Lease(grants)) if grants.is_empty() => tally.add("network", "empty lease"),
+        Ok(AnyResponse::Lease(grants)) if grants.is_empty() => {
+            coverage.add("network", "empty lease");
+        }
         Ok(AnyResponse::ReportTasks(reports)) => {
             for report in reports {
                 if let Err(rejection) = &report.result {
-                    tally.add("refusal", rejection_name(rejection));
+                    coverage.add("refusal", rejection_name(rejection));
                 }
             }
         }
         Ok(_) => {}
-        Err(refusal) => tally.add("refusal", refusal_name(refusal)),
+        Err(refusal) => coverage.add("refusal", refusal_name(refusal)),
     }
 }
 

@@ -1,10 +1,11 @@
-//! What can go wrong, by name, so that a failing run can be tried again without some of it.
+//! The faults that a run may inject, by name, so that a failing run can be repeated without some of
+//! them.
 
 use std::fmt;
 
 /// A kind of trouble, or of work, that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ill {
+pub enum SimFault {
     /// The machine stops at a call, at once, or while it starts.
     Crash,
     /// A death takes the power along, and with it what was not durable.
@@ -51,7 +52,7 @@ pub enum Ill {
     Upkeep,
 }
 
-impl Ill {
+impl SimFault {
     /// All of them.
     pub const ALL: [Self; 22] = [
         Self::Crash,
@@ -87,27 +88,27 @@ impl Ill {
     /// The one of that name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|ill| ill.name() == name)
+        Self::ALL.into_iter().find(|fault| fault.name() == name)
     }
 }
 
 /// What is left out of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Without(Vec<Ill>);
+pub struct Without(Vec<SimFault>);
 
 impl Without {
     /// Whether this is left out.
     #[must_use]
-    pub fn has(&self, ill: Ill) -> bool {
-        self.0.contains(&ill)
+    pub fn has(&self, fault: SimFault) -> bool {
+        self.0.contains(&fault)
     }
 
     /// Leaves one more out.
     #[must_use]
-    pub fn and(&self, ill: Ill) -> Self {
+    pub fn and(&self, fault: SimFault) -> Self {
         let mut all = self.0.clone();
-        if !all.contains(&ill) {
-            all.push(ill);
+        if !all.contains(&fault) {
+            all.push(fault);
         }
         Self(all)
     }
@@ -119,7 +120,7 @@ impl Without {
     pub fn parse(names: &str) -> Result<Self, String> {
         let mut without = Self::default();
         for name in names.split(',').filter(|name| !name.is_empty()) {
-            without = without.and(Ill::parse(name).ok_or_else(|| name.to_owned())?);
+            without = without.and(SimFault::parse(name).ok_or_else(|| name.to_owned())?);
         }
         Ok(without)
     }
@@ -133,7 +134,7 @@ impl Without {
 
 impl fmt::Display for Without {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<String> = self.0.iter().map(|ill| ill.name()).collect();
+        let names: Vec<String> = self.0.iter().map(|fault| fault.name()).collect();
         write!(f, "{}", names.join(","))
     }
 }
@@ -149,7 +150,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let without = Ill::ALL.into_iter().fold(Without::default(), |all, ill| all.and(ill));
+        let without =
+            SimFault::ALL.into_iter().fold(Without::default(), |all, fault| all.and(fault));
         assert_eq!(Without::parse(&without.to_string()), Ok(without));
     }
 }

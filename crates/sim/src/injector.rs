@@ -1,14 +1,14 @@
-//! What goes wrong with the machine: it stops, its disk fails or is full, its clock is set.
+//! Fault injection into the machine: it stops, its disk fails or is full, its clock is set.
 
 use tenure_wal::disk::model::{FaultKind, SECTOR_BYTES};
 use tenure_wal::disk::{Disk, DiskFile};
 use tenure_wal::snapshot;
 
 use crate::check::{LawResult, Noticed, read_damaged};
+use crate::config::SLOW_MS;
 use crate::disk::Planned;
-use crate::ill::Ill;
+use crate::faults::SimFault;
 use crate::last_frames::Damage;
-use crate::mix::SLOW_MS;
 use crate::random::Random;
 use crate::world::{Event, World};
 
@@ -55,17 +55,17 @@ impl World {
         if self.healed_at.is_some() {
             return Ok(());
         }
-        let wait = self.random.between(1, 2 * self.mix.trouble_every_ms);
+        let wait = self.random.between(1, 2 * self.config.trouble_every_ms);
         self.after_a_while(wait, Event::Trouble);
         let trouble = self.random.weighted(&TROUBLES);
         self.trace.note(self.now, format_args!("trouble: {trouble:?}"));
         let nth = self.random.between(1, 12);
-        if self.mix.without.has(trouble.ill()) {
+        if self.config.without.has(trouble.fault()) {
             return Ok(());
         }
         match trouble {
             Trouble::CrashAtACall => {
-                self.tally.add("fault", "crash at a call");
+                self.coverage.add("fault", "crash at a call");
                 self.machine.disk.plan(nth, Planned::Crash);
             }
             Trouble::Kill => self.die(Death::Sudden),
@@ -77,12 +77,12 @@ impl World {
                 }
             }
             Trouble::Fails(kind) => {
-                self.tally.add("fault", fault_name(kind));
+                self.coverage.add("fault", fault_name(kind));
                 self.machine.disk.plan(nth, Planned::Fails(kind));
             }
-            Trouble::Fill if self.mix.fills => self.fill(),
-            Trouble::Jump if self.mix.jump_ms > 0 => self.jump(),
-            Trouble::Slow if self.mix.slows => self.slow_down(),
+            Trouble::Fill if self.config.fills => self.fill(),
+            Trouble::Jump if self.config.jump_ms > 0 => self.jump(),
+            Trouble::Slow if self.config.slows => self.slow_down(),
             Trouble::Fill | Trouble::Jump | Trouble::Slow => {}
         }
         Ok(())
@@ -91,10 +91,10 @@ impl World {
     /// Some starts meet trouble while they read the log.
     pub(crate) fn plan_for_recovery(&mut self) {
         let may_crash = self.healed_at.is_none()
-            && self.mix.trouble_every_ms > 0
-            && !self.mix.without.has(Ill::Crash);
+            && self.config.trouble_every_ms > 0
+            && !self.config.without.has(SimFault::Crash);
         if may_crash && self.random.chance(150) {
-            self.tally.add("fault", "crash in recovery");
+            self.coverage.add("fault", "crash in recovery");
             let nth = self.random.between(1, 20);
             self.machine.disk.plan(nth, Planned::Crash);
         }
@@ -115,7 +115,7 @@ impl World {
             self.die(Death::Sudden);
             return Ok(());
         }
-        self.tally.add("fault", "fault ends it");
+        self.coverage.add("fault", "fault ends it");
         if let Some(mut life) = self.bury() {
             life.coordinator.turn_away(why);
             self.hear_the_last(&life)?;
@@ -128,29 +128,29 @@ impl World {
     pub(crate) fn die(&mut self, how: Death) {
         let was_there = self.bury().is_some();
         // What a life leaves behind does not matter to those who come after.
-        self.desk.take_news();
+        self.callers.take_news();
         if how == Death::Sudden && !was_there {
             return;
         }
-        let loses_power = how != Death::Closed && self.random.chance(self.mix.power_permille);
+        let loses_power = how != Death::Closed && self.random.chance(self.config.power_permille);
         self.trace.note(self.now, format_args!("death: {how:?}, power lost: {loses_power}"));
         match loses_power {
             true => {
-                self.tally.add("fault", "power lost");
+                self.coverage.add("fault", "power lost");
                 self.machine.disk.lose_power(&mut self.random);
             }
             false => {
-                self.tally.add("fault", "killed");
+                self.coverage.add("fault", "killed");
                 self.machine.disk.kill();
             }
         }
-        if self.healed_at.is_none() && self.random.chance(self.mix.rot_permille) {
+        if self.healed_at.is_none() && self.random.chance(self.config.rot_permille) {
             self.rot();
         }
-        if self.healed_at.is_none() && self.random.chance(self.mix.damage_permille) {
+        if self.healed_at.is_none() && self.random.chance(self.config.damage_permille) {
             self.damage_found = self.damage();
         }
-        if self.random.chance(300) && self.mix.jump_ms > 0 && self.healed_at.is_none() {
+        if self.random.chance(300) && self.config.jump_ms > 0 && self.healed_at.is_none() {
             self.jump();
         }
         let down_ms = self.random.pick(&[1, 30, 800]);
@@ -159,11 +159,13 @@ impl World {
 
     /// The disk has no room for another segment, for a while.
     fn fill(&mut self) {
-        self.tally.add("fault", "disk full");
+        self.coverage.add("fault", "disk full");
         // Now and then for so long that the spare segment is used up too.
         let (beyond, wait) = match self.random.chance(300) {
             true => (0, self.random.between(20_000, 300_000)),
-            false => (self.random.below(self.mix.segment_bytes), self.random.between(500, 4_000)),
+            false => {
+                (self.random.below(self.config.segment_bytes), self.random.between(500, 4_000))
+            }
         };
         self.machine.disk.limit(Some(beyond));
         self.after(wait, Event::RoomReturns);
@@ -171,7 +173,7 @@ impl World {
 
     /// Syncs take long for a while.
     fn slow_down(&mut self) {
-        self.tally.add("fault", "slow disk");
+        self.coverage.add("fault", "slow disk");
         self.machine.slow.set(SLOW_MS);
         let wait = self.random.between(500, 4_000);
         self.after(wait, Event::DiskIsFast);
@@ -195,15 +197,15 @@ impl World {
             1 => (misdirect(&mut bytes, &mut self.random), Damage::Sector),
             _ => (blank(&mut bytes, &mut self.random), Damage::Sector),
         };
-        self.tally.add("fault", what);
+        self.coverage.add("fault", what);
         copy.put(name, bytes);
-        let found = self.machine.read_copy(&copy, &self.mix, &mut self.random);
+        let found = self.machine.read_copy(&copy, &self.config, &mut self.random);
         let found = found.as_ref().map(|(after, records)| (*after, records.as_slice()));
         let tape = self.machine.tape.borrow();
         let at_risk = self.machine.last_frames.borrow().at_risk(damage);
         let noticed = read_damaged(&tape, at_risk, found, &format!("{what} in {name}"))?;
         self.trace.note(self.now, format_args!("{what} in a copy of {name}: {noticed:?}"));
-        self.tally.add(
+        self.coverage.add(
             "fault",
             match noticed {
                 Noticed::Refused => "damage refused",
@@ -237,15 +239,15 @@ impl World {
 
     /// Somebody sets the clock.
     fn jump(&mut self) {
-        let by = self.random.between(1, self.mix.jump_ms);
+        let by = self.random.between(1, self.config.jump_ms);
         let ahead = &mut self.machine.wall_ahead;
         *ahead = match self.random.chance(500) {
             true => {
-                self.tally.add("fault", "clock ahead");
+                self.coverage.add("fault", "clock ahead");
                 *ahead + by
             }
             false => {
-                self.tally.add("fault", "clock back");
+                self.coverage.add("fault", "clock back");
                 *ahead - by
             }
         };
@@ -269,17 +271,17 @@ impl World {
 
 impl Trouble {
     /// What has to be left out for it not to happen.
-    fn ill(self) -> Ill {
+    fn fault(self) -> SimFault {
         match self {
-            Trouble::CrashAtACall | Trouble::Kill => Ill::Crash,
-            Trouble::Stop => Ill::Stop,
-            Trouble::Fails(FaultKind::Eio | FaultKind::Lost | FaultKind::Changed) => Ill::Eio,
-            Trouble::Fails(FaultKind::Enospc) => Ill::Enospc,
-            Trouble::Fails(FaultKind::Eintr) => Ill::Eintr,
-            Trouble::Fails(FaultKind::Short) => Ill::Short,
-            Trouble::Fill => Ill::Full,
-            Trouble::Jump => Ill::Jump,
-            Trouble::Slow => Ill::Slow,
+            Trouble::CrashAtACall | Trouble::Kill => SimFault::Crash,
+            Trouble::Stop => SimFault::Stop,
+            Trouble::Fails(FaultKind::Eio | FaultKind::Lost | FaultKind::Changed) => SimFault::Eio,
+            Trouble::Fails(FaultKind::Enospc) => SimFault::Enospc,
+            Trouble::Fails(FaultKind::Eintr) => SimFault::Eintr,
+            Trouble::Fails(FaultKind::Short) => SimFault::Short,
+            Trouble::Fill => SimFault::Full,
+            Trouble::Jump => SimFault::Jump,
+            Trouble::Slow => SimFault::Slow,
         }
     }
 }

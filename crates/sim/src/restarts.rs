@@ -1,4 +1,4 @@
-//! The coordinator's lives: each starts from what the disk has, and ends in order or not.
+//! Restarts of the coordinator: each process starts from what the disk has, and ends in order or not.
 
 use tenure_coordinator::Refusal;
 use tenure_log::Note;
@@ -6,10 +6,10 @@ use tenure_wal::snapshot;
 
 use crate::actors::FollowerActor;
 use crate::check::{LawResult, hold};
+use crate::coverage::count_outcome;
+use crate::injector::Death;
 use crate::process::{Life, Started};
 use crate::request::AnyResponse;
-use crate::tally::count_outcome;
-use crate::trouble::Death;
 use crate::world::{CAUSE, World};
 
 pub(crate) const RECOVERS: &str = "a log can always be recovered";
@@ -25,13 +25,13 @@ impl World {
             self.machine.rotten.take_if(|lsn| !there.contains(lsn));
         }
         self.plan_for_recovery();
-        match self.machine.start(&self.mix, &mut self.random) {
+        match self.machine.start(&self.config, &mut self.random) {
             Ok(started) => self.started(started),
             Err(failure) => {
                 let cause =
                     self.machine.disk.happened().is_some() || self.machine.disk.is_limited();
                 hold(RECOVERS, cause, || failure.to_string())?;
-                self.tally.add("fault", "recovery fails");
+                self.coverage.add("fault", "recovery fails");
                 self.trace.note(self.now, format_args!("it does not start: {failure}"));
                 self.die(Death::Again);
                 Ok(())
@@ -53,8 +53,8 @@ impl World {
             let bytes = records.iter().rev().take(untold).map(Vec::len).sum();
             self.machine.last_frames.borrow_mut().wrote(untold, bytes);
         }
-        self.tally.add_many("log", "start from a snapshot", u64::from(after > 0));
-        self.tally.add_many("fault", "records that nobody was told of", untold as u64);
+        self.coverage.add_many("log", "start from a snapshot", u64::from(after > 0));
+        self.coverage.add_many("fault", "records that nobody was told of", untold as u64);
         self.machine.tape.borrow_mut().extend(records.into_iter().skip(told - after));
         self.read_tape()?;
         self.laws.state_after_recovery(life.coordinator.state().facts())?;
@@ -64,7 +64,7 @@ impl World {
             self.laws.fell_back(rotten, &notes)?;
         }
         for note in notes {
-            self.tally.add(
+            self.coverage.add(
                 "fault",
                 match note {
                     Note::Torn { .. } => "torn end",
@@ -84,13 +84,13 @@ impl World {
         self.followers.iter_mut().for_each(FollowerActor::cut);
         if let Some(life) = &life {
             let uses = life.coordinator.log().uses;
-            self.tally.add_many("log", "committed here", uses.here);
-            self.tally.add_many("log", "committed beside", uses.beside);
-            self.tally.add_many("log", "frame held", uses.full);
-            self.tally.add_many("log", "mark", uses.marks);
-            self.tally.add_many("log", "snapshot", uses.snapshots);
-            self.tally.add_many("log", "snapshot given up", uses.snapshots_failed);
-            self.tally.add_many("log", "segment trimmed", uses.trimmed);
+            self.coverage.add_many("log", "committed here", uses.here);
+            self.coverage.add_many("log", "committed beside", uses.beside);
+            self.coverage.add_many("log", "frame held", uses.full);
+            self.coverage.add_many("log", "mark", uses.marks);
+            self.coverage.add_many("log", "snapshot", uses.snapshots);
+            self.coverage.add_many("log", "snapshot given up", uses.snapshots_failed);
+            self.coverage.add_many("log", "segment trimmed", uses.trimmed);
             self.laws.model.waiting.retain(|_, delivery| delivery.start != life.start);
         }
         life
@@ -98,14 +98,14 @@ impl World {
 
     /// Those who were told something by a coordinator that has ended.
     pub(crate) fn hear_the_last(&mut self, life: &Life) -> LawResult {
-        for (caller, outcome) in self.desk.take_news().told {
+        for (caller, outcome) in self.callers.take_news().told {
             // Only that it is over: nothing else may be told so late.
             let is_over = matches!(&outcome, Err(Refusal::Unavailable(_)));
             let is_none = matches!(&outcome, Ok(AnyResponse::Lease(grants)) if grants.is_empty());
             hold(CAUSE, is_over || (life.is_stopping && is_none), || {
                 format!("{caller} is told {outcome:?} at the end")
             })?;
-            count_outcome(&mut self.tally, &outcome);
+            count_outcome(&mut self.coverage, &outcome);
         }
         Ok(())
     }
@@ -116,8 +116,8 @@ impl World {
         let reading = life.reading(self.now);
         let Life { coordinator, .. } = life;
         let closed = coordinator.close(reading);
-        self.desk.take_news();
-        self.tally.add("fault", "stopped in order");
+        self.callers.take_news();
+        self.coverage.add("fault", "stopped in order");
         self.trace.note(self.now, format_args!("it has stopped: {}", closed.is_ok()));
         let cause = self.machine.disk.happened();
         if let Err(fault) = closed {

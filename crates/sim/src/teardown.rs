@@ -1,9 +1,9 @@
-//! Looking on, and how it all ends: followers look, the laws look at the whole, the trouble is over,
-//! and everything has to come to an end.
+//! Observation and teardown: followers read, the laws check the whole state, faults end, and all work
+//! has to come to an end.
 
 use crate::actors::Look;
 use crate::check::{Broken, LawResult, hold};
-use crate::lives::RECOVERS;
+use crate::restarts::RECOVERS;
 use crate::world::{Event, World};
 
 const DRAINS: &str = "after the trouble everything comes to an end";
@@ -16,10 +16,10 @@ impl World {
     pub(crate) fn look_again(&mut self, number: usize) -> LawResult {
         let wait = match self.healed_at {
             Some(_) => 20,
-            None => self.random.between(1, self.mix.think_ms),
+            None => self.random.between(1, self.config.think_ms),
         };
         self.after_a_while(wait, Event::Look(number));
-        if number == 0 && self.mix.has_silent_follower && self.healed_at.is_none() {
+        if number == 0 && self.config.has_silent_follower && self.healed_at.is_none() {
             return Ok(());
         }
         for _ in 0..FRAMES_PER_LOOK {
@@ -37,12 +37,12 @@ impl World {
         let Some(life) = &self.life else { return Ok(Look::Cut) };
         let follower = &mut self.followers[number];
         let look = follower.look(&self.laws, life, &mut self.random, cut_permille)?;
-        self.tally.add_many("network", "follower cut", u64::from(look == Look::Cut));
+        self.coverage.add_many("network", "follower cut", u64::from(look == Look::Cut));
         Ok(look)
     }
 
     pub(crate) fn check(&mut self) -> LawResult {
-        self.after(self.mix.check_ms, Event::Check);
+        self.after(self.config.check_ms, Event::Check);
         self.laws.forget(self.now);
         let seen = (self.laws.read, self.machine.starts);
         if std::mem::replace(&mut self.checked, seen) == seen {
@@ -73,17 +73,17 @@ impl World {
         let Some(healed_at) = self.healed_at else { return Ok(false) };
         let is_settled = self.life.as_ref().is_some_and(|life| life.coordinator.is_settled());
         let open = || {
-            let tasks = self.laws.book.tasks.iter();
+            let tasks = self.laws.ledger.tasks.iter();
             tasks.filter(|(_, task)| !task.is_purged && !task.state.is_terminal())
         };
-        let live = self.laws.book.runs.iter();
+        let live = self.laws.ledger.runs.iter();
         let live = live.filter(|(_, run)| !run.is_purged && !run.state.is_terminal());
         let live = live.map(|(id, _)| *id).next();
         let blind = self.followers.iter().position(|f| self.laws.feed.ended(f.seen).is_err());
         if open().next().is_none() && live.is_none() && blind.is_none() && is_settled {
             return Ok(true);
         }
-        hold(DRAINS, self.now < healed_at + self.mix.drain_ms, || {
+        hold(DRAINS, self.now < healed_at + self.config.drain_ms, || {
             format!("open: {:?}, run: {live:?}, follower: {blind:?}", open().next())
         })?;
         Ok(false)

@@ -1,4 +1,4 @@
-//! Where the coordinator's callers sit: what each is told, and who left.
+//! The coordinator's callers: what each is told, and which have left.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::request::{AnyResponse, Outcome};
 /// One copy of a request that reached the coordinator.
 pub(crate) type CallerId = u64;
 
-/// What happened at the desk since somebody looked.
+/// What callers were told since the world looked.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     /// Outcomes that were taken.
@@ -29,21 +29,21 @@ struct Seats {
     gone: BTreeSet<CallerId>,
 }
 
-/// The desk. Clones are the same one.
+/// The callers of the coordinator. Clones share one table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Desk {
+pub(crate) struct Callers {
     seats: Arc<Mutex<Seats>>,
 }
 
-impl Desk {
+impl Callers {
     /// The way back to a caller.
     pub(crate) fn responder<R: Request>(
         &self,
         id: CallerId,
         wrap: fn(R::Response) -> AnyResponse,
     ) -> Responder<R> {
-        let (desk, is_told) = (self.clone(), AtomicBool::new(false));
-        Responder::new(Arc::new(SimCaller::<R> { id, desk, wrap, is_told }))
+        let (callers, is_told) = (self.clone(), AtomicBool::new(false));
+        Responder::new(Arc::new(SimCaller::<R> { id, callers, wrap, is_told }))
     }
 
     /// Somebody leaves without a word.
@@ -67,7 +67,7 @@ impl Desk {
 /// A caller that waits for the response to a request.
 struct SimCaller<R: Request> {
     id: CallerId,
-    desk: Desk,
+    callers: Callers,
     wrap: fn(R::Response) -> AnyResponse,
     is_told: AtomicBool,
 }
@@ -80,7 +80,7 @@ impl<R: Request> fmt::Debug for SimCaller<R> {
 
 impl<R: Request> Respond<R> for SimCaller<R> {
     fn is_gone(&self) -> bool {
-        self.desk.is_gone(self.id)
+        self.callers.is_gone(self.id)
     }
 
     fn respond(
@@ -88,7 +88,7 @@ impl<R: Request> Respond<R> for SimCaller<R> {
         outcome: Result<R::Response, Refusal>,
     ) -> Result<(), Result<R::Response, Refusal>> {
         self.is_told.store(true, Ordering::Relaxed);
-        let mut seats = self.desk.lock();
+        let mut seats = self.callers.lock();
         if seats.gone.contains(&self.id) {
             seats.news.unclaimed.push((self.id, outcome.clone().map(self.wrap)));
             return Err(outcome);
@@ -101,7 +101,7 @@ impl<R: Request> Respond<R> for SimCaller<R> {
 impl<R: Request> Drop for SimCaller<R> {
     fn drop(&mut self) {
         if !self.is_told.load(Ordering::Relaxed) {
-            self.desk.lock().news.dropped.push(self.id);
+            self.callers.lock().news.dropped.push(self.id);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a seed draws before anything happens: how many there are, how bad the weather is.
+//! The configuration that a seed draws before a run: numbers of actors, rates of faults.
 
 use tenure_coordinator::{Keep, Purge, Upkeep};
 use tenure_core::command::Retention;
@@ -6,13 +6,13 @@ use tenure_core::limits::END_ITEMS_MAX;
 use tenure_record::limits::RECORD_BYTES_MAX;
 use tenure_record::name::{QueueName, WorkerName};
 
-use crate::ill::{Ill, Without};
+use crate::faults::{SimFault, Without};
 use crate::plan::{Length, Plan};
 use crate::random::Random;
 
 /// The options of one run. Printed when it fails.
 #[derive(Clone, Debug)]
-pub struct Mix {
+pub struct SimConfig {
     /// How long there is trouble, in virtual milliseconds.
     pub trouble_for_ms: u64,
     /// How long everybody is busy at a time,
@@ -113,22 +113,22 @@ const LONG_NAME_BYTES: usize = 220;
 /// Segments where there are runs.
 const SEGMENT_BYTES_FOR_RUNS: u64 = 512 << 10;
 
-impl Mix {
+impl SimConfig {
     /// What a run is like.
     pub(crate) fn of(plan: &Plan, random: &mut Random) -> Self {
-        let mut mix = Self::draw(random);
+        let mut config = Self::draw(random);
         match plan.length {
             Length::Usual => {}
-            Length::Minutes(minutes) => mix.trouble_for_ms = minutes * 60_000,
-            Length::Hours(hours) => mix = mix.for_long(hours),
+            Length::Minutes(minutes) => config.trouble_for_ms = minutes * 60_000,
+            Length::Hours(hours) => config = config.for_long(hours),
         }
-        for ill in Ill::ALL.into_iter().filter(|ill| plan.without.has(*ill)) {
-            mix.leave_out(ill);
+        for fault in SimFault::ALL.into_iter().filter(|fault| plan.without.has(*fault)) {
+            config.leave_out(fault);
         }
-        mix.clients = mix.clients.min(plan.clients_max.unwrap_or(u64::MAX));
-        mix.workers = mix.workers.min(plan.workers_max.unwrap_or(u64::MAX));
-        mix.without = plan.without.clone();
-        mix
+        config.clients = config.clients.min(plan.clients_max.unwrap_or(u64::MAX));
+        config.workers = config.workers.min(plan.workers_max.unwrap_or(u64::MAX));
+        config.without = plan.without.clone();
+        config
     }
 
     fn draw(random: &mut Random) -> Self {
@@ -149,7 +149,7 @@ impl Mix {
         let trouble_for_ms = MINUTES * 60_000;
         let spell_ms = random.pick(&[1_000, 3_000, 8_000]);
         let spells = random.between(4_000, BUSY_MS_MAX).div_ceil(spell_ms);
-        let mut mix = Self {
+        let mut config = Self {
             trouble_for_ms,
             spell_ms,
             lull_ms: trouble_for_ms / spells - spell_ms,
@@ -193,8 +193,8 @@ impl Mix {
             has_silent_follower: false,
             without: Without::default(),
         };
-        mix.draw_sizes(random);
-        mix
+        config.draw_sizes(random);
+        config
     }
 
     /// Bounds that are low enough to be met, long names, and many workers.
@@ -296,29 +296,34 @@ impl Mix {
         }
     }
 
-    fn leave_out(&mut self, ill: Ill) {
-        match ill {
-            Ill::Power => self.power_permille = 0,
-            Ill::Full => self.fills = false,
-            Ill::Slow => self.slows = false,
-            Ill::Rot => self.rot_permille = 0,
-            Ill::Damage => self.damage_permille = 0,
-            Ill::Loss => self.lost_permille = 0,
-            Ill::Double => self.doubled_permille = 0,
-            Ill::Delay => self.latency_ms = 0,
-            Ill::Jump => self.jump_ms = 0,
-            Ill::Drift => self.drift_ppm = 0,
-            Ill::Silence => self.silent_permille = 0,
-            Ill::Death => self.death_permille = 0,
-            Ill::Poison => self.poison_permille = 0,
-            Ill::Flood => self.flood_permille = 0,
-            Ill::Runs => self.has_runs = false,
-            Ill::Upkeep => {
+    fn leave_out(&mut self, fault: SimFault) {
+        match fault {
+            SimFault::Power => self.power_permille = 0,
+            SimFault::Full => self.fills = false,
+            SimFault::Slow => self.slows = false,
+            SimFault::Rot => self.rot_permille = 0,
+            SimFault::Damage => self.damage_permille = 0,
+            SimFault::Loss => self.lost_permille = 0,
+            SimFault::Double => self.doubled_permille = 0,
+            SimFault::Delay => self.latency_ms = 0,
+            SimFault::Jump => self.jump_ms = 0,
+            SimFault::Drift => self.drift_ppm = 0,
+            SimFault::Silence => self.silent_permille = 0,
+            SimFault::Death => self.death_permille = 0,
+            SimFault::Poison => self.poison_permille = 0,
+            SimFault::Flood => self.flood_permille = 0,
+            SimFault::Runs => self.has_runs = false,
+            SimFault::Upkeep => {
                 let retention = Retention::default();
                 self.upkeep = Upkeep { log_keep: Keep::All, retention, ..Upkeep::default() };
             }
             // What is drawn while it is lived through is looked up where it is drawn.
-            Ill::Crash | Ill::Stop | Ill::Eio | Ill::Enospc | Ill::Eintr | Ill::Short => {}
+            SimFault::Crash
+            | SimFault::Stop
+            | SimFault::Eio
+            | SimFault::Enospc
+            | SimFault::Eintr
+            | SimFault::Short => {}
         }
     }
 }
