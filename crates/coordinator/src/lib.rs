@@ -17,10 +17,10 @@
 //!
 //! // Somewhere else: a worker takes it, does it, and says so.
 //! for grant in tenure.lease("worker-1", &["mail"], 1, Duration::from_secs(1))? {
-//!     assert_eq!(&*grant.payload.read(), br#"{"to":"ada@example.org"}"#);
+//!     assert_eq!(&*grant.payload.read()?, br#"{"to":"ada@example.org"}"#);
 //!     tenure.complete(grant.lease(), r#""sent""#)?;
 //! }
-//! assert_eq!(&*tenure.task(id)?.output.read(), br#""sent""#);
+//! assert_eq!(&*tenure.task(id)?.output.read()?, br#""sent""#);
 //! tenure.close()?;
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok(())

@@ -4,7 +4,6 @@
 
 mod plan;
 
-use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -13,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_core::shelf::{Shelf, Shelved};
+use tenure_log::Fault;
 
 use self::plan::{CHUNK_BYTES, Emptied, Plan, Stretch, chunks_for};
 use crate::limits::SHELF_SPARES_BYTES;
@@ -22,8 +22,6 @@ use crate::thread::Trouble;
 pub const SHELF_FILE: &str = "shelf";
 /// One that nobody else shall find has this name, and only for a moment.
 pub(crate) const UNNAMED_FILE: &str = "shelf.tmp";
-/// The exit code of a process that cannot read its shelf.
-const EXIT_CODE: i32 = 74;
 
 /// A shelf in a file.
 #[derive(Clone, Debug)]
@@ -243,17 +241,17 @@ struct Kept {
 }
 
 impl Kept {
-    fn try_read(&self) -> Result<Vec<u8>, Lost> {
+    fn try_read(&self) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; self.len];
         let mut rest = &mut bytes[..];
         for stretch in &self.stretches {
             let (piece, after) = rest.split_at_mut(rest.len().min(stretch.bytes() as usize));
-            self.shelf.file.read_exact_at(piece, stretch.offset()).map_err(Lost::Unread)?;
+            self.shelf.file.read_exact_at(piece, stretch.offset())?;
             rest = after;
         }
         match crc32c::crc32c(&bytes) == self.crc {
             true => Ok(bytes),
-            false => Err(Lost::Changed),
+            false => Err(io::ErrorKind::InvalidData.into()),
         }
     }
 }
@@ -263,19 +261,19 @@ impl Shelved for Kept {
         self.len
     }
 
-    fn read(&self) -> Vec<u8> {
-        match self.try_read() {
-            Ok(bytes) => bytes,
-            // No state is better than a wrong one, and the next start has a right one.
-            Err(lost) => {
-                let path = self.shelf.path.display();
-                eprintln!(
-                    "tenure: {lost} in {path}, which no other program may write to; nothing is \
-                     lost, as the log has it: start again, and look after the disk"
-                );
-                std::process::exit(EXIT_CODE);
-            }
-        }
+    fn read(&self) -> io::Result<Vec<u8>> {
+        self.try_read().map_err(|cause| {
+            let path = self.shelf.path.display();
+            let lost = match cause.kind() {
+                io::ErrorKind::InvalidData => "a payload is not what was written".to_owned(),
+                _ => format!("a payload cannot be read ({cause})"),
+            };
+            let message = format!(
+                "{lost} in {path}, which no other program may write to; nothing is lost, as the log \
+                 has it: start again, and look after the disk"
+            );
+            io::Error::new(cause.kind(), message)
+        })
     }
 }
 
@@ -286,20 +284,9 @@ impl Drop for Kept {
     }
 }
 
-/// Why bytes cannot be had from the shelf.
-#[derive(Debug)]
-enum Lost {
-    Unread(io::Error),
-    Changed,
-}
-
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Lost::Unread(cause) => write!(f, "a payload cannot be read ({cause})"),
-            Lost::Changed => f.write_str("a payload is not what was written"),
-        }
-    }
+/// The fault of a start or a restore that cannot read what it has just spilled.
+pub(crate) fn shelf_fault(cause: io::Error) -> Fault {
+    Fault::io("read", SHELF_FILE, cause)
 }
 
 #[cfg(test)]

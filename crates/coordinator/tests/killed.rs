@@ -70,7 +70,11 @@ fn what_a_killed_process_was_told_is_true() {
             // More may have happened than was told, but nothing less.
             assert!(*state == TaskState::Waiting || task.attempt > 0, "task {id} was leased");
             if *state == TaskState::Completed {
-                assert_eq!((task.state, &task.output.read()[..]), (*state, &b"1"[..]), "task {id}");
+                assert_eq!(
+                    (task.state, &task.output.read().unwrap()[..]),
+                    (*state, &b"1"[..]),
+                    "task {id}"
+                );
             }
         }
         // A lease that is given now is larger than every one that was ever seen.

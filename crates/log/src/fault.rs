@@ -115,6 +115,12 @@ impl Fault {
         Fault::Io { doing, file: file.to_owned(), cause }
     }
 
+    /// The content of a snapshot that cannot be read where it is kept.
+    #[must_use]
+    pub fn snapshot_source(cause: io::Error) -> Self {
+        Self::io("read", "the content of a snapshot", cause)
+    }
+
     /// The finding alone, without the name of the file and without advice.
     #[must_use]
     pub fn finding(&self) -> String {

@@ -23,7 +23,7 @@ use tenure_wal::{Claim, Options, Wal};
 use super::fresh_seed;
 use crate::embedded::Error;
 use crate::recover::{Recovery, recover_beside};
-use crate::shelf::FileShelf;
+use crate::shelf::{FileShelf, shelf_fault};
 
 /// What follows the name of a folder that is being put back.
 const PART: &str = ".restoring";
@@ -96,7 +96,7 @@ pub fn put_back<S: Disk, D: Disk>(
     let facts = recovery.state.facts();
     let restoration = Restoration {
         lsn: Lsn(copied.lsn.0),
-        state_hash: facts.hash(),
+        state_hash: facts.try_hash().map_err(shelf_fault)?,
         tasks: facts.task_count(),
         bytes: copied.bytes,
     };

@@ -167,7 +167,9 @@ fn granted(book: &Book, model: &mut Model, worker: &str, grants: &[Grant]) -> He
                 && lease.worker == worker
                 && lease.ends.contains(&grant.expires_at)
                 && lease.checkpoint == *grant.checkpoint.as_deref().unwrap_or_default()
-        }) && task.is_some_and(|task| task.payload == *grant.payload.read());
+        }) && task.is_some_and(|task| {
+            task.payload == *grant.payload.read().expect("the simulation has no shelf")
+        });
         hold(TOLD, is_so, || format!("{grant:?} for {worker}; the log says {lease:?}"))?;
         hold(ONE, model.granted.insert(grant.lease_id), || {
             format!("lease {} was given twice", grant.lease_id)
