@@ -9,19 +9,19 @@ use tenure_coordinator::{Pool, Request, Response, Tenure};
 use tenure_core::command::{ReleaseTask, ReportTasks};
 use tokio::sync::{Semaphore, watch};
 
-use crate::admit::Bodies;
-use crate::answers::{self, Answers};
+use crate::admission::body_budget::Bodies;
+use crate::admission::response_budget::{self, Answers};
+use crate::admission::submit_limiter::SubmitLimiter;
 use crate::archive::ArchiveNews;
-use crate::blobs::Blobs;
+use crate::artifacts::blobs::Blobs;
+use crate::artifacts::publish::Store;
 use crate::fetch::{Shows, fetched};
-use crate::follow::Updates;
 use crate::grpc::Streams;
 use crate::limits::{BACKUPS_MAX, REDECIDES_MAX, SUBSCRIBERS_MAX};
-use crate::lines::Scribe;
-use crate::metrics::Metrics;
+use crate::observe::event_log::Scribe;
+use crate::observe::follow::Updates;
+use crate::observe::metrics::Metrics;
 use crate::problem::Problem;
-use crate::publish::Store;
-use crate::turnstile::Turnstile;
 
 /// The engine, and what is counted around it.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct App {
     pub(crate) bodies: Bodies,
     pub(crate) answers: Answers,
     pub(crate) updates: Updates,
-    pub(crate) turnstile: Turnstile,
+    pub(crate) submit_limiter: SubmitLimiter,
     /// Places for copies in the making.
     pub(crate) backups: Arc<Semaphore>,
     pub(crate) blobs: Arc<Blobs>,
@@ -84,7 +84,7 @@ impl App {
             bodies,
             answers,
             updates: Updates::default(),
-            turnstile: Turnstile::new(move || supplied.supply()),
+            submit_limiter: SubmitLimiter::new(move || supplied.supply()),
             backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
             blobs,
             store,
@@ -105,7 +105,7 @@ impl App {
         self.scribe.heard(R::NAME, &outcome);
         let response = outcome?;
         let leases = response.leases();
-        let shown = match answers::reserve(response.text_bytes()).await {
+        let shown = match response_budget::reserve(response.text_bytes()).await {
             Ok(()) => fetched(response).await,
             Err(problem) => Err(problem),
         };

@@ -15,7 +15,7 @@ use tenure_core::state::{Facts, QueueView, SharedBytes};
 use tenure_record::id::RunId;
 use tenure_value::Value;
 
-use crate::answers;
+use crate::admission::response_budget;
 use crate::limits::PAGE_BYTES;
 use crate::problem::Problem;
 
@@ -175,7 +175,7 @@ pub(crate) async fn fetched<T: Shows>(mut shown: T) -> Result<T, Problem> {
         bytes += payload.len();
     });
     // A payload is there twice while its text is made.
-    answers::reserve(2 * bytes).await?;
+    response_budget::reserve(2 * bytes).await?;
     if !is_shelved {
         return Ok(shown);
     }

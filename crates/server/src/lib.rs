@@ -1,38 +1,25 @@
 //! The doors of Tenure: HTTP, gRPC and live updates on one port. Async ends here: behind this is the
 //! coordinator, which is asked and answers. Nothing is decided in this crate.
 
-mod admit;
-mod allowance;
+mod admission;
 mod answer;
-mod answers;
 mod app;
 pub mod archive;
-mod blobs;
-mod connections;
-mod explain;
+mod artifacts;
+mod auth;
 mod fetch;
-mod follow;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
 mod grpc;
-mod guard;
 mod http;
 mod json;
-mod key;
 pub mod limits;
-mod lines;
 mod listen;
-mod media;
-mod memory;
-mod metrics;
 pub mod moment;
-mod origin;
+mod observe;
 pub mod problem;
-mod publish;
 mod redecide;
-mod signals;
-mod strict;
-mod turnstile;
+mod system;
 mod wire;
 
 use std::fmt;
@@ -42,11 +29,11 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use crate::allowance::let_large_writes_fail;
-pub use crate::blobs::{BlobsSeen, look_at_blobs};
-pub use crate::key::BadKey;
-pub use crate::lines::Lines;
-pub use crate::signals::Hangup;
+pub use crate::artifacts::blobs::{BlobsSeen, look_at_blobs};
+pub use crate::auth::key::BadKey;
+pub use crate::observe::event_log::Lines;
+pub use crate::system::rlimits::let_large_writes_fail;
+pub use crate::system::signals::Hangup;
 pub use tenure_coordinator::{
     Durability, FileShelf, Keep, Restoration, SHELF_FILE, Upkeep, is_data_file,
     limits as engine_limits, restore,
@@ -58,12 +45,13 @@ use tokio::sync::oneshot;
 
 use crate::app::App;
 use crate::archive::{ArchiveNews, Cabinet, NoArchive};
-use crate::blobs::Blobs;
-use crate::guard::{Guard, Guarded, guard};
-use crate::key::ApiKey;
+use crate::artifacts::blobs::Blobs;
+use crate::artifacts::publish::{self, Store};
+use crate::auth::guard::{Guard, Guarded, guard};
+use crate::auth::key::ApiKey;
 use crate::limits::{ENGINE_STOP_TIMEOUT, STOP_TIMEOUT};
-use crate::lines::Scribe;
-use crate::publish::Store;
+use crate::observe::event_log::Scribe;
+use crate::system::{memory, rlimits, signals};
 
 /// What a server needs to know.
 #[derive(Clone, Debug)]
@@ -230,10 +218,10 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
     let runtime = runtime.enable_all().on_thread_start(listen::prepare_thread).build();
     let runtime = runtime.map_err(Failure::Runtime)?;
     runtime.block_on(async {
-        allowance::let_large_writes_fail();
+        rlimits::let_large_writes_fail();
         signals::ignore_the_rest(options.hangup);
     });
-    let connections_max = allowance::connections_max();
+    let connections_max = rlimits::connections_max();
     let listen = |cause| Failure::Listen { address: options.listen.clone(), cause };
     // The address first: a wrong one should not wait for a long replay.
     let listener = runtime.block_on(TcpListener::bind(&options.listen)).map_err(listen)?;

@@ -19,9 +19,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tower::ServiceExt;
 
-use crate::answers::InFlight;
+use crate::admission::connections::{Admission, Answering, Connection, Connections, Place};
+use crate::admission::response_budget::InFlight;
 use crate::app::App;
-use crate::connections::{Admission, Answering, Connection, Connections, Place};
 use crate::limits::{
     CLOSE_TIMEOUT, HEADER_BYTES_MAX, HEADER_TIMEOUT, READER_TIMEOUT, STOP_TIMEOUT, STREAMS_MAX,
     UNSENT_BYTES_MAX,

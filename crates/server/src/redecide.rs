@@ -36,9 +36,9 @@ mod tests {
     use tenure_coordinator::Tenure;
 
     use super::*;
-    use crate::blobs::Blobs;
-    use crate::lines::Scribe;
-    use crate::publish::Store;
+    use crate::artifacts::blobs::Blobs;
+    use crate::artifacts::publish::Store;
+    use crate::observe::event_log::Scribe;
 
     #[tokio::test]
     async fn one_record_is_decided_again_at_a_time() {

@@ -13,7 +13,7 @@ use zstd::bulk::Compressor;
 use zstd::zstd_safe::CParameter;
 
 use super::read::{ArchiveFile, ArchiveFrames, Kind, Piece, archive_files};
-use crate::blobs::sync_folder;
+use crate::artifacts::blobs::sync_folder;
 use crate::limits::{ARCHIVE_FILE_BYTES, ARCHIVE_FRAME_BYTES, ARCHIVE_LEVEL};
 
 /// Held by the server that writes.

@@ -13,7 +13,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use crate::app::App;
-use crate::blobs::Blobs;
+use crate::artifacts::blobs::Blobs;
 use crate::limits::{BACKUP_PIECE_BYTES, BACKUPS_MAX};
 use crate::problem::Problem;
 

@@ -13,8 +13,10 @@ use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 
 use super::{Door, Outcome, show, show_run};
-use crate::answers::InFlight;
-use crate::follow::{Portions, Shared, Shown, Subscribed, Updates, Wanted, parse_after, subscribe};
+use crate::admission::response_budget::InFlight;
+use crate::observe::follow::{
+    Portions, Shared, Shown, Subscribed, Updates, Wanted, parse_after, subscribe,
+};
 use crate::problem::Problem;
 
 /// What a subscriber reads.

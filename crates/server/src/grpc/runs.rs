@@ -13,7 +13,7 @@ use tonic::{Request, Response, Status};
 
 use super::parse_run::Signal;
 use super::{Door, Outcome, parse, parse_run, show_run};
-use crate::answers;
+use crate::admission::response_budget;
 use crate::problem::Problem;
 use crate::redecide::redecide;
 use crate::wire::{list, page};
@@ -75,7 +75,7 @@ impl v1::runs_server::Runs for Door {
         let run_id = self.meant(run_id, by_key).await?;
         let limit = list::limit(limit.map(|limit| limit as usize))?;
         let tenure = self.app.tenure.clone();
-        answers::reserve(HISTORY_BYTES).await?;
+        response_budget::reserve(HISTORY_BYTES).await?;
         // It reads files.
         let history = tokio::task::spawn_blocking(move || tenure.run_history(run_id)).await;
         let history = history.map_err(|_| Problem::stopping())?.map_err(Problem::from)?;

@@ -15,8 +15,8 @@ use tenure_record::state::TaskState;
 use tenure_record::terms::Budget;
 use tenure_record::time::Timestamp;
 
-use crate::explain::{Explanation, Reason};
 use crate::fetch::{bytes_of, end_without};
+use crate::observe::explain::{Explanation, Reason};
 
 /// Below this a copy is cheaper than to share.
 const SHARED_FROM_BYTES: usize = 1_024;

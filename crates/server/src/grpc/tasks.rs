@@ -10,9 +10,9 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::submit::{Acknowledged, acknowledge};
 use super::{Door, Outcome, parse, show};
-use crate::answers;
-use crate::explain::Explanation;
+use crate::admission::response_budget;
 use crate::fetch::fetched;
+use crate::observe::explain::Explanation;
 use crate::problem::Problem;
 use crate::wire::list;
 use crate::wire::page::{cut, of_history};
@@ -86,7 +86,7 @@ impl v1::tasks_server::Tasks for Door {
         let task_id = TaskId(task_id);
         let limit = list::limit(limit.map(|limit| limit as usize))?;
         let tenure = self.app.tenure.clone();
-        answers::reserve(HISTORY_BYTES).await?;
+        response_budget::reserve(HISTORY_BYTES).await?;
         // It reads files.
         let history = tokio::task::spawn_blocking(move || tenure.history(task_id)).await;
         let history = history.map_err(|_| Problem::stopping())?.map_err(Problem::from)?;

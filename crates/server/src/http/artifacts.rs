@@ -20,9 +20,9 @@ use tenure_record::artifact::Sha256;
 use tenure_record::id::RunId;
 
 use super::{List, PageQuery, Path, json, number};
-use crate::admit::drain;
+use crate::admission::body_budget::drain;
 use crate::app::App;
-use crate::blobs::{Lost, NotKept, Upload};
+use crate::artifacts::blobs::{Lost, NotKept, Upload};
 use crate::json as parse;
 use crate::limits::{
     BLOB_BYTES_MAX, BLOB_IDLE_TIMEOUT, BLOB_PIECE_BYTES, BLOB_RATE_MIN_BYTES_PER_S, BLOB_TIMEOUT,

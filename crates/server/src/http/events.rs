@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use tenure_record::event::Record;
 use tenure_record::transition::{RunTransition, Told, Transition};
 
-use crate::answers::InFlight;
+use crate::admission::response_budget::InFlight;
 use crate::app::App;
-use crate::follow::{
+use crate::json as parse;
+use crate::observe::follow::{
     Delivery, End, Portions, Shared, Shown, Subscribed, Updates, Wanted, parse_after, subscribe,
 };
-use crate::json as parse;
 use crate::problem::Problem;
 use crate::wire::shown::moment;
 

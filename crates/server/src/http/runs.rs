@@ -11,13 +11,14 @@ use tenure_coordinator::{Request, RunInfo};
 use tenure_record::id::{RunId, TokenId};
 
 use super::{List, Nothing, PageQuery, Path, WaitQuery, Whole, json, number};
+use crate::admission::response_budget;
 use crate::app::App;
+use crate::json as parse;
 use crate::problem::Problem;
 use crate::wire::flow::SaidRuns;
 use crate::wire::run_request::SignalBody;
 use crate::wire::run_shown::{ShownRun, ShownRunStep, ShownSignal, ShownToken};
 use crate::wire::{list, page, terms};
-use crate::{answers, json as parse};
 
 type Outcome = Result<Response, Problem>;
 
@@ -101,7 +102,7 @@ pub(super) async fn history(
     let PageQuery { limit, cursor } = parse::query(query.as_deref())?;
     let (run_id, limit) = (RunId(number(&id)?), list::limit(limit)?);
     let tenure = app.tenure.clone();
-    answers::reserve(HISTORY_BYTES).await?;
+    response_budget::reserve(HISTORY_BYTES).await?;
     // It reads files.
     let history = tokio::task::spawn_blocking(move || tenure.run_history(run_id)).await;
     let history = history.map_err(|_| Problem::stopping())??;

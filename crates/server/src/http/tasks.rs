@@ -18,15 +18,16 @@ use tenure_record::name::{QueueName, TaskName, WorkerName};
 use tenure_record::state::TaskState;
 
 use super::{Ids, List, Nothing, PageQuery, Path, WaitQuery, Whole, WholeBatch, json, number};
+use crate::admission::response_budget;
 use crate::app::App;
-use crate::explain::Explanation;
 use crate::fetch::fetched;
+use crate::json as parse;
+use crate::observe::explain::Explanation;
 use crate::problem::Problem;
 use crate::wire::page::{cut, of_history};
 use crate::wire::request::{BatchBody, CancelBody, NewTaskBody, Said};
 use crate::wire::shown::{ShownExplanation, ShownStep, ShownTask};
 use crate::wire::{list, terms};
-use crate::{answers, json as parse};
 
 type Outcome = Result<Response, Problem>;
 
@@ -184,7 +185,7 @@ pub(super) async fn history(
     let PageQuery { limit, cursor } = parse::query(query.as_deref())?;
     let (task_id, limit) = (TaskId(number(&id)?), list::limit(limit)?);
     let tenure = app.tenure.clone();
-    answers::reserve(HISTORY_BYTES).await?;
+    response_budget::reserve(HISTORY_BYTES).await?;
     // It reads files.
     let history = tokio::task::spawn_blocking(move || tenure.history(task_id)).await;
     let history = history.map_err(|_| Problem::stopping())??;

@@ -12,8 +12,8 @@ use tenure_core::command::{DeleteWorkflow, RegisterWorkflow, StartRuns, SubmitOu
 
 use super::{List, PageQuery, Path, Whole, WholeBatch, json};
 use crate::app::App;
+use crate::auth::media;
 use crate::json as parse;
-use crate::media;
 use crate::problem::Problem;
 use crate::wire::flow::{self, Text};
 use crate::wire::run_request::{StartBatchBody, StartBody};

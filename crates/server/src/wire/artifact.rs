@@ -11,7 +11,7 @@ use tenure_record::artifact::{Artifact, ArtifactName, MediaType, Sha256, check_t
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::blobs::Blobs;
+use crate::artifacts::blobs::Blobs;
 use crate::problem::Problem;
 
 /// A file that a completion hands in.

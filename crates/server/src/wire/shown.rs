@@ -13,9 +13,9 @@ use tenure_record::terms::Budget;
 use tenure_record::time::Timestamp;
 use utoipa::ToSchema;
 
-use crate::explain::{Explanation, Reason};
 use crate::fetch::bytes_of;
 use crate::json::Verbatim;
+use crate::observe::explain::{Explanation, Reason};
 
 /// A moment as people and programs read it.
 #[must_use]

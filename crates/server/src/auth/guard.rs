@@ -13,18 +13,19 @@ use axum::response::{IntoResponse, Response};
 use tenure_code::Code;
 use tenure_coordinator::RequestClass;
 
-use crate::admit::drain;
-use crate::answers::InFlight;
+use super::{media, origin, strict};
+use crate::admission::body_budget::drain;
+use crate::admission::connections::Connection;
+use crate::admission::response_budget::InFlight;
+use crate::admission::submit_limiter::Permit;
+use crate::answer;
 use crate::app::App;
-use crate::connections::Connection;
+use crate::auth::key::ApiKey;
+use crate::auth::media::Presence;
 use crate::grpc::{as_grpc, class_of, code_of, is_grpc, is_stream};
 use crate::http::Classes;
-use crate::key::ApiKey;
 use crate::limits::BATCH_BODY_BYTES_MAX;
-use crate::media::Presence;
 use crate::problem::Problem;
-use crate::turnstile::Turn;
-use crate::{answer, media, origin, strict};
 
 /// The rules of one listener.
 #[derive(Clone, Debug)]
@@ -114,11 +115,11 @@ async fn admit(
     app: &App,
     class: Option<RequestClass>,
     announced: usize,
-) -> Result<Option<Turn>, Problem> {
+) -> Result<Option<Permit>, Problem> {
     let Some(class) = class else { return Ok(None) };
     let admitted = match app.tenure.room_for(class, announced) {
         Ok(()) if class == RequestClass::Submit => {
-            app.turnstile.enter(announced as u64).await.map(Some)
+            app.submit_limiter.enter(announced as u64).await.map(Some)
         }
         Ok(()) => Ok(None),
         Err(refusal) => Err(refusal.into()),

@@ -1,9 +1,11 @@
-//! New work takes its turn, so that a crowd of clients cannot push workers aside: only so much of it
-//! is read, decided and answered at a time, and the rest waits without costing anything. Once
-//! somebody has to wait, and as long as workers find more work than they take, it is still less: new
-//! work that nobody would do any sooner must not slow down those who do the old. A large request then
-//! keeps its turn for a while after its answer, as if it were as many as it is worth. Whoever waits
-//! too long, or finds too many waiting, is refused; its body was not read.
+//! Admission control for submits: a byte-weighted FIFO semaphore that shrinks while workers are
+//! saturated.
+//!
+//! A submit holds a permit from before its body is read until its response is made, so new work is
+//! bounded and cannot crowd out reports from workers. While requests wait and workers leave ready
+//! tasks behind, the semaphore has fewer units, and a large request holds its permit for up to
+//! `NEW_WORK_REST_MAX` after its response. A request that waits too long, or finds too many waiting,
+//! is rejected before its body is read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,31 +24,32 @@ use crate::limits::{
 };
 use crate::problem::Problem;
 
-/// However little a request has, it counts as so much.
+/// The smallest cost of a request.
 const UNIT_BYTES: u64 = 4 << 10;
 const UNITS: u32 = (NEW_WORK_BYTES_AT_ONCE / UNIT_BYTES) as u32;
-/// What there is for those who wait while workers have enough to do.
+/// The capacity for waiting requests while workers are saturated.
 const UNITS_AT_LEAST: u32 = (NEW_WORK_BYTES_AT_LEAST / UNIT_BYTES) as u32;
-/// However much it has, it counts as no more at a time: large ones must not go one by one, each
-/// waiting for the disk alone.
+/// The largest cost of a request: large requests must share a group commit instead of each waiting
+/// for a sync of its own.
 const UNITS_EACH_MAX: u32 = UNITS / 8;
 
-const _: () = assert!(UNITS_EACH_MAX <= UNITS_AT_LEAST, "the largest gets its turn too");
+const _: () =
+    assert!(UNITS_EACH_MAX <= UNITS_AT_LEAST, "the largest request fits the smallest capacity");
 
-/// The way in for new work.
-pub(crate) struct Turnstile(Arc<Way>);
+/// Bounds the bytes of submits that are read, decided and answered at a time.
+pub(crate) struct SubmitLimiter(Arc<Shared>);
 
-struct Way {
-    /// Whether workers find more work than they take.
+struct Shared {
+    /// Whether workers leave ready tasks behind when they lease.
     supply: Box<dyn Fn() -> Supply + Send + Sync>,
     inside: Mutex<Inside>,
 }
 
 #[derive(Debug, Default)]
 struct Inside {
-    /// What those have who have their turn.
+    /// The sum of the costs of all permits that are held.
     units: u32,
-    /// Those who wait, by their arrival.
+    /// Waiting requests, by arrival.
     line: BTreeMap<u64, Waiter>,
     arrivals: u64,
 }
@@ -57,44 +60,44 @@ struct Waiter {
     call: oneshot::Sender<()>,
 }
 
-/// A place in the line, and the turn that follows, until it is dropped.
-pub(crate) struct Turn {
-    way: Arc<Way>,
+/// A position in the line and then a part of the capacity, until it is dropped.
+pub(crate) struct Permit {
+    shared: Arc<Shared>,
     units: u32,
-    /// How many it would be if none were too many.
+    /// The cost without its upper bound.
     worth: u32,
-    /// When the turn began.
+    /// When the permit was granted.
     since: Instant,
-    /// Where it waits or has waited, if it had to.
+    /// Its position in the line, if it had to wait.
     place: Option<u64>,
 }
 
-impl fmt::Debug for Turnstile {
+impl fmt::Debug for SubmitLimiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turnstile").field("inside", &self.0.inside).finish_non_exhaustive()
+        f.debug_struct("SubmitLimiter").field("inside", &self.0.inside).finish_non_exhaustive()
     }
 }
 
-impl Turnstile {
+impl SubmitLimiter {
     pub(crate) fn new(supply: impl Fn() -> Supply + Send + Sync + 'static) -> Self {
-        Self(Arc::new(Way { supply: Box::new(supply), inside: Mutex::default() }))
+        Self(Arc::new(Shared { supply: Box::new(supply), inside: Mutex::default() }))
     }
 
-    /// Waits for a turn, in order of arrival.
-    pub(crate) async fn enter(&self, bytes: u64) -> Result<Turn, Problem> {
+    /// Waits for a permit, in order of arrival.
+    pub(crate) async fn enter(&self, bytes: u64) -> Result<Permit, Problem> {
         self.enter_within(bytes, NEW_WORK_WAIT_MAX).await
     }
 
-    async fn enter_within(&self, bytes: u64, patience: Duration) -> Result<Turn, Problem> {
+    async fn enter_within(&self, bytes: u64, patience: Duration) -> Result<Permit, Problem> {
         let worth = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).max(1);
-        let (mut turn, call) = self.arrive(worth)?;
-        let Some(call) = call else { return Ok(turn) };
+        let (mut permit, call) = self.arrive(worth)?;
+        let Some(call) = call else { return Ok(permit) };
         match tokio::time::timeout(patience, call).await {
             Ok(Ok(())) => {
-                turn.since = Instant::now();
-                Ok(turn)
+                permit.since = Instant::now();
+                Ok(permit)
             }
-            // Nobody drops a call unheard; a turn that did not come is the same.
+            // A call is never dropped while its permit waits; treat it as a timeout all the same.
             Ok(Err(_)) | Err(_) => {
                 let ms = patience.as_millis();
                 Err(overloaded(&format!("new work had to wait for more than {ms} ms")))
@@ -102,13 +105,14 @@ impl Turnstile {
         }
     }
 
-    /// A turn, or a place in the line and the call to come.
-    fn arrive(&self, worth: u32) -> Result<(Turn, Option<oneshot::Receiver<()>>), Problem> {
-        let (way, units, since) = (Arc::clone(&self.0), worth.min(UNITS_EACH_MAX), Instant::now());
+    /// A granted permit, or a waiting one and the call that grants it.
+    fn arrive(&self, worth: u32) -> Result<(Permit, Option<oneshot::Receiver<()>>), Problem> {
+        let (shared, units, since) =
+            (Arc::clone(&self.0), worth.min(UNITS_EACH_MAX), Instant::now());
         let mut inside = self.0.lock();
         if inside.line.is_empty() && inside.units + units <= UNITS {
             inside.units += units;
-            return Ok((Turn { way, units, worth, since, place: None }, None));
+            return Ok((Permit { shared, units, worth, since, place: None }, None));
         }
         if inside.line.len() >= NEW_WORK_WAITING_MAX {
             let why = format!("{NEW_WORK_WAITING_MAX} requests with new work wait already");
@@ -118,23 +122,23 @@ impl Turnstile {
         let place = inside.arrivals;
         inside.arrivals += 1;
         inside.line.insert(place, Waiter { units, call });
-        // Workers may want more than when the last one left.
+        // Workers may have become less saturated since the last permit was returned.
         inside.let_in((self.0.supply)());
-        Ok((Turn { way, units, worth, since, place: Some(place) }, Some(called)))
+        Ok((Permit { shared, units, worth, since, place: Some(place) }, Some(called)))
     }
 
-    /// How many wait for their turn.
+    /// The number of waiting requests.
     pub(crate) fn waiting(&self) -> usize {
         self.0.lock().line.len()
     }
 }
 
-impl Way {
+impl Shared {
     fn lock(&self) -> MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody's turn is over.
+    /// Returns the units of a permit.
     fn leave(&self, units: u32) {
         let mut inside = self.lock();
         inside.units -= units;
@@ -143,7 +147,7 @@ impl Way {
 }
 
 impl Inside {
-    /// Calls those who may come in now.
+    /// Grants permits to waiting requests while the capacity lasts.
     fn let_in(&mut self, supply: Supply) {
         let width = match supply {
             Supply::Short => UNITS,
@@ -154,39 +158,39 @@ impl Inside {
         {
             let Waiter { units, call } = first.remove();
             self.units += units;
-            // Whoever went away in this moment gives the turn back.
+            // A caller that is gone returns the units when its permit is dropped.
             let _ = call.send(());
         }
     }
 }
 
-impl Turn {
-    /// How long it is kept after the answer: a large request costs all others as much as several
-    /// small ones, and while workers have enough to do, it makes way for no more than these would.
+impl Permit {
+    /// How long the permit is held after the response: a large request costs as much as several small
+    /// ones, and so uses the capacity for as long as they would.
     fn rest(&self) -> Duration {
         let too_many = f64::from(self.worth - self.units) / f64::from(self.units);
         self.since.elapsed().mul_f64(too_many).min(NEW_WORK_REST_MAX)
     }
 }
 
-impl Drop for Turn {
+impl Drop for Permit {
     fn drop(&mut self) {
-        let mut inside = self.way.lock();
+        let mut inside = self.shared.lock();
         if self.place.is_some_and(|place| inside.line.remove(&place).is_some()) {
-            // It never had its turn; those behind it may be smaller.
-            return inside.let_in((self.way.supply)());
+            // It was never granted; smaller requests behind it may fit now.
+            return inside.let_in((self.shared.supply)());
         }
-        let is_awaited = !inside.line.is_empty() && (self.way.supply)() == Supply::Ample;
+        let is_awaited = !inside.line.is_empty() && (self.shared.supply)() == Supply::Ample;
         drop(inside);
-        let (way, units, rest) = (Arc::clone(&self.way), self.units, self.rest());
+        let (shared, units, rest) = (Arc::clone(&self.shared), self.units, self.rest());
         match Handle::try_current() {
             Ok(runtime) if is_awaited && !rest.is_zero() => {
                 runtime.spawn(async move {
                     tokio::time::sleep(rest).await;
-                    way.leave(units);
+                    shared.leave(units);
                 });
             }
-            Ok(_) | Err(_) => way.leave(units),
+            Ok(_) | Err(_) => shared.leave(units),
         }
     }
 }
@@ -201,76 +205,76 @@ mod tests {
 
     use super::*;
 
-    fn short() -> Turnstile {
-        Turnstile::new(|| Supply::Short)
+    fn short() -> SubmitLimiter {
+        SubmitLimiter::new(|| Supply::Short)
     }
 
-    fn ample() -> Turnstile {
-        Turnstile::new(|| Supply::Ample)
+    fn ample() -> SubmitLimiter {
+        SubmitLimiter::new(|| Supply::Ample)
     }
 
     /// Takes all that is left, in small pieces.
-    fn fill(turnstile: &Turnstile) -> Vec<Turn> {
-        let left = UNITS - turnstile.0.lock().units;
-        (0..left).map(|_| turnstile.arrive(1).ok().unwrap().0).collect()
+    fn fill(submit_limiter: &SubmitLimiter) -> Vec<Permit> {
+        let left = UNITS - submit_limiter.0.lock().units;
+        (0..left).map(|_| submit_limiter.arrive(1).ok().unwrap().0).collect()
     }
 
     /// So many that wait, without the wait.
-    fn line_up(turnstile: &Turnstile, count: u32) -> Vec<(Turn, oneshot::Receiver<()>)> {
+    fn line_up(submit_limiter: &SubmitLimiter, count: u32) -> Vec<(Permit, oneshot::Receiver<()>)> {
         let arrive = |_| {
-            let (turn, call) = turnstile.arrive(1).ok().unwrap();
-            (turn, call.unwrap())
+            let (permit, call) = submit_limiter.arrive(1).ok().unwrap();
+            (permit, call.unwrap())
         };
         (0..count).map(arrive).collect()
     }
 
-    fn called(line: &mut [(Turn, oneshot::Receiver<()>)]) -> usize {
+    fn called(line: &mut [(Permit, oneshot::Receiver<()>)]) -> usize {
         line.iter_mut().filter_map(|(_, call)| call.try_recv().ok()).count()
     }
 
     #[tokio::test(start_paused = true)]
     async fn new_work_waits_for_its_turn_and_not_for_ever() {
-        for turnstile in [short(), ample()] {
-            let all = fill(&turnstile);
-            let refusal = turnstile.enter(1).await.err().unwrap();
+        for submit_limiter in [short(), ample()] {
+            let all = fill(&submit_limiter);
+            let refusal = submit_limiter.enter(1).await.err().unwrap();
             assert_eq!(refusal.code, Code::Overloaded);
-            assert_eq!(turnstile.waiting(), 0);
-            let (turn, ()) = tokio::join!(turnstile.enter(1), async { drop(all) });
-            assert!(turn.is_ok());
+            assert_eq!(submit_limiter.waiting(), 0);
+            let (permit, ()) = tokio::join!(submit_limiter.enter(1), async { drop(all) });
+            assert!(permit.is_ok());
         }
     }
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_not_joined() {
-        let turnstile = ample();
-        let _all = fill(&turnstile);
-        let line = line_up(&turnstile, NEW_WORK_WAITING_MAX as u32);
-        assert!(turnstile.enter(1).await.err().unwrap().detail.contains("wait already"));
-        assert_eq!(turnstile.waiting(), NEW_WORK_WAITING_MAX);
+        let submit_limiter = ample();
+        let _all = fill(&submit_limiter);
+        let line = line_up(&submit_limiter, NEW_WORK_WAITING_MAX as u32);
+        assert!(submit_limiter.enter(1).await.err().unwrap().detail.contains("wait already"));
+        assert_eq!(submit_limiter.waiting(), NEW_WORK_WAITING_MAX);
         drop(line);
-        assert_eq!(turnstile.waiting(), 0);
+        assert_eq!(submit_limiter.waiting(), 0);
     }
 
     #[tokio::test]
     async fn small_requests_go_side_by_side_if_all_of_them_find_room() {
-        for turnstile in [short(), ample()] {
+        for submit_limiter in [short(), ample()] {
             let mut turns = Vec::new();
             for _ in 0..UNITS {
-                turns.push(turnstile.enter_within(100, Duration::ZERO).await.ok().unwrap());
+                turns.push(submit_limiter.enter_within(100, Duration::ZERO).await.ok().unwrap());
             }
-            assert!(turnstile.enter_within(100, Duration::ZERO).await.is_err());
+            assert!(submit_limiter.enter_within(100, Duration::ZERO).await.is_err());
         }
     }
 
     #[tokio::test]
     async fn a_crowd_gets_few_turns_while_workers_have_enough_to_do_but_some() {
-        let (turnstile, few) = (ample(), UNITS_AT_LEAST as usize);
-        let all = fill(&turnstile);
-        let mut line = line_up(&turnstile, 2 * UNITS);
+        let (submit_limiter, few) = (ample(), UNITS_AT_LEAST as usize);
+        let all = fill(&submit_limiter);
+        let mut line = line_up(&submit_limiter, 2 * UNITS);
         drop(all);
         assert_eq!(called(&mut line), few);
         // Who comes later does not go before those who wait, even if there would be room for it.
-        assert!(turnstile.arrive(1).ok().unwrap().1.is_some());
+        assert!(submit_limiter.arrive(1).ok().unwrap().1.is_some());
         line.drain(..few);
         assert_eq!(called(&mut line), few, "one follows for each that leaves");
     }
@@ -279,12 +283,12 @@ mod tests {
     async fn a_crowd_gets_all_turns_once_workers_take_all_that_there_is() {
         let is_ample = Arc::new(AtomicBool::new(true));
         let seen = Arc::clone(&is_ample);
-        let turnstile = Turnstile::new(move || match seen.load(Ordering::Relaxed) {
+        let submit_limiter = SubmitLimiter::new(move || match seen.load(Ordering::Relaxed) {
             true => Supply::Ample,
             false => Supply::Short,
         });
-        let all = fill(&turnstile);
-        let mut line = line_up(&turnstile, 2 * UNITS);
+        let all = fill(&submit_limiter);
+        let mut line = line_up(&submit_limiter, 2 * UNITS);
         drop(all);
         assert_eq!(called(&mut line), UNITS_AT_LEAST as usize);
         is_ample.store(false, Ordering::Relaxed);
@@ -292,14 +296,14 @@ mod tests {
         assert_eq!(called(&mut line), (UNITS - UNITS_AT_LEAST + 1) as usize);
     }
 
-    /// How long a request keeps its turn after its answer, which took `served`, while one waits.
-    async fn rest_after(turnstile: &Turnstile, bytes: u64, served: Duration) -> Duration {
-        let turn = turnstile.enter(bytes).await.ok().unwrap();
-        let others = fill(turnstile);
-        let mut line = line_up(turnstile, 1);
+    /// How long a request keeps its permit after its answer, which took `served`, while one waits.
+    async fn rest_after(submit_limiter: &SubmitLimiter, bytes: u64, served: Duration) -> Duration {
+        let permit = submit_limiter.enter(bytes).await.ok().unwrap();
+        let others = fill(submit_limiter);
+        let mut line = line_up(submit_limiter, 1);
         tokio::time::sleep(served).await;
         drop(others);
-        drop(turn);
+        drop(permit);
         let begin = Instant::now();
         while called(&mut line) == 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -319,21 +323,21 @@ mod tests {
         let rest = rest_after(&ample(), u64::MAX, ms(10)).await;
         assert!((100..=102).contains(&rest.as_millis()), "{rest:?}");
         assert_eq!(rest_after(&short(), u64::MAX, ms(10)).await, ms(0));
-        let (turnstile, alone) = (ample(), 3 * most);
-        drop(turnstile.enter(alone).await);
-        assert_eq!(turnstile.0.lock().units, 0, "nobody waits for it");
+        let (submit_limiter, alone) = (ample(), 3 * most);
+        drop(submit_limiter.enter(alone).await);
+        assert_eq!(submit_limiter.0.lock().units, 0, "nobody waits for it");
     }
 
     #[tokio::test]
     async fn whoever_leaves_before_or_after_the_call_takes_no_turn_along() {
-        let turnstile = ample();
-        let all = fill(&turnstile);
-        let mut line = line_up(&turnstile, 2 * UNITS_AT_LEAST + 1);
+        let submit_limiter = ample();
+        let all = fill(&submit_limiter);
+        let mut line = line_up(&submit_limiter, 2 * UNITS_AT_LEAST + 1);
         drop(line.pop());
         drop(all);
         // All of them leave: those who were called and did not hear it, and those who were not.
         drop(line);
-        let inside = turnstile.0.lock();
+        let inside = submit_limiter.0.lock();
         assert_eq!((inside.units, inside.line.len()), (0, 0));
     }
 }

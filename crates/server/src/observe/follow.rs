@@ -17,7 +17,7 @@ use tenure_record::id::Lsn;
 use tenure_record::transition::Told;
 use tokio::sync::{Semaphore, mpsc, watch};
 
-use crate::answers::{Following, InFlight};
+use crate::admission::response_budget::{Following, InFlight};
 use crate::app::{App, Subscription};
 use crate::limits::{PORTION_READS_MAX, SUBSCRIBER_PACE, SUBSCRIBER_TIMEOUT};
 use crate::problem::Problem;

@@ -5,8 +5,8 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, header};
 use tenure_code::Code;
 
+use crate::auth::strict::is_same;
 use crate::problem::Problem;
-use crate::strict::is_same;
 
 /// What browsers say about the page that a request comes from (the fetch metadata).
 const FETCH_SITE: &str = "sec-fetch-site";

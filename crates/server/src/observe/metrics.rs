@@ -16,7 +16,7 @@ use tenure_record::state::TaskState;
 
 use crate::app::App;
 use crate::archive::ArchiveNews;
-use crate::memory::resident_bytes;
+use crate::system::memory::resident_bytes;
 
 /// Counters of the doors.
 #[derive(Debug)]
@@ -168,7 +168,7 @@ impl Metrics {
             (
                 "new_work_waiting",
                 "Submits that wait for their turn",
-                app.turnstile.waiting() as u64,
+                app.submit_limiter.waiting() as u64,
             ),
             ("bodies_bytes", "Bytes of requests that are being read", app.bodies.bytes()),
             ("snapshot_lsn", "The newest snapshot", newest.map_or(0, |newest| newest.lsn.0)),

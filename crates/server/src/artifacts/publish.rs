@@ -15,7 +15,7 @@ use tenure_core::state::{ArtifactState, Facts};
 use tenure_record::event::{Event, Record, Step};
 use tenure_record::id::RunId;
 
-use crate::blobs::{Blobs, sync_folder};
+use crate::artifacts::blobs::{Blobs, sync_folder};
 
 /// After it was woken it sleeps on for so long, so that a busy log does not wake it all the time.
 const NAP: Duration = Duration::from_millis(20);
