@@ -100,6 +100,8 @@ pub enum Failure {
     },
     /// What it says breaks a law.
     Law(Violation),
+    /// The coordinator panicked, which is a bug. What was acknowledged is in the log.
+    Panicked,
 }
 
 impl Failure {
@@ -113,6 +115,7 @@ impl Failure {
             | Failure::Hash { .. }
             | Failure::NoSnapshot { .. }
             | Failure::Law(_) => 65,
+            Failure::Panicked => 70,
         }
     }
 }
@@ -147,11 +150,29 @@ impl fmt::Display for Failure {
                 "the log breaks a law, which is a bug in Tenure: {violation}; nothing was changed; \
                  look with `tenure wal verify`, and please report it"
             ),
+            Failure::Panicked => write!(
+                f,
+                "the engine broke one of its laws and has stopped, which is a bug in Tenure; nothing \
+                 that was acknowledged is lost; please report it"
+            ),
         }
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // A fault is shown as it is, so its own cause is next.
+            Failure::Log(fault) => fault.source(),
+            Failure::NoSnapshot { newest, .. } => Some(newest),
+            Failure::Record { .. }
+            | Failure::Snapshot { .. }
+            | Failure::Hash { .. }
+            | Failure::Law(_)
+            | Failure::Panicked => None,
+        }
+    }
+}
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {

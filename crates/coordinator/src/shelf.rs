@@ -16,7 +16,7 @@ use tenure_log::Fault;
 
 use self::plan::{CHUNK_BYTES, Emptied, Plan, Stretch, chunks_for};
 use crate::limits::SHELF_SPARES_BYTES;
-use crate::thread::Trouble;
+use crate::warning::{Warning, WarningHandler};
 
 /// Its name in the data folder.
 pub const SHELF_FILE: &str = "shelf";
@@ -38,7 +38,7 @@ struct Inner {
     is_refusing: AtomicBool,
     /// The disk cannot be given back a part of a file.
     keeps_holes: AtomicBool,
-    tell: fn(&Trouble),
+    on_warning: WarningHandler,
 }
 
 /// How full a shelf is.
@@ -57,20 +57,20 @@ pub struct ShelfUse {
 impl FileShelf {
     /// An empty shelf in a folder that is ours. What an earlier process has left goes: a file that
     /// somebody may still read is not written to.
-    pub fn open(folder: &Path, tell: fn(&Trouble)) -> io::Result<Self> {
-        Self::make(folder.join(SHELF_FILE), tell)
+    pub fn open(folder: &Path, on_warning: WarningHandler) -> io::Result<Self> {
+        Self::make(folder.join(SHELF_FILE), on_warning)
     }
 
     /// An empty shelf that has no name, for a state that is looked at and thrown away. It is gone
     /// with its last reader, however the process ends.
     pub fn unnamed(folder: &Path) -> io::Result<Self> {
         let path = folder.join(format!("{}-{UNNAMED_FILE}", std::process::id()));
-        let shelf = Self::make(path, |_| {})?;
+        let shelf = Self::make(path, WarningHandler::default())?;
         fs::remove_file(&shelf.0.path)?;
         Ok(shelf)
     }
 
-    fn make(path: PathBuf, tell: fn(&Trouble)) -> io::Result<Self> {
+    fn make(path: PathBuf, on_warning: WarningHandler) -> io::Result<Self> {
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
@@ -87,7 +87,7 @@ impl FileShelf {
             refused: AtomicU64::new(0),
             is_refusing: AtomicBool::new(false),
             keeps_holes: AtomicBool::new(!CAN_PUNCH),
-            tell,
+            on_warning,
         })))
     }
 
@@ -133,7 +133,7 @@ impl Shelf for FileShelf {
             Err(cause) => {
                 self.0.refused.fetch_add(1, Ordering::Relaxed);
                 if !self.0.is_refusing.swap(true, Ordering::Relaxed) {
-                    (self.0.tell)(&Trouble::ShelfRefuses(cause));
+                    self.0.on_warning.call(&Warning::ShelfRefuses(cause));
                 }
                 None
             }

@@ -229,4 +229,21 @@ impl fmt::Display for Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for Fault {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Fault::NoFolder { cause, .. } | Fault::Io { cause, .. } => Some(cause),
+            Fault::NotEmpty { .. }
+            | Fault::InUse { .. }
+            | Fault::Replaced { .. }
+            | Fault::Exposed { .. }
+            | Fault::IsBackup { .. }
+            | Fault::Corrupt(_)
+            | Fault::Format { .. }
+            | Fault::Foreign { .. }
+            | Fault::Deposed { .. }
+            | Fault::Beyond { .. }
+            | Fault::Full => None,
+        }
+    }
+}

@@ -15,7 +15,7 @@ impl Folder {
     }
 
     fn shelf(&self) -> FileShelf {
-        FileShelf::open(&self.0, |_| {}).unwrap()
+        FileShelf::open(&self.0, WarningHandler::default()).unwrap()
     }
 }
 
@@ -171,6 +171,6 @@ fn a_shelf_without_a_name_leaves_no_file() {
 fn a_folder_in_its_place_is_an_error_and_not_removed() {
     let folder = Folder::new("folder");
     fs::create_dir(folder.0.join(SHELF_FILE)).unwrap();
-    assert!(FileShelf::open(&folder.0, |_| {}).is_err());
+    assert!(FileShelf::open(&folder.0, WarningHandler::default()).is_err());
     assert!(folder.0.join(SHELF_FILE).is_dir());
 }
