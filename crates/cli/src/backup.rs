@@ -18,9 +18,9 @@ use tenure_wal::disk::{Disk, private};
 
 use crate::Format;
 use crate::client::Server;
-use crate::copying::Copying;
 use crate::failure::Failure;
-use crate::output::Lines;
+use crate::ui::copying::Copying;
+use crate::ui::output::Lines;
 use crate::wal::{self, Proof};
 
 /// What follows the name of a folder that is not whole yet.

@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use crate::Cli;
 use crate::failure::Failure;
-use crate::output::Lines;
+use crate::ui::output::Lines;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -14,7 +14,7 @@ use tenure_server::{Durability, Hangup, Lines, News, Options, Upkeep, serve};
 use self::workflows::Begun;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output;
+use crate::ui::output;
 use crate::worker::exec;
 use crate::worker::terms::Terms;
 

@@ -14,8 +14,8 @@ use tenure_wal::{Options, snapshot};
 
 use crate::Format;
 use crate::failure::Failure;
-use crate::output::Lines;
-use crate::style::Paint;
+use crate::ui::output::Lines;
+use crate::ui::style::Paint;
 use crate::wal::{self, Proof};
 
 const EXAMPLES: &str = "\

@@ -2,32 +2,23 @@
 //! what went wrong.
 
 mod backup;
-mod base64;
 mod bench;
 mod client;
 mod completions;
-mod copying;
 mod dev;
 mod doctor;
 mod failure;
-mod given;
 mod history;
-mod moment;
-mod output;
-mod pages;
-mod plain;
 mod queue;
 mod restore;
 mod run;
 mod serve;
 mod shown;
 mod snapshot;
-mod span;
 mod status;
-mod style;
 mod submit;
-mod table;
 mod task;
+mod ui;
 mod wal;
 mod watch;
 mod worker;
@@ -151,7 +142,7 @@ fn main() -> ExitCode {
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            output::complain(&failure);
+            ui::output::complain(&failure);
             ExitCode::from(failure.exit_code())
         }
     }

@@ -8,9 +8,9 @@ use tenure_record::id::Lsn;
 use tenure_server::restore;
 
 use crate::Format;
-use crate::copying::Copying;
 use crate::failure::Failure;
-use crate::output::Lines;
+use crate::ui::copying::Copying;
+use crate::ui::output::Lines;
 
 const EXAMPLES: &str = "\
 The backup stays as it is. All of it is checked on the way; if anything is wrong, no data folder is

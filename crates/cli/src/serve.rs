@@ -12,7 +12,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::failure::Failure;
-use crate::{output, span};
+use crate::ui::{output, span};
 
 const EXAMPLES: &str = "\
 Examples:

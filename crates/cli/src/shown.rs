@@ -11,10 +11,10 @@ use tenure_sdk::{Event, Explanation, History, Queue, ServerStatus, TaskInfo, Wor
 
 use self::link::ShownLink;
 use self::progress::ShownProgress;
-use crate::base64::base64;
-use crate::moment::rfc_3339;
-use crate::style::{run_state_name, state_name};
-use crate::{output::Lines, plain};
+use crate::ui::base64::base64;
+use crate::ui::moment::rfc_3339;
+use crate::ui::style::{run_state_name, state_name};
+use crate::ui::{output::Lines, plain};
 
 /// Prints something as one line of JSON.
 pub(crate) fn print(out: &mut Lines, shown: &impl Serialize) {

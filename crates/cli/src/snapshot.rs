@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::Lines;
+use crate::ui::output::Lines;
 
 pub(crate) const EXAMPLES: &str = "\
 Waits until the snapshot is on disk, read back and checked. The server goes on meanwhile; the next

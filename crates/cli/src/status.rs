@@ -7,10 +7,10 @@ use tenure_server::engine_limits::LOG_TIME_AHEAD_MS_MAX;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::Lines;
 use crate::shown::{self, ShownStatus};
-use crate::span;
-use crate::table::Facts;
+use crate::ui::output::Lines;
+use crate::ui::span;
+use crate::ui::table::Facts;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -11,11 +11,11 @@ use tokio::net::unix::pipe::Sender;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::moment::clock;
-use crate::output::Lines;
-use crate::plain;
 use crate::shown::{self, ShownEvent};
-use crate::style::{self, Paint, run_state_name, state_name};
+use crate::ui::moment::clock;
+use crate::ui::output::Lines;
+use crate::ui::plain;
+use crate::ui::style::{self, Paint, run_state_name, state_name};
 
 const EXAMPLES: &str = "\
 It goes on until it is interrupted, also over a restart of the server, and misses nothing and shows

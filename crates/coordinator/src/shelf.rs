@@ -264,9 +264,9 @@ impl Shelved for Kept {
     fn read(&self) -> io::Result<Vec<u8>> {
         self.try_read().map_err(|cause| {
             let path = self.shelf.path.display();
-            let lost = match cause.kind() {
-                io::ErrorKind::InvalidData => "a payload is not what was written".to_owned(),
-                _ => format!("a payload cannot be read ({cause})"),
+            let lost = match cause.kind() == io::ErrorKind::InvalidData {
+                true => "a payload is not what was written".to_owned(),
+                false => format!("a payload cannot be read ({cause})"),
             };
             let message = format!(
                 "{lost} in {path}, which no other program may write to; nothing is lost, as the log \

@@ -63,6 +63,7 @@ const EXPECTED: [(&str, &[&str]); 5] = [
         // Not `WorkflowBroken`: only another release's compiler finds faults in a stored definition
         // (`core/tests/runs/broken.rs`).
         &[
+            "QueueFull",
             "TaskNotFound",
             "LeaseLost",
             "TaskTerminal",
@@ -263,47 +264,10 @@ fn refusal_name(refusal: &Refusal) -> &'static str {
 }
 
 fn rejection_name(rejection: &Rejection) -> &'static str {
-    match rejection {
-        Rejection::TaskNotFound { .. } => "TaskNotFound",
-        Rejection::LeaseLost { .. } => "LeaseLost",
-        Rejection::TaskTerminal { .. } => "TaskTerminal",
-        Rejection::NotRetryable { .. } => "NotRetryable",
-        Rejection::KeyConflict { .. } => "KeyConflict",
-        Rejection::RunKeyConflict { .. } => "RunKeyConflict",
-        Rejection::SignalConflict { .. } => "SignalConflict",
-        Rejection::KeyTwice { .. } => "KeyTwice",
-        Rejection::TooManyNames { .. } => "TooManyNames",
-        Rejection::TooManyQueues { .. } => "TooManyQueues",
-        Rejection::BatchTooLarge { .. } => "BatchTooLarge",
-        Rejection::RecordTooLarge { .. } => "RecordTooLarge",
-        Rejection::ValueTooLarge { .. } => "ValueTooLarge",
-        Rejection::IdsExhausted { .. } => "IdsExhausted",
-        Rejection::RunNotFound { .. } => "RunNotFound",
-        Rejection::WorkflowBroken { .. } => "WorkflowBroken",
-        Rejection::WorkflowNotFound { .. } => "WorkflowNotFound",
-        Rejection::SignalUnknown { .. } => "SignalUnknown",
-        Rejection::RunOver { .. } => "RunOver",
-        Rejection::RunEnding { .. } => "RunEnding",
-        Rejection::RunParked { .. } => "RunParked",
-        Rejection::TaskOfRun { .. } => "TaskOfRun",
-        Rejection::SignalsFull { .. } => "SignalsFull",
-        Rejection::SignalBytesFull { .. } => "SignalBytesFull",
-        Rejection::InputInvalid { .. } => "InputInvalid",
-        Rejection::TooManyVersions { .. } => "TooManyVersions",
-        Rejection::TooManyWorkflows => "TooManyWorkflows",
-        Rejection::NoRunForArtifacts { .. } => "NoRunForArtifacts",
-        Rejection::QueueNotFound { .. } => "QueueNotFound",
-        Rejection::QueueInUse { .. } => "QueueInUse",
-        Rejection::OwnDeadLetterQueue { .. } => "OwnDeadLetterQueue",
-        Rejection::QueueOfDeadLetters { .. } => "QueueOfDeadLetters",
-        Rejection::WorkflowInUse { .. } => "WorkflowInUse",
-        Rejection::TooManyDeletedWorkflows => "TooManyDeletedWorkflows",
-        Rejection::RunKeyNotFound { .. } => "RunKeyNotFound",
-        Rejection::InBatch { rejection, .. } => rejection_name(rejection),
-        Rejection::BatchTooHeavy { .. } => "BatchTooHeavy",
-        Rejection::RunKeyTwice { .. } => "RunKeyTwice",
-        Rejection::WorkflowSignalUnknown { .. } => "WorkflowSignalUnknown",
+    if let Rejection::InBatch { rejection, .. } = rejection {
+        return rejection_name(rejection);
     }
+    rejection.name()
 }
 
 #[cfg(test)]

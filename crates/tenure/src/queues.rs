@@ -3,9 +3,10 @@
 use std::time::{Duration, SystemTime};
 
 use tenure_coordinator::request::{DeleteQueue, GetQueue, ListQueues, ResumeQueue};
-use tenure_core::command::{ConfigureQueue, PauseEnd, PauseQueue, Setting};
+use tenure_core::command::{ConfigureQueue, PauseEnd, PauseQueue, Setting, SettingsChange};
 use tenure_core::state::QueueView;
 use tenure_record::name::QueueName;
+use tenure_record::terms::Count;
 
 use crate::call::Call;
 use crate::error::Error;
@@ -90,6 +91,7 @@ pub struct QueueUpdate {
     retention: Setting<Duration>,
     paused_until: Setting<SystemTime>,
     dead_letter_queue: Setting<String>,
+    max_waiting: Setting<u32>,
 }
 
 impl QueueUpdate {
@@ -100,6 +102,7 @@ impl QueueUpdate {
             retention: Setting::Keep,
             paused_until: Setting::Keep,
             dead_letter_queue: Setting::Keep,
+            max_waiting: Setting::Keep,
         }
     }
 
@@ -133,13 +136,26 @@ impl QueueUpdate {
         Self { dead_letter_queue: Setting::Clear, ..self }
     }
 
+    /// The number of waiting tasks with which the queue refuses further submits.
+    pub fn max_waiting(self, tasks: u32) -> Self {
+        Self { max_waiting: Setting::Set(tasks), ..self }
+    }
+
+    /// The queue takes submits however many tasks wait.
+    pub fn no_max_waiting(self) -> Self {
+        Self { max_waiting: Setting::Clear, ..self }
+    }
+
     fn parse(self) -> Result<ConfigureQueue, Error> {
-        Ok(ConfigureQueue {
-            queue: parsed(&self.queue)?,
+        let change = SettingsChange {
             retention_ms: map(self.retention, |span| Ok(terms::span("retention", span)?))?,
             paused_until: map(self.paused_until, |until| Ok(terms::moment(until)))?,
             dead_letter_queue: map(self.dead_letter_queue, |queue| parsed(&queue))?,
-        })
+            max_waiting: map(self.max_waiting, |tasks| {
+                Ok(Count::parse("max_waiting", tasks.into())?)
+            })?,
+        };
+        Ok(ConfigureQueue { queue: parsed(&self.queue)?, change })
     }
 }
 

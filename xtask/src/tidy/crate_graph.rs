@@ -14,6 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tenure-code", &[]),
     ("tenure-value", &[]),
     ("tenure-flow", &["tenure-code", "tenure-value"]),
+    ("tenure-graph", &["tenure-code", "tenure-flow"]),
     ("tenure-record", &["tenure-code", "tenure-value"]),
     ("tenure-audit", &["tenure-record", "tenure-value"]),
     (
@@ -52,6 +53,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tenure-code",
             "tenure-core",
             "tenure-flow",
+            "tenure-graph",
             "tenure-record",
             "tenure-value",
             "tenure-coordinator",
@@ -63,8 +65,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "tenure-cli",
         &[
             "tenure-audit",
+            "tenure-code",
             "tenure-core",
             "tenure-flow",
+            "tenure-graph",
             "tenure-log",
             "tenure-record",
             "tenure-value",

@@ -23,7 +23,7 @@ use self::tally::Latency;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::Lines;
+use crate::ui::output::Lines;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -8,7 +8,7 @@ use std::path::Path;
 use tenure_sdk::{Client, Definition, NewRun};
 
 use crate::failure::Failure;
-use crate::output;
+use crate::ui::output;
 
 /// The files of `examples/workflows`, which this binary has with it.
 macro_rules! files {

@@ -17,8 +17,8 @@ use self::wanted::Wanted;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::{self, Lines};
-use crate::plain;
+use crate::ui::output::{self, Lines};
+use crate::ui::plain;
 
 const EXAMPLES: &str = "\
 A server that was started with --archive writes finished tasks and runs there before it

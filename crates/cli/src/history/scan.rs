@@ -10,9 +10,9 @@ use tenure_server::archive::{ArchiveFile, ArchiveFrames, Piece, archive_files, a
 use super::Kind;
 use super::item::Item;
 use super::seen::Seen;
-use crate::copying::Copying;
 use crate::failure::Failure;
-use crate::output;
+use crate::ui::copying::Copying;
+use crate::ui::output;
 
 /// A search through an archive.
 pub(super) struct Scan {

@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 
 use super::Kind;
 use super::item::Item;
-use crate::moment::{self, clock, relative};
-use crate::output::{self, Lines};
 use crate::run::story::Story;
-use crate::style::{self, Paint};
-use crate::table::{Cell, Column, Facts, Table};
+use crate::ui::moment::{self, clock, relative};
+use crate::ui::output::{self, Lines};
+use crate::ui::style::{self, Paint};
+use crate::ui::table::{Cell, Column, Facts, Table};
 
 /// The numbers of states on the wire.
 const STATES: std::ops::RangeInclusive<i32> = 1..=6;

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::item::Item;
-use crate::{moment, span};
+use crate::ui::{moment, span};
 
 /// A wall clock that was set may differ so much from the time at which something ended.
 const DAY_MS: u64 = 86_400_000;

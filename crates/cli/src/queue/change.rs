@@ -9,7 +9,7 @@ use super::print_one;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::{moment, span};
+use crate::ui::{moment, span};
 
 pub(super) const PAUSE_EXAMPLES: &str = "\
 Examples:

@@ -9,7 +9,7 @@ use super::print_one;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::span;
+use crate::ui::span;
 
 pub(super) const EXAMPLES: &str = "\
 What is not given stays as it is; the word `default` takes a retention back.

@@ -4,8 +4,8 @@ use clap::Args;
 
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::Lines;
-use crate::plain;
+use crate::ui::output::Lines;
+use crate::ui::plain;
 
 pub(super) const EXAMPLES: &str = "\
 A queue goes when it has no tasks at all; finished tasks count until their retention is over. Its

@@ -7,9 +7,9 @@ use super::table;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::Lines;
-use crate::pages::Range;
 use crate::shown::{self, ShownQueue};
+use crate::ui::output::Lines;
+use crate::ui::pages::Range;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -11,11 +11,11 @@ use tenure_sdk::Queue as QueueInfo;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::moment::{now, relative};
-use crate::output::Lines;
 use crate::shown::{self, ShownQueue};
-use crate::span;
-use crate::table::{Cell, Column, Table};
+use crate::ui::moment::{now, relative};
+use crate::ui::output::Lines;
+use crate::ui::span;
+use crate::ui::table::{Cell, Column, Table};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -12,8 +12,8 @@ use tenure_sdk::{Client, Code, NewRun};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::Lines;
 use crate::shown;
+use crate::ui::output::Lines;
 
 /// Runs that are sent together. A batch that is too much for one record is halved.
 const BATCH_RUNS: usize = 500;

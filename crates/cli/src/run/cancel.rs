@@ -7,10 +7,10 @@ use super::which::Which;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::moment::now;
-use crate::output::Lines;
 use crate::shown;
-use crate::style::run_state_name;
+use crate::ui::moment::now;
+use crate::ui::output::Lines;
+use crate::ui::style::run_state_name;
 
 pub(super) const EXAMPLES: &str = "\
 All that is live in the run ends with it: tasks are CANCELED, waiting or leased, their workers hear

@@ -8,10 +8,10 @@ use super::which::Which;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::moment::{now, relative};
-use crate::output::Lines;
 use crate::shown::{self, Verbatim};
-use crate::table::Facts;
+use crate::ui::moment::{now, relative};
+use crate::ui::output::Lines;
+use crate::ui::table::Facts;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -10,10 +10,10 @@ use super::which::Which;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::moment::clock;
-use crate::output::{self, Lines};
 use crate::shown;
-use crate::style::{self, Paint};
+use crate::ui::moment::clock;
+use crate::ui::output::{self, Lines};
+use crate::ui::style::{self, Paint};
 
 pub(super) const EXAMPLES: &str = "\
 Each paragraph is one record of the log: what happened, and all that was decided because of it, in

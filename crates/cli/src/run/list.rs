@@ -7,12 +7,12 @@ use super::shown::{ShownRun, error_words, standing_brief, state_cell};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::moment::{now, relative};
-use crate::output::Lines;
-use crate::pages::Range;
 use crate::shown::{self, Verbatim};
-use crate::table::{Cell, Column, Table};
 use crate::task::parse_tag;
+use crate::ui::moment::{now, relative};
+use crate::ui::output::Lines;
+use crate::ui::pages::Range;
+use crate::ui::table::{Cell, Column, Table};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

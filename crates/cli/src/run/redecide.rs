@@ -9,11 +9,11 @@ use super::story::Story;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::moment::{clock, rfc_3339};
-use crate::output::Lines;
-use crate::plain;
 use crate::shown::{self, Verbatim};
-use crate::style::{self, Paint};
+use crate::ui::moment::{clock, rfc_3339};
+use crate::ui::output::Lines;
+use crate::ui::plain;
+use crate::ui::style::{self, Paint};
 
 pub(super) const EXAMPLES: &str = "\
 The server rebuilds the state just before that record from its log, reads from the record what was

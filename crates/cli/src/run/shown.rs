@@ -8,11 +8,11 @@ use tenure_sdk::{
     EndingOfRun, ParkingOfRun, Run, RunHistory, RunStep, SignalOutcome, Signaled, Token,
 };
 
-use crate::moment::{relative, rfc_3339};
-use crate::plain;
 use crate::shown::Verbatim;
-use crate::style::{run_state, run_state_name};
-use crate::table::Cell;
+use crate::ui::moment::{relative, rfc_3339};
+use crate::ui::plain;
+use crate::ui::style::{run_state, run_state_name};
+use crate::ui::table::Cell;
 
 pub(super) fn state_cell(state: i32) -> Cell {
     Cell::styled(run_state_name(state).unwrap_or("-"), run_state(state))

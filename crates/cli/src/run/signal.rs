@@ -8,8 +8,9 @@ use super::which::Which;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::Lines;
-use crate::{given, plain, shown};
+use crate::shown;
+use crate::ui::output::Lines;
+use crate::ui::{given, plain};
 
 pub(super) const EXAMPLES: &str = "\
 Exactly one token gets it, the oldest that waits for this name and correlation. If none waits, it is

@@ -12,11 +12,11 @@ use super::shown::{ShownRun, error_words};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::given;
-use crate::output::{self, Lines};
 use crate::shown::{self, Verbatim};
-use crate::style::run_state_name;
 use crate::submit::parse_tag;
+use crate::ui::given;
+use crate::ui::output::{self, Lines};
+use crate::ui::style::run_state_name;
 
 pub(super) const EXAMPLES: &str = "\
 It prints the run's number. With --wait it follows the run to its end, also over a restart of the

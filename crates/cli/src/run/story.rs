@@ -7,8 +7,8 @@ use serde_json::Value;
 use tenure_flow::Definition;
 use tenure_flow::definition::Transition;
 
-use crate::moment::rfc_3339;
-use crate::plain;
+use crate::ui::moment::rfc_3339;
+use crate::ui::plain;
 
 /// Letters of a value before the rest is left out.
 const VALUE_COLUMNS: usize = 60;

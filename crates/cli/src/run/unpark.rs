@@ -6,10 +6,10 @@ use super::shown::{ShownRun, standing_words};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::moment::now;
-use crate::output::Lines;
 use crate::shown;
-use crate::style::run_state_name;
+use crate::ui::moment::now;
+use crate::ui::output::Lines;
+use crate::ui::style::run_state_name;
 
 pub(super) const EXAMPLES: &str = "\
 The server parks a run whose next step does not fit one record: its tasks are not granted, its

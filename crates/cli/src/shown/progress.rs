@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tenure_sdk::wire;
 
-use crate::moment::rfc_3339;
+use crate::ui::moment::rfc_3339;
 
 #[derive(Debug, Serialize)]
 pub(super) struct ShownProgress<'a> {

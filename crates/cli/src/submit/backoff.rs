@@ -3,7 +3,7 @@
 use tenure_sdk::wire::{Backoff, BackoffKind};
 
 use super::ms;
-use crate::span;
+use crate::ui::span;
 
 pub(super) fn parse(text: &str) -> Result<Backoff, String> {
     let mut backoff = Backoff::default();

@@ -20,8 +20,8 @@ use self::progress::Progress;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::{Lines, Listener};
 use crate::shown;
+use crate::ui::output::{Lines, Listener};
 
 /// How long a server may have no room for a chunk.
 const NO_ROOM_MAX: Duration = Duration::from_secs(60);

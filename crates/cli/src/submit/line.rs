@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tenure_sdk::wire;
 
 use super::backoff;
-use crate::moment;
+use crate::ui::moment;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -13,9 +13,10 @@ use tenure_sdk::{Error, NewTask, TaskInfo, wire};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::given;
-use crate::output::Lines;
-use crate::{moment, span, task};
+use crate::task;
+use crate::ui::given;
+use crate::ui::output::Lines;
+use crate::ui::{moment, span};
 
 const EXAMPLES: &str = "\
 Examples:

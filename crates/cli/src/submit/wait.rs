@@ -8,9 +8,9 @@ use tokio::time::Instant;
 
 use crate::Format;
 use crate::failure::Failure;
-use crate::output::{self, Lines};
 use crate::shown::{self, ShownTask, Verbatim};
-use crate::style::state_name;
+use crate::ui::output::{self, Lines};
+use crate::ui::style::state_name;
 
 /// One question; the task is asked for again and again.
 const ASK: Duration = Duration::from_secs(60);

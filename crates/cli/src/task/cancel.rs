@@ -8,10 +8,10 @@ use tenure_sdk::TaskInfo;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::Lines;
 use crate::shown::{self, ShownTask};
-use crate::style::state_name;
-use crate::{plain, span};
+use crate::ui::output::Lines;
+use crate::ui::style::state_name;
+use crate::ui::{plain, span};
 
 pub(super) const EXAMPLES: &str = "\
 A task that waits is CANCELED at once. The worker of one that is leased is told; it may stop, or

@@ -6,10 +6,10 @@ use tenure_sdk::Explanation;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::moment::{now, relative};
-use crate::output::Lines;
 use crate::shown::{self, ShownExplanation};
-use crate::table::{Cell, Facts};
+use crate::ui::moment::{now, relative};
+use crate::ui::output::Lines;
+use crate::ui::table::{Cell, Facts};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

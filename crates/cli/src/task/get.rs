@@ -6,11 +6,11 @@ use tenure_sdk::TaskInfo;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::moment::{now, relative};
-use crate::output::Lines;
 use crate::shown::{self, ShownTask, Verbatim};
-use crate::span;
-use crate::table::{Cell, Facts};
+use crate::ui::moment::{now, relative};
+use crate::ui::output::Lines;
+use crate::ui::span;
+use crate::ui::table::{Cell, Facts};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

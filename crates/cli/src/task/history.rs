@@ -6,10 +6,10 @@ use tenure_sdk::Step;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::moment::{now, relative};
-use crate::output::{self, Lines};
 use crate::shown::{self, ShownHistory};
-use crate::table::{Cell, Column, Table};
+use crate::ui::moment::{now, relative};
+use crate::ui::output::{self, Lines};
+use crate::ui::table::{Cell, Column, Table};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

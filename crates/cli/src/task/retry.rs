@@ -5,9 +5,9 @@ use clap::Args;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::Lines;
 use crate::shown::{self, ShownTask};
-use crate::style::state_name;
+use crate::ui::output::Lines;
+use crate::ui::style::state_name;
 
 pub(super) const EXAMPLES: &str = "\
 The task waits in its old place again: its failures, expiries and deadline begin anew, its attempts

@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::{Data, Seen, json, read, sentence};
 use crate::failure::Failure;
-use crate::output::{Lines, complain};
-use crate::plain;
+use crate::ui::output::{Lines, complain};
+use crate::ui::plain;
 
 pub(super) const EXAMPLES: &str = "\
 The log is read and checked from its beginning to its end, or with --limit up to the last record

@@ -17,7 +17,7 @@ use tenure_record::terms::{Backoff, BackoffKind, Budget};
 use tenure_record::time::Clock;
 
 use super::time::{moment, moment_or_null};
-use crate::base64::base64;
+use crate::ui::base64::base64;
 
 /// Levels of a payload that are shown as JSON: what most readers take.
 const PAYLOAD_DEPTH_MAX: usize = 127;

@@ -16,7 +16,7 @@ use super::time::{moment, text};
 use super::{Data, Seen, read, sentence};
 use crate::Format;
 use crate::failure::Failure;
-use crate::output::Lines;
+use crate::ui::output::Lines;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

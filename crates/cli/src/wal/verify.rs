@@ -25,7 +25,7 @@ use super::time::{moment, text};
 use super::{Data, sentence, walk};
 use crate::Format;
 use crate::failure::{Failure, Place};
-use crate::output::Lines;
+use crate::ui::output::Lines;
 
 pub(super) const EXAMPLES: &str = "\
 Reads the log, from its first record on, or from the oldest snapshot on if what was before it is

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tenure_sdk::{Client, Failure, Output, Task};
 
-use crate::span;
+use crate::ui::span;
 
 /// Tasks at a time that one worker takes on.
 const SLOTS_MAX: i64 = 1_000;

@@ -11,7 +11,7 @@ use tenure_flow::{Definition, Fault, FaultCode};
 
 use crate::Format;
 use crate::failure::Failure;
-use crate::output::Lines;
+use crate::ui::output::Lines;
 
 pub(super) const EXAMPLES: &str = "\
 Each fault is printed as FILE:LINE:COLUMN, its JSON pointer, a sentence and a code. With -o json the

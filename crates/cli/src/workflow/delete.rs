@@ -4,8 +4,8 @@ use clap::Args;
 
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::Lines;
-use crate::plain;
+use crate::ui::output::Lines;
+use crate::ui::plain;
 
 pub(super) const EXAMPLES: &str = "\
 A version goes when no run of it is kept, finished ones included, and no other definition calls it.

@@ -7,11 +7,11 @@ use super::shown::ShownWorkflow;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::moment::{now, relative};
-use crate::output::Lines;
-use crate::pages::Range;
 use crate::shown;
-use crate::table::{Cell, Column, Table};
+use crate::ui::moment::{now, relative};
+use crate::ui::output::Lines;
+use crate::ui::pages::Range;
+use crate::ui::table::{Cell, Column, Table};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -10,8 +10,9 @@ use super::shown::ShownVersion;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::output::Lines;
-use crate::{plain, shown};
+use crate::shown;
+use crate::ui::output::Lines;
+use crate::ui::plain;
 
 pub(super) const EXAMPLES: &str = "\
 The same definition again is no new version. One with faults is refused, and all of them are printed

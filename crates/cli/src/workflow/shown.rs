@@ -3,8 +3,8 @@
 use serde::Serialize;
 use tenure_sdk::{Registered, Workflow};
 
-use crate::moment::rfc_3339;
 use crate::shown::Verbatim;
+use crate::ui::moment::rfc_3339;
 
 /// A version that a definition has.
 #[derive(Debug, Serialize)]

@@ -5,7 +5,7 @@
 //! clock, or where things lie in memory. Large values count by hashes of their own: what many
 //! branches share is read once.
 
-mod runs;
+mod run;
 
 use std::fmt;
 use std::io;
@@ -16,9 +16,9 @@ use tenure_record::terms::Budget;
 use tenure_record::time::Timestamp;
 use tenure_value::Value;
 
-use super::facts::Facts;
-use super::run::Versions;
-use super::task::{Cold, Task, TaskPhase};
+use crate::state::facts::Facts;
+use crate::state::facts::run::Versions;
+use crate::state::facts::task::{Cold, Task, TaskPhase};
 
 /// A hash of all facts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Hashing {
                 for (id, stored) in runs.by_ref().take(STEP_ITEMS) {
                     sink.number(id);
                     sink.known.clear();
-                    runs::hash_run(stored, sink);
+                    run::hash_run(stored, sink);
                 }
                 match runs.next() {
                     Some((id, _)) => Next::Runs(id),
@@ -136,10 +136,7 @@ impl Facts {
         for queue in queues {
             sink.bytes(queue.name.as_bytes());
             sink.number(u64::from(queue.configured));
-            sink.number(u64::from(queue.settings.paused));
-            sink.optional(queue.settings.retention_ms);
-            sink.number(queue.settings.paused_until.0);
-            sink.bytes(queue.settings.dead_letter_queue.as_deref().unwrap_or_default().as_bytes());
+            sink.bytes(&queue.settings.to_bytes());
         }
     }
 

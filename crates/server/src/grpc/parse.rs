@@ -4,7 +4,7 @@ use tenure_code::Echo;
 use tenure_coordinator::{NameRange, Registration, TaskFilter};
 use tenure_core::command::{
     CancelTask, CompleteTask, ConfigureQueue, FailTask, Heartbeat, LeaseRef, LeaseTasks, NewTask,
-    PauseQueue, ReleaseTask, ReportTasks, Setting, SubmitTasks,
+    PauseQueue, ReleaseTask, ReportTasks, Setting, SettingsChange, SubmitTasks,
 };
 use tenure_core::limits::LEASE_QUEUES_MAX;
 use tenure_proto::v1;
@@ -266,13 +266,16 @@ pub(crate) fn configure(configure: &v1::ConfigureQueueRequest) -> Parsed<Configu
     let dead_letters = configure.dead_letter_queue.as_deref().map(QueueName::parse).transpose()?;
     Ok(ConfigureQueue {
         queue: QueueName::parse(&configure.queue)?,
-        retention_ms: setting("retention_ms", retention_ms, &configure.clear)?,
-        paused_until: setting(
-            "paused_until",
-            configure.paused_until.map(|ms| moment::checked("paused_until", ms)).transpose()?,
-            &configure.clear,
-        )?,
-        dead_letter_queue: setting("dead_letter_queue", dead_letters, &configure.clear)?,
+        change: SettingsChange {
+            retention_ms: setting("retention_ms", retention_ms, &configure.clear)?,
+            paused_until: setting(
+                "paused_until",
+                configure.paused_until.map(|ms| moment::checked("paused_until", ms)).transpose()?,
+                &configure.clear,
+            )?,
+            dead_letter_queue: setting("dead_letter_queue", dead_letters, &configure.clear)?,
+            ..SettingsChange::default()
+        },
     })
 }
 

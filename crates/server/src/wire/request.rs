@@ -4,7 +4,9 @@ use axum::http::HeaderMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tenure_code::Echo;
-use tenure_core::command::{CancelTask, ConfigureQueue, LeaseTasks, NewTask, PauseQueue, Setting};
+use tenure_core::command::{
+    CancelTask, ConfigureQueue, LeaseTasks, NewTask, PauseQueue, Setting, SettingsChange,
+};
 use tenure_record::id::TaskId;
 use tenure_record::name::{QueueName, TaskKey, TaskName, WorkerName};
 use tenure_record::terms::{Backoff, BackoffKind, Budgets, LeaseMs, Payload, Priority, SpanMs};
@@ -305,7 +307,9 @@ impl QueueBody {
             Some(None) => Setting::Clear,
             Some(Some(name)) => Setting::Set(QueueName::parse(name)?),
         };
-        Ok(ConfigureQueue { queue, retention_ms, paused_until, dead_letter_queue })
+        let change =
+            SettingsChange { retention_ms, paused_until, dead_letter_queue, ..Default::default() };
+        Ok(ConfigureQueue { queue, change })
     }
 }
 

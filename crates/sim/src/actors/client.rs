@@ -10,12 +10,12 @@ use tenure_coordinator::request::{
 use tenure_coordinator::{NameRange, TaskFilter};
 use tenure_core::command::{
     CancelTask, Command, ConfigureQueue, IdJump, NewTask, PauseEnd, PauseQueue, Retention, Setting,
-    Start, SubmitTasks,
+    SettingsChange, Start, SubmitTasks,
 };
 use tenure_record::name::{QueueName, TagKey, TagValue, TaskKey};
 use tenure_record::state::TaskState;
 use tenure_record::terms::{
-    Backoff, BackoffKind, Budget, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags,
+    Backoff, BackoffKind, Budget, Budgets, Count, LeaseMs, Payload, Priority, SpanMs, Tags,
 };
 use tenure_record::time::Timestamp;
 
@@ -320,7 +320,13 @@ impl Client {
                     Some(before) => Setting::Set(scene.mix.queue(before)),
                     None => Setting::Keep,
                 };
-                ConfigureQueue { queue, retention_ms, paused_until, dead_letter_queue }.into()
+                let max_waiting = match at {
+                    1 => Setting::Set(Count::parse("max_waiting", 20).expect("it is in range")),
+                    _ => Setting::Keep,
+                };
+                let change =
+                    SettingsChange { retention_ms, paused_until, dead_letter_queue, max_waiting };
+                ConfigureQueue { queue, change }.into()
             }
         };
         self.send(request, scene);

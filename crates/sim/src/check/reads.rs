@@ -98,6 +98,7 @@ pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
         | Rejection::KeyTwice { .. }
         | Rejection::TooManyNames { .. }
         | Rejection::TooManyQueues { .. }
+        | Rejection::QueueFull { .. }
         | Rejection::BatchTooLarge { .. }
         | Rejection::ValueTooLarge { .. }
         | Rejection::RecordTooLarge { .. }

@@ -31,7 +31,7 @@ impl Asked {
             self.note(*retention);
         }
         if let AnyRequest::ConfigureQueue(settings) = request
-            && let Setting::Set(span) = settings.retention_ms
+            && let Setting::Set(span) = settings.change.retention_ms
         {
             let ms = span.get();
             self.own_ms = Some(self.own_ms.map_or(ms, |before| before.min(ms)));

@@ -229,9 +229,9 @@ impl LeaseKeeper {
             let found = stops.next_where(codec::may_stop_a_task, |_, step| {
                 let lease_id = step.lease_id.filter(|_| step.from == Some(TaskState::Leased));
                 if let Some(held) = lease_id.and_then(|lease_id| held.get(&lease_id)) {
-                    held.signal.raise(match step.to {
-                        TaskState::Leased => LeaseStatus::Canceled,
-                        _ => LeaseStatus::Lost,
+                    held.signal.raise(match step.to == TaskState::Leased {
+                        true => LeaseStatus::Canceled,
+                        false => LeaseStatus::Lost,
                     });
                 }
             });

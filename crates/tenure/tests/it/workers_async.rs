@@ -52,10 +52,10 @@ async fn both<T>(first: impl Future<Output = T>, second: impl Future<Output = ()
         if !is_over {
             is_over = second.as_mut().poll(context).is_ready();
         }
-        if output.is_none() {
-            if let std::task::Poll::Ready(ready) = first.as_mut().poll(context) {
-                output = Some(ready);
-            }
+        if output.is_none()
+            && let std::task::Poll::Ready(ready) = first.as_mut().poll(context)
+        {
+            output = Some(ready);
         }
         match (is_over, output.take()) {
             (true, Some(ready)) => std::task::Poll::Ready(ready),

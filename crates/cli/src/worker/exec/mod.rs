@@ -22,7 +22,7 @@ use super::output::OUTPUT_BYTES_MAX;
 use super::terms::{Terms, told};
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::span;
+use crate::ui::span;
 
 /// Open files of a worker without children, and what a child takes while it is started: both ends
 /// of its pipes, and word of its end.

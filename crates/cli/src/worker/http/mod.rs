@@ -15,7 +15,7 @@ use super::output::OUTPUT_BYTES_MAX;
 use super::terms::{Terms, told};
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::span;
+use crate::ui::span;
 
 const EXAMPLES: &str = "\
 A payload:

@@ -10,11 +10,10 @@ mod compare;
 mod counts;
 mod finished;
 mod held;
-mod id_set;
 mod names;
 mod queues;
 mod ready;
-mod runs;
+mod run;
 mod timers;
 mod woken;
 
@@ -30,16 +29,15 @@ use self::counts::list_of;
 use self::finished::{FinishedLine, Head, Heads};
 use self::ready::{Links, Next, Ready};
 use self::timers::{TimerIndex, Wakeup, WakeupKey};
-use super::dense::QueueRef;
-use super::facts::Facts;
-use super::task::{Task, TaskPhase};
 use crate::command::{Rest, Retention};
 use crate::limits::{ADVANCE_TASKS_MAX, FOR_EVER_MS};
+use crate::state::facts::Facts;
+use crate::state::facts::task::{Task, TaskPhase};
+use crate::state::store::{IdSet, QueueRef};
 
 pub use self::counts::StateCounts;
-pub(crate) use self::id_set::IdSet;
 pub(crate) use self::names::Names;
-pub(crate) use self::runs::{GroupPlace, HeadPlace, Parent, RunIndexes, TokenPlace};
+pub(crate) use self::run::{GroupPlace, HeadPlace, Parent, RunIndexes, TokenPlace};
 pub use self::timers::TimerRef;
 
 /// Everything derived.

@@ -13,13 +13,13 @@ use tenure_record::snapshot::{
 use tenure_record::state::TaskState;
 use tenure_record::time::{Clock, Timestamp, WallOffset};
 
-use super::write_runs::RunWriter;
+use super::write_run::RunWriter;
 use crate::command::Rest;
 use crate::planted::{self, Bug};
-use crate::state::dense::{Dense, WorkerRef};
+use crate::state::facts::run::Workflow;
+use crate::state::facts::task::{Cold, Task, TaskPhase};
 use crate::state::facts::{Facts, Queue, Worker};
-use crate::state::run::Workflow;
-use crate::state::task::{Cold, Task, TaskPhase};
+use crate::state::store::{Dense, WorkerRef};
 
 /// Writes facts as blocks.
 #[derive(Debug)]

@@ -191,7 +191,7 @@ fn a_setting_is_kept_set_or_cleared() {
             paused_until: None,
             dead_letter_queue: None,
         })
-        .map(|configure| configure.retention_ms)
+        .map(|configure| configure.change.retention_ms)
     };
     assert_eq!(configure(None, &[]).unwrap(), Setting::Keep);
     assert_eq!(configure(None, &["retention_ms"]).unwrap(), Setting::Clear);
