@@ -15,6 +15,7 @@ use tenure_record::state::TaskState;
 use tenure_record::terms::Budget;
 use tenure_record::time::Timestamp;
 
+use crate::fetch::{bytes_of, end_without};
 use crate::observe::explain::{Explanation, Reason};
 
 /// Below this a copy is cheaper than to share.
@@ -23,8 +24,8 @@ const SHARED_FROM_BYTES: usize = 1_024;
 fn bytes(shared: SharedBytes) -> Bytes {
     match shared.len() {
         0 => Bytes::new(),
-        len if len < SHARED_FROM_BYTES => Bytes::copy_from_slice(&shared.read()),
-        _ => Bytes::from_owner(shared.into_near()),
+        len if len < SHARED_FROM_BYTES => Bytes::copy_from_slice(&bytes_of(&shared)),
+        _ => Bytes::from_owner(shared.into_near().unwrap_or_else(|cause| end_without(&cause))),
     }
 }
 

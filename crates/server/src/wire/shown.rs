@@ -13,6 +13,7 @@ use tenure_record::terms::Budget;
 use tenure_record::time::Timestamp;
 use utoipa::ToSchema;
 
+use crate::fetch::bytes_of;
 use crate::json::Verbatim;
 use crate::observe::explain::{Explanation, Reason};
 
@@ -136,7 +137,7 @@ impl<'a> ShownTask<'a> {
     /// What is shown of a task.
     #[must_use]
     pub(crate) fn of(task: &'a TaskInfo) -> Self {
-        let payload = Verbatim(task.payload.read());
+        let payload = Verbatim(bytes_of(&task.payload));
         let number = |budget: Option<Budget>| budget.map(Budget::get);
         let checkpoint = checkpoint_of(task.checkpoint.as_ref());
         let error = |error: &'a tenure_core::state::TaskError| ShownError {
@@ -152,7 +153,7 @@ impl<'a> ShownTask<'a> {
             priority: task.priority.get(),
             payload_encoding: payload.is_binary().then_some("base64"),
             payload,
-            output: Verbatim(task.output.read()),
+            output: Verbatim(bytes_of(&task.output)),
             lease_ms: task.lease_ms,
             max_failures: number(task.budgets.max_failures),
             max_expiries: number(task.budgets.max_expiries),
@@ -216,7 +217,7 @@ impl<'a> ShownGrant<'a> {
     /// What a worker is shown.
     #[must_use]
     pub(crate) fn of(grant: &'a Grant) -> Self {
-        let payload = Verbatim(grant.payload.read());
+        let payload = Verbatim(bytes_of(&grant.payload));
         let checkpoint = checkpoint_of(grant.checkpoint.as_ref());
         Self {
             task_id: grant.task_id.0,

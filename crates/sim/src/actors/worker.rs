@@ -127,7 +127,9 @@ impl Worker {
             self.held.extend(grants.iter().map(|grant| grant.lease()));
             // Tasks of runs are known only so; some will want to retry them.
             scene.known.extend(grants.iter().map(|grant| grant.task_id));
-            let is_bad = grants.iter().any(|grant| is_poison(&grant.payload.read()));
+            let is_bad = grants.iter().any(|grant| {
+                is_poison(&grant.payload.read().expect("the simulation has no shelf"))
+            });
             if is_bad && !scene.is_healed {
                 return self.die("poison", scene);
             }

@@ -190,7 +190,9 @@ fn granted(ledger: &TaskLedger, model: &mut Model, worker: &str, grants: &[Grant
                 && lease.worker == worker
                 && lease.ends.contains(&grant.expires_at)
                 && lease.checkpoint == *grant.checkpoint.as_deref().unwrap_or_default()
-        }) && task.is_some_and(|task| task.payload == *grant.payload.read());
+        }) && task.is_some_and(|task| {
+            task.payload == *grant.payload.read().expect("the simulation has no shelf")
+        });
         hold(TOLD, is_so, || format!("{grant:?} for {worker}; the log says {lease:?}"))?;
         hold(ONE, model.granted.insert(grant.lease_id), || {
             format!("lease {} was given twice", grant.lease_id)

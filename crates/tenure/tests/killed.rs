@@ -1,4 +1,4 @@
-//! A program that uses Tenure as a library is killed again and again: what it was told is true.
+//! A program that embeds Tenure is killed with SIGKILL again and again: what its calls returned is true.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use tenure_coordinator::{Position, Tenure, new_task};
-use tenure_record::id::TaskId;
-use tenure_record::state::TaskState;
+use tenure::{LeaseRequest, NewTask, Position, TaskId, TaskState, Tenure};
 
 const CHILD_FOLDER: &str = "TENURE_TEST_CHILD_FOLDER";
 const ROUNDS: usize = 8;
@@ -33,12 +31,13 @@ fn child() {
 }
 
 fn work(tenure: &Tenure, worker: &str) {
-    let id = tenure.submit(new_task("mail", "{}").unwrap()).unwrap();
+    let id = tenure.submit(NewTask::new("mail").payload("{}")).wait().unwrap().task_id;
     say(&format!("submitted {id}"));
-    for grant in tenure.lease(worker, &["mail"], 2, Duration::from_secs(1)).unwrap() {
+    let request = LeaseRequest::new(worker, ["mail"]).max(2).wait(Duration::from_secs(1));
+    for grant in tenure.lease(request).wait().unwrap() {
         say(&format!("leased {} {}", grant.task_id, grant.lease_id));
         if grant.lease_id.0 % 5 != 0 {
-            tenure.complete(grant.lease(), "1").unwrap();
+            tenure.complete(grant.lease(), "1").wait().unwrap();
             say(&format!("completed {}", grant.task_id));
         }
     }
@@ -66,16 +65,20 @@ fn what_a_killed_process_was_told_is_true() {
         run_and_kill(&folder, &mut told, 150 + 40 * round);
         let tenure = Tenure::open(&folder).unwrap();
         for (id, state) in &told.tasks {
-            let task = tenure.task(TaskId(*id)).unwrap();
+            let task = tenure.get(TaskId(*id)).wait().unwrap();
             // More may have happened than was told, but nothing less.
             assert!(*state == TaskState::Waiting || task.attempt > 0, "task {id} was leased");
             if *state == TaskState::Completed {
-                assert_eq!((task.state, &task.output.read()[..]), (*state, &b"1"[..]), "task {id}");
+                assert_eq!(
+                    (task.state, &task.output.read().unwrap()[..]),
+                    (*state, &b"1"[..]),
+                    "task {id}"
+                );
             }
         }
         // A lease that is given now is larger than every one that was ever seen.
-        tenure.submit(new_task("other", "{}").unwrap()).unwrap();
-        let grant = &tenure.lease("parent", &["other"], 1, Duration::ZERO).unwrap()[0];
+        tenure.submit(NewTask::new("other")).wait().unwrap();
+        let grant = &tenure.lease(LeaseRequest::new("parent", ["other"])).wait().unwrap()[0];
         assert!(grant.lease_id.0 > told.largest_lease);
         told.largest_lease = grant.lease_id.0;
         tenure.close().unwrap();
@@ -84,6 +87,7 @@ fn what_a_killed_process_was_told_is_true() {
     let mut watch = tenure.watch(Position::START);
     let mut completions = BTreeMap::<u64, u32>::new();
     while let Some(change) = watch.next(Duration::ZERO).unwrap() {
+        let Some(change) = change.task() else { continue };
         *completions.entry(change.task_id.0).or_default() +=
             u32::from(change.step.to == TaskState::Completed);
     }
