@@ -16,7 +16,7 @@ const FILES: [&str; 16] = [
     "crates/core/src/apply/*.rs",
     "crates/record/src/codec/*.rs",
     "crates/core/src/decide/*.rs",
-    "crates/core/src/state/due.rs",
+    "crates/core/src/state/read/due.rs",
     "crates/core/src/state/hash.rs",
     "crates/log/src/batch.rs",
     "crates/log/src/frame.rs",

@@ -1,13 +1,18 @@
 //! The stable error codes, known on both sides of the wire. One table has everything about a code:
 //! its text, its HTTP and gRPC status, whether a retry makes sense, and its title. The rules, the
-//! server, the SDK, the CLI and the book read this table.
+//! server, the SDK, the CLI and the book read this table. Beside it: how both sides quote text and write
+//! durations.
 
+mod duration;
 mod echo;
+mod terminal;
 
 use std::fmt;
 use std::str::FromStr;
 
+pub use duration::{DURATION_UNITS, duration_text};
 pub use echo::{ECHO_CHARS_MAX, Echo};
+pub use terminal::{escape_line, is_printable};
 
 /// Whether a client should repeat a refused request.
 enum Retry {
@@ -137,6 +142,9 @@ codes! {
     /// A request, an item or a value is over a size limit.
     PayloadTooLarge = "payload_too_large", 413, ResourceExhausted, Never,
         "The request is over a size limit";
+    /// The queue has as many waiting tasks as its `max_waiting` allows.
+    QueueFull = "queue_full", 429, ResourceExhausted, Later,
+        "The queue is full";
     /// The body of the request did not arrive in time.
     RequestTimeout = "request_timeout", 408, DeadlineExceeded, Never,
         "The body did not arrive in time";

@@ -22,7 +22,7 @@ use tenure_coordinator::{Keep, Recovery, Upkeep, recover};
 use tenure_core::command::{
     Command, CompleteTask, ConfigureQueue, DeleteWorkflow, FailTask, Heartbeat, IdJump, NewTask,
     PauseEnd, PauseQueue, RegisterWorkflow, ReleaseTask, ReportTasks, Retention, Retry, Setting,
-    SignalByKey, SignalRun, SignalStart, StartRun, StartRuns,
+    SettingsChange, SignalByKey, SignalRun, SignalStart, StartRun, StartRuns,
 };
 use tenure_core::invariant;
 use tenure_flow::{Definition, yaml};
@@ -30,7 +30,7 @@ use tenure_record::codec;
 use tenure_record::id::{RunId, TaskId};
 use tenure_record::name::{Reason, SignalText, TagKey, TagValue, TaskKey, TaskName};
 use tenure_record::progress::Checkpoint;
-use tenure_record::terms::{Backoff, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags};
+use tenure_record::terms::{Backoff, Budgets, Count, LeaseMs, Payload, Priority, SpanMs, Tags};
 use tenure_record::trace::TraceParent;
 use tenure_value::Value;
 use tenure_wal::disk::Disk;
@@ -279,9 +279,7 @@ fn tasks(house: &mut House) {
     let queue = support::asks::queue("kept");
     house.tell(ConfigureQueue {
         queue,
-        retention_ms,
-        paused_until: Setting::Keep,
-        dead_letter_queue: Setting::Keep,
+        change: SettingsChange { retention_ms, ..SettingsChange::default() },
     });
     for n in 0..8 {
         house.tell(submit_keyed("mail", &format!("key-{n}")));
@@ -330,9 +328,11 @@ fn terms(house: &mut House) {
     let queue = support::asks::queue;
     house.tell(ConfigureQueue {
         queue: queue("terms"),
-        retention_ms: Setting::Keep,
-        paused_until: Setting::Keep,
-        dead_letter_queue: Setting::Set(queue("dead")),
+        change: SettingsChange {
+            dead_letter_queue: Setting::Set(queue("dead")),
+            max_waiting: Setting::Set(Count::parse("max_waiting", 1_000).unwrap()),
+            ..SettingsChange::default()
+        },
     });
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let full = NewTask {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tenure_core::command::{
     Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, Heartbeat, IdJump,
     LeaseRef, LeaseTasks, NewTask, ParkRun, PauseQueue, RegisterWorkflow, Reply, ReportTasks,
-    Retention, Retry, Setting, SignalRun, StartRun, SubmitTasks,
+    Retention, Retry, Setting, SettingsChange, SignalRun, StartRun, SubmitTasks,
 };
 
 use tenure_core::limits::{
@@ -460,9 +460,10 @@ fn single_tasks() -> Vec<(&'static str, Cost)> {
         task.tags = Tags::parse((0..TAGS_MAX).map(tag).collect()).unwrap();
         engine.run(&Command::ConfigureQueue(ConfigureQueue {
             queue: task.queue.clone(),
-            paused_until: Setting::Keep,
-            dead_letter_queue: Setting::Set(queue(&long_name(2))),
-            retention_ms: Setting::Keep,
+            change: SettingsChange {
+                dead_letter_queue: Setting::Set(queue(&long_name(2))),
+                ..SettingsChange::default()
+            },
         }));
         (0..10).for_each(|_| engine.submit(&task, DUE_ITEMS_MAX / 10));
         engine.clock_ms += 2_000;
@@ -504,9 +505,7 @@ fn queues() -> Vec<(&'static str, Cost)> {
         let retention_ms = Setting::Set(SpanMs::parse("retention_ms", 1_000).unwrap());
         let command = ConfigureQueue {
             queue: queue("mail"),
-            paused_until: Setting::Keep,
-            dead_letter_queue: Setting::Keep,
-            retention_ms,
+            change: SettingsChange { retention_ms, ..SettingsChange::default() },
         };
         engine.measure(&Command::ConfigureQueue(command))
     };

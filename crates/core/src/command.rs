@@ -1,5 +1,6 @@
 //! Commands and their replies. Every field is a parsed type.
 
+mod queue;
 mod reply;
 mod report;
 
@@ -24,6 +25,7 @@ use crate::limits::{
     DUE_ITEMS_MAX, ID_JUMP_RESTORE, ID_JUMP_UNCLEAN, RETENTION_MS_DEFAULT, RETENTION_TASKS_DEFAULT,
 };
 
+pub use queue::{ConfigureQueue, PauseEnd, PauseQueue, Setting, SettingsChange};
 pub use reply::{
     Accepted, Extended, Leased, Registered, Reply, Reported, Rest, Signaled, Started,
     SubmitOutcome, Submitted, Swept,
@@ -307,60 +309,6 @@ pub struct CancelTask {
     pub task_id: TaskId,
     /// How long a worker may go on before its lease is revoked; for ever if not given.
     pub grace_ms: Option<SpanMs>,
-}
-
-/// New settings for a queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigureQueue {
-    /// Which queue; a new one is made.
-    pub queue: QueueName,
-    /// How long its finished tasks are kept.
-    pub retention_ms: Setting<SpanMs>,
-    /// Until which moment of the wall clock no leases are given.
-    pub paused_until: Setting<Timestamp>,
-    /// Which queue gets a copy of each task that ends FAILED or DEAD; a new one is made.
-    pub dead_letter_queue: Setting<QueueName>,
-}
-
-/// A queue that should give no more leases.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PauseQueue {
-    /// Which queue; a new one is made.
-    pub queue: QueueName,
-    /// What ends the pause.
-    pub end: PauseEnd,
-}
-
-impl PauseQueue {
-    /// A pause that holds until the queue is resumed.
-    #[must_use]
-    pub fn open_ended(queue: QueueName) -> Self {
-        Self { queue, end: PauseEnd::Resumed }
-    }
-}
-
-/// What ends the pause of a queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PauseEnd {
-    /// An operator resumes the queue.
-    #[default]
-    Resumed,
-    /// That moment of the wall clock.
-    At(Timestamp),
-    /// This span of the wall clock.
-    After(SpanMs),
-}
-
-/// One setting in a change of settings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Setting<T> {
-    /// Leave it as it is.
-    #[default]
-    Keep,
-    /// Set it.
-    Set(T),
-    /// Back to the default.
-    Clear,
 }
 
 /// A definition of a workflow, checked and compiled at the door.

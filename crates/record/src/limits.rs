@@ -52,3 +52,5 @@ pub const MAX_FAILURES_DEFAULT: u16 = 20;
 pub const MAX_EXPIRIES_DEFAULT: u16 = 10;
 /// The largest budget of failures, of expired leases or of both.
 pub const BUDGET_MAX: u16 = 10_000;
+/// The largest limit of a number of tasks that a queue can have.
+pub const COUNT_MAX: u64 = 1_000_000_000;

@@ -6,8 +6,9 @@ use tenure_code::Echo;
 
 use crate::codec::{message, number_field};
 use crate::limits::{
-    BUDGET_MAX, DELAY_MS_MAX, LEASE_MS_DEFAULT, LEASE_MS_MAX, LEASE_MS_MIN, MAX_EXPIRIES_DEFAULT,
-    MAX_FAILURES_DEFAULT, PAYLOAD_BYTES_MAX, PRIORITY_MAX, PRIORITY_MIN, TAGS_MAX,
+    BUDGET_MAX, COUNT_MAX, DELAY_MS_MAX, LEASE_MS_DEFAULT, LEASE_MS_MAX, LEASE_MS_MIN,
+    MAX_EXPIRIES_DEFAULT, MAX_FAILURES_DEFAULT, PAYLOAD_BYTES_MAX, PRIORITY_MAX, PRIORITY_MIN,
+    TAGS_MAX,
 };
 use crate::name::{Invalid, TagKey, TagValue};
 
@@ -116,6 +117,24 @@ impl Budget {
             value if value <= BUDGET_MAX => Some(Some(Self::of(value))),
             _ => None,
         }
+    }
+}
+
+/// A limit of a number of tasks: 1 … [`COUNT_MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count(u64);
+
+impl Count {
+    /// Checks the range; `field` names the limit in the refusal.
+    pub fn parse(field: &str, value: i64) -> Result<Self, Invalid> {
+        within(field, value.into(), 1, COUNT_MAX.into())?;
+        Ok(Self(value as u64))
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn get(self) -> u64 {
+        self.0
     }
 }
 

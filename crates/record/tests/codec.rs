@@ -338,17 +338,21 @@ fn record() -> impl Strategy<Value = oracle::Record> {
             Wire::TaskRetried(oracle::TaskRetried { about, from, not_before, deadline_at })
         },
     );
-    let configured = (text(), any::<bool>(), option::of(number()), number(), option::of(text()));
-    let configured =
-        configured.prop_map(|(queue, paused, retention_ms, paused_until, dead_letter_queue)| {
-            let settings = Some(oracle::QueueSettings {
+    let limit = || option::of(number());
+    let settings = (any::<bool>(), limit(), number(), option::of(text()), limit()).prop_map(
+        |(paused, retention_ms, paused_until, dead_letter_queue, max_waiting)| {
+            oracle::QueueSettings {
                 paused,
                 retention_ms,
                 paused_until,
                 dead_letter_queue,
-            });
-            Wire::QueueConfigured(oracle::QueueConfigured { queue, settings })
-        });
+                max_waiting,
+            }
+        },
+    );
+    let configured = (text(), settings).prop_map(|(queue, settings)| {
+        Wire::QueueConfigured(oracle::QueueConfigured { queue, settings: Some(settings) })
+    });
     let deleted = text().prop_map(|queue| Wire::QueueDeleted(oracle::QueueDeleted { queue }));
     let skipped = (number(), number(), number());
     let skipped = skipped.prop_map(|(next_task_id, next_lease_id, next_run_id)| {
@@ -419,7 +423,14 @@ fn from_wire(record: &oracle::Record) -> Record<'_> {
             let (paused, retention_ms) = (settings.paused, settings.retention_ms);
             let paused_until = Timestamp(settings.paused_until);
             let dead_letter_queue = settings.dead_letter_queue.as_deref().map(Into::into);
-            let settings = QueueSettings { paused, retention_ms, paused_until, dead_letter_queue };
+            let max_waiting = settings.max_waiting;
+            let settings = QueueSettings {
+                paused,
+                retention_ms,
+                paused_until,
+                dead_letter_queue,
+                max_waiting,
+            };
             Event::QueueConfigured(QueueConfigured { queue: our_text(&e.queue), settings })
         }
         Wire::QueueDeleted(e) => Event::QueueDeleted(QueueDeleted { queue: our_text(&e.queue) }),

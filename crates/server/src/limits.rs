@@ -166,3 +166,7 @@ pub const ARCHIVE_LEVEL: i32 = 3;
 pub const ARCHIVE_FILE_READ_MAX: u64 = 1 << 30;
 /// Bytes of lines in one frame that is read.
 pub const ARCHIVE_FRAME_READ_MAX: u64 = 256 << 20;
+/// Tokens of a run that its graph counts; those with the lowest numbers.
+pub const GRAPH_TOKENS_MAX: usize = 100_000;
+/// Bytes that a graph takes while its tokens are counted and it is sent.
+pub const GRAPH_BYTES: usize = 4 << 20;

@@ -7,13 +7,14 @@ use super::{Outcome, Problem};
 /// `code` has the error codes. `record` is the format and depends on `code` and `value`. `audit` depends on `record` and so cannot
 /// call `decide` or `apply`; `core` depends on `audit` in its tests only (`core_dependencies` checks
 /// that). `log` is the log interface, which `wal` implements. Core and logs do not know each other;
-/// the coordinator is where they meet. The server decides nothing, so it sees core only for the types
-/// of commands and replies. The SDK is on the other side of the wire, and both sides know code and
+/// the coordinator is where they meet. `tenure` is what programs embed, on the coordinator. The server decides nothing, so it
+/// sees core only for the types of commands and replies. The SDK is on the other side of the wire, and both sides know code and
 /// proto. Nothing depends on sim.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("tenure-code", &[]),
     ("tenure-value", &[]),
     ("tenure-flow", &["tenure-code", "tenure-value"]),
+    ("tenure-graph", &["tenure-code", "tenure-flow"]),
     ("tenure-record", &["tenure-code", "tenure-value"]),
     ("tenure-audit", &["tenure-record", "tenure-value"]),
     (
@@ -34,6 +35,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tenure-wal",
         ],
     ),
+    (
+        "tenure",
+        &[
+            "tenure-code",
+            "tenure-coordinator",
+            "tenure-core",
+            "tenure-flow",
+            "tenure-record",
+            "tenure-value",
+        ],
+    ),
     ("tenure-api", &["tenure-code"]),
     ("tenure-proto", &["tenure-api", "tenure-code"]),
     (
@@ -43,6 +55,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tenure-code",
             "tenure-core",
             "tenure-flow",
+            "tenure-graph",
             "tenure-record",
             "tenure-value",
             "tenure-coordinator",
@@ -55,8 +68,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "tenure-api",
             "tenure-audit",
+            "tenure-code",
             "tenure-core",
             "tenure-flow",
+            "tenure-graph",
             "tenure-log",
             "tenure-record",
             "tenure-value",

@@ -1,9 +1,9 @@
 //! `tenure run tokens`: where a run stands and has stood.
 
 use clap::Args;
+use tenure_graph::Standing;
 use tenure_sdk::{Token, TokenFilter};
 
-use super::graph::standing::Standing;
 use super::shown::{ShownToken, error_words};
 use super::which::Which;
 use crate::Format;
@@ -13,6 +13,7 @@ use crate::shown;
 use crate::ui::moment::{now, relative};
 use crate::ui::output::Lines;
 use crate::ui::pages::Range;
+use crate::ui::style;
 use crate::ui::table::{Cell, Column, Table};
 
 pub(super) const EXAMPLES: &str = "\
@@ -80,7 +81,7 @@ fn row(token: &Token, now: u64) -> [Cell; 7] {
     [
         token.id.to_string().into(),
         token.node.as_str().into(),
-        Cell::styled(&token.state, Standing::of(&token.state).style()),
+        Cell::styled(&token.state, style::standing(Standing::of(&token.state))),
         token.path.as_str().into(),
         Cell::maybe(token.parent),
         Cell::maybe(work(token, now)),

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use tenure_code::DURATION_UNITS as UNITS;
+pub(crate) use tenure_code::duration_text as exact;
+
 const DAY_MS: u64 = 86_400_000;
-const UNITS: [(&str, u64); 5] =
-    [("d", DAY_MS), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 /// What a span looks like, for those who wrote another thing.
 const ADVICE: &str = "a span is a number with a unit, such as 500ms, 5s, 2m, 1h or 1d, or several, \
@@ -36,24 +37,6 @@ pub(crate) fn parse_to_a_day(text: &str) -> Result<Duration, String> {
     match span <= Duration::from_millis(DAY_MS) {
         true => Ok(span),
         false => Err("it must be a day at the most".to_owned()),
-    }
-}
-
-/// A span in its two largest units.
-pub(crate) fn exact(ms: u64) -> String {
-    let mut left = ms;
-    let mut words = Vec::new();
-    for (unit, unit_ms) in UNITS {
-        let count = left / unit_ms;
-        left %= unit_ms;
-        if count > 0 {
-            words.push(format!("{count}{unit}"));
-        }
-    }
-    match words.as_slice() {
-        [] => "0s".to_owned(),
-        [first] => first.clone(),
-        [first, second, ..] => format!("{first}{second}"),
     }
 }
 

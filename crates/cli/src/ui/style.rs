@@ -3,6 +3,8 @@
 use std::io::{self, IsTerminal};
 
 use anstyle::{AnsiColor, Style};
+use tenure_graph::Standing;
+use tenure_graph::text::Tone;
 use tenure_sdk::{RunState, TaskState};
 
 /// Whether colors are drawn.
@@ -46,6 +48,34 @@ pub(crate) fn heading() -> Style {
 /// What matters less.
 pub(crate) fn faint() -> Style {
     Style::new().dimmed()
+}
+
+/// The style of a piece of a graph.
+pub(crate) fn tone(tone: Tone) -> Style {
+    match tone {
+        Tone::Plain => Style::new(),
+        Tone::Heading => heading(),
+        Tone::Faint => faint(),
+        Tone::Standing(state) => standing(state),
+    }
+}
+
+/// The style of a token's state.
+pub(crate) fn standing(standing: Standing) -> Style {
+    let color = match standing {
+        Standing::Failed | Standing::TimedOut => AnsiColor::Red,
+        Standing::Executing => AnsiColor::Cyan,
+        Standing::Dispatched
+        | Standing::Pending
+        | Standing::WaitsForSignal
+        | Standing::WaitsForTimer
+        | Standing::WaitsForWorkflow
+        | Standing::WaitsForSiblings => AnsiColor::Yellow,
+        Standing::Completed => AnsiColor::Green,
+        Standing::Canceled => AnsiColor::Magenta,
+        Standing::Other => return Style::new(),
+    };
+    Style::new().fg_color(Some(color.into()))
 }
 
 /// What was and is not, and what was not and is; `=` is neither.

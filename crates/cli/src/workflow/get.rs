@@ -1,6 +1,7 @@
 //! `tenure workflow get`: a definition, as a graph or as JSON.
 
 use clap::Args;
+use tenure_graph::Graph;
 use tenure_sdk::Workflow;
 
 use super::shown::{ShownDefinition, faults_of};
@@ -8,7 +9,6 @@ use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
 use crate::run::graph::Picture;
-use crate::run::graph::model::Graph;
 use crate::shown;
 use crate::ui::output::Lines;
 
@@ -47,7 +47,7 @@ pub(super) fn run(get: &Get, server: &Server, format: Format) -> Result<(), Fail
             }
             Format::Table => {
                 let definition = crate::run::graph::definition(&workflow)?;
-                get.picture.print(&mut out, &Graph::of(&definition, title(&workflow)));
+                get.picture.print(&mut out, &Graph::of(definition, title(&workflow)));
             }
         }
         out.finish();

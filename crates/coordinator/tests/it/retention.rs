@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use tenure_coordinator::{Next, Upkeep};
-use tenure_core::command::{ConfigureQueue, Retention, Setting};
+use tenure_core::command::{ConfigureQueue, Retention, Setting, SettingsChange};
 use tenure_log::{Log, Read};
 use tenure_record::codec;
 use tenure_record::event::Event;
@@ -119,9 +119,7 @@ fn a_queue_may_keep_its_tasks_for_longer_or_shorter() {
         let retention_ms = Setting::Set(SpanMs::parse("retention_ms", ms).unwrap());
         let configure = ConfigureQueue {
             queue: queue(name),
-            retention_ms,
-            paused_until: Setting::Keep,
-            dead_letter_queue: Setting::Keep,
+            change: SettingsChange { retention_ms, ..SettingsChange::default() },
         };
         house.tell(configure).answer();
     }

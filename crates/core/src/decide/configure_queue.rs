@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tenure_record::event::{Event, QueueConfigured, QueueSettings};
 use tenure_record::name::{QueueName, Text};
-use tenure_record::time::Timestamp;
 
 use super::Verdict;
 use crate::apply;
@@ -17,28 +16,13 @@ pub(super) fn decide<'c>(
     draft: &mut Draft<'_>,
     command: &'c ConfigureQueue,
 ) -> Result<Verdict<'c>, Rejection> {
-    if let Setting::Set(name) = &command.dead_letter_queue
+    let change = &command.change;
+    if let Setting::Set(name) = &change.dead_letter_queue
         && *name == command.queue
     {
         return Err(Rejection::OwnDeadLetterQueue { name: name.clone() });
     }
-    set(draft, &command.queue, |settings| {
-        match command.retention_ms {
-            Setting::Keep => {}
-            Setting::Set(span) => settings.retention_ms = Some(span.get()),
-            Setting::Clear => settings.retention_ms = None,
-        }
-        match command.paused_until {
-            Setting::Keep => {}
-            Setting::Set(at) => settings.paused_until = at,
-            Setting::Clear => settings.paused_until = Timestamp::ZERO,
-        }
-        match &command.dead_letter_queue {
-            Setting::Keep => {}
-            Setting::Set(name) => settings.dead_letter_queue = Some(name.as_str().into()),
-            Setting::Clear => settings.dead_letter_queue = None,
-        }
-    })
+    set(draft, &command.queue, |settings| change.apply(settings))
 }
 
 /// Changes a queue's settings, which makes the queue, and its dead letter queue, if there is none. What is so already needs

@@ -14,7 +14,7 @@ use crate::apply;
 use crate::command::{NewTask, Reply, Start, SubmitOutcome, SubmitTasks, Submitted};
 use crate::limits::{BATCH_ITEMS_MAX, QUEUES_MAX, TASK_NAMES_MAX};
 use crate::rejection::Rejection;
-use crate::state::{Draft, Ledger};
+use crate::state::{Draft, Ledger, QueueRef};
 
 /// Numbers and field keys of one task in a record, beside its texts and payload.
 const ITEM_BYTES: usize = 208;
@@ -27,6 +27,7 @@ pub(super) fn decide<'c>(
     check_size(&command.tasks)?;
     let mut submitted = Vec::with_capacity(command.tasks.len());
     let mut created = Vec::with_capacity(command.tasks.len());
+    let mut waiting = WaitingCounts::default();
     for (index, task) in command.tasks.iter().enumerate() {
         let place = (command.tasks.len() > 1).then_some(index);
         let submit_hash = task.submit_hash();
@@ -41,8 +42,12 @@ pub(super) fn decide<'c>(
                 }
             }
         }
-        if draft.find_queue(task.queue.as_str()).is_none() && draft.queue_count() >= QUEUES_MAX {
-            return Err(Rejection::TooManyQueues { index: place });
+        match draft.find_queue(task.queue.as_str()) {
+            Some(queue) => waiting.admit(draft, queue, task, place)?,
+            None if draft.queue_count() >= QUEUES_MAX => {
+                return Err(Rejection::TooManyQueues { index: place });
+            }
+            None => {}
         }
         if let Some(name) = &task.name
             && draft.find_name(name.as_str()).is_none()
@@ -62,6 +67,33 @@ pub(super) fn decide<'c>(
     }
     check_room(draft)?;
     Ok(Verdict::Append(Event::TaskCreated(TaskCreated { tasks: created }), reply))
+}
+
+/// The waiting tasks of the queues in a batch that have a `max_waiting`, those of the batch included.
+#[derive(Default)]
+struct WaitingCounts(Vec<(QueueRef, u64)>);
+
+impl WaitingCounts {
+    /// Counts a task of the batch; rejected if its queue has as many waiting tasks as it may.
+    fn admit(
+        &mut self,
+        draft: &Draft<'_>,
+        queue: QueueRef,
+        task: &NewTask,
+        index: Option<usize>,
+    ) -> Result<(), Rejection> {
+        let Some(max_waiting) = draft.max_waiting(queue) else { return Ok(()) };
+        let at = self.0.iter().position(|(known, _)| *known == queue).unwrap_or_else(|| {
+            self.0.push((queue, draft.waiting_in(queue)));
+            self.0.len() - 1
+        });
+        let (_, waiting) = &mut self.0[at];
+        if *waiting >= max_waiting {
+            return Err(Rejection::QueueFull { index, name: task.queue.clone(), max_waiting });
+        }
+        *waiting += 1;
+        Ok(())
+    }
 }
 
 fn check_size(tasks: &[NewTask]) -> Result<(), Rejection> {

@@ -13,6 +13,7 @@ use crate::limits::{
 impl Rejection {
     /// What is said about workflows, runs and signals.
     #[expect(clippy::too_many_lines, reason = "one sentence for each refusal")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the caller's match is exhaustive")]
     pub(super) fn about_runs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rejection::RunKeyConflict { key, run_id } => write!(
@@ -131,23 +132,7 @@ impl Rejection {
             Rejection::TooManyWorkflows => {
                 write!(f, "there are {WORKFLOWS_MAX} workflows already; use a name that exists")
             }
-            Rejection::BatchTooLarge { .. }
-            | Rejection::QueueNotFound { .. }
-            | Rejection::QueueInUse { .. }
-            | Rejection::OwnDeadLetterQueue { .. }
-            | Rejection::QueueOfDeadLetters { .. }
-            | Rejection::IdsExhausted { .. }
-            | Rejection::KeyConflict { .. }
-            | Rejection::KeyTwice { .. }
-            | Rejection::LeaseLost { .. }
-            | Rejection::NotRetryable { .. }
-            | Rejection::RecordTooLarge { .. }
-            | Rejection::TaskNotFound { .. }
-            | Rejection::TaskTerminal { .. }
-            | Rejection::TooManyNames { .. }
-            | Rejection::TooManyQueues { .. } => {
-                unreachable!("it is said where tasks are")
-            }
+            _ => unreachable!("the other sentences are written where tasks are"),
         }
     }
 }

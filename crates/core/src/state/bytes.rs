@@ -1,8 +1,8 @@
 //! How much memory the state takes, about. All figures are counters that every change keeps up, so
 //! asking costs a few additions, however many tasks and runs there are.
 
-use super::State;
-use super::facts::{Queue, TaskName, Worker};
+use crate::state::State;
+use crate::state::facts::{Queue, TaskName, Worker};
 
 /// What a task takes in the indexes: its links, its place in a list, and an entry of a tree of
 /// leases, delays or ends.

@@ -2,9 +2,9 @@
 
 use tenure_record::id::TaskId;
 
-use super::State;
-use super::index::Indexes;
-use super::task::Cold;
+use crate::state::State;
+use crate::state::facts::task::Cold;
+use crate::state::index::Indexes;
 
 impl State {
     /// Compares the indexes with ones built anew. Says the first difference.

@@ -5,9 +5,10 @@
 //! clock, or where things lie in memory. Large values count by hashes of their own: what many
 //! branches share is read once.
 
-mod runs;
+mod run;
 
 use std::fmt;
+use std::io;
 
 use hashbrown::HashMap;
 use tenure_record::snapshot::LeaseEnd;
@@ -15,9 +16,9 @@ use tenure_record::terms::Budget;
 use tenure_record::time::Timestamp;
 use tenure_value::Value;
 
-use super::facts::Facts;
-use super::run::Versions;
-use super::task::{Cold, Task, TaskPhase};
+use crate::state::facts::Facts;
+use crate::state::facts::run::Versions;
+use crate::state::facts::task::{Cold, Task, TaskPhase};
 
 /// A hash of all facts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,7 +65,10 @@ enum Next {
 impl Hashing {
     /// Goes on for a while. Gives the hash once it is made; then it must not be called again. The
     /// facts have to be the same ones each time.
-    pub fn step(&mut self, facts: &Facts) -> Option<StateHash> {
+    ///
+    /// # Errors
+    /// A payload or an output on the shelf cannot be read.
+    pub fn step(&mut self, facts: &Facts) -> io::Result<Option<StateHash>> {
         let sink = &mut self.sink;
         self.next = match self.next {
             Next::Queues => {
@@ -76,7 +80,7 @@ impl Hashing {
                 let mut tasks = facts.tasks.up_from(from);
                 for (id, task) in tasks.by_ref().take(STEP_ITEMS) {
                     sink.number(id);
-                    facts.hash_task(task, sink);
+                    facts.hash_task(task, sink)?;
                 }
                 tasks.next().map_or(Next::Workflows, |(id, _)| Next::Tasks(id))
             }
@@ -90,26 +94,37 @@ impl Hashing {
                 for (id, stored) in runs.by_ref().take(STEP_ITEMS) {
                     sink.number(id);
                     sink.known.clear();
-                    runs::hash_run(stored, sink);
+                    run::hash_run(stored, sink);
                 }
                 match runs.next() {
                     Some((id, _)) => Next::Runs(id),
-                    None => return Some(sink.finish()),
+                    None => return Ok(Some(sink.finish())),
                 }
             }
         };
-        None
+        Ok(None)
     }
 }
 
 impl Facts {
     /// The hash of these facts. It reads everything: call it on a clone, off the writer's thread.
+    ///
+    /// # Panics
+    /// The shelf cannot be read; [`Facts::try_hash`] tells.
     #[must_use]
     pub fn hash(&self) -> StateHash {
+        self.try_hash().expect("a check reads what is kept")
+    }
+
+    /// The hash of these facts, some of which may have to be read from the shelf.
+    ///
+    /// # Errors
+    /// The shelf cannot be read.
+    pub fn try_hash(&self) -> io::Result<StateHash> {
         let mut hashing = Hashing::default();
         loop {
-            if let Some(hash) = hashing.step(self) {
-                return hash;
+            if let Some(hash) = hashing.step(self)? {
+                return Ok(hash);
             }
         }
     }
@@ -121,10 +136,7 @@ impl Facts {
         for queue in queues {
             sink.bytes(queue.name.as_bytes());
             sink.number(u64::from(queue.configured));
-            sink.number(u64::from(queue.settings.paused));
-            sink.optional(queue.settings.retention_ms);
-            sink.number(queue.settings.paused_until.0);
-            sink.bytes(queue.settings.dead_letter_queue.as_deref().unwrap_or_default().as_bytes());
+            sink.bytes(&queue.settings.to_bytes());
         }
     }
 
@@ -144,7 +156,7 @@ impl Facts {
         }
     }
 
-    fn hash_task(&self, task: &Task, sink: &mut Sink) {
+    fn hash_task(&self, task: &Task, sink: &mut Sink) -> io::Result<()> {
         sink.bytes(self.queue_name(task.queue).as_bytes());
         sink.bytes(self.task_name(task).map_or("", |name| name).as_bytes());
         sink.number(task.name() as u64);
@@ -184,13 +196,14 @@ impl Facts {
             LeaseEnd::Taken => 4,
         });
         sink.number(u64::from(task.cancel_requested));
-        sink.bytes(&self.blobs.get(task.payload));
-        sink.bytes(&self.blobs.get(task.output));
+        sink.bytes(&self.blobs.get(task.payload)?);
+        sink.bytes(&self.blobs.get(task.output)?);
         // Whether there is a cold part at all is a matter of memory: an empty one says nothing.
         match self.cold_of(task).filter(|cold| **cold != Cold::default()) {
             Some(cold) => hash_cold(cold, sink),
             None => sink.number(0),
         }
+        Ok(())
     }
 }
 

@@ -3,8 +3,8 @@
 use tenure_record::id::TaskId;
 use tenure_record::time::Timestamp;
 
-use super::State;
-use super::task::{Cold, Task};
+use crate::state::State;
+use crate::state::facts::task::{Cold, Task};
 
 impl State {
     /// Adds a task whose payload is stored.

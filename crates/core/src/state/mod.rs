@@ -1,56 +1,39 @@
 //! All that the coordinator knows, in memory. Anyone may read it; only `apply` may change it.
 
-mod blobs;
 mod bytes;
 mod check;
-mod dense;
 mod draft;
-mod due;
-mod eligibility;
 mod facts;
 mod hash;
 mod index;
 mod insert;
 mod ledger;
-mod list;
-mod of_runs;
-mod paged;
-mod phase;
-mod place;
+mod read;
 mod run;
-mod runs;
 pub mod snapshot;
-mod task;
-mod view;
+mod store;
 
-pub use self::blobs::{NearBytes, SharedBytes};
 pub use self::bytes::StateBytes;
 pub use self::draft::Draft;
-pub use self::due::Due;
-pub use self::eligibility::Eligibility;
 pub use self::facts::Facts;
+pub use self::facts::task::TaskError;
 pub use self::hash::{Hashing, StateHash};
 pub use self::index::{StateCounts, TimerRef};
-pub use self::list::{Filter, Page};
-pub use self::phase::Phase;
-pub use self::place::Place;
-pub use self::run::{
-    ArtifactState, ArtifactView, EndingView, GroupView, Halted, ParkedView, RunFilter, RunPage,
-    RunView, TokenView, WorkflowView,
+pub use self::read::{
+    ArtifactState, ArtifactView, Due, Eligibility, EndingView, Filter, GroupView, Halted,
+    LeaseView, Page, ParkedView, Phase, QueuePosition, QueueView, RunFilter, RunPage, RunView,
+    TaskView, TokenView, WorkflowView,
 };
-pub use self::task::TaskError;
-pub use self::view::{LeaseView, QueueView, TaskView};
+pub use self::store::{NearBytes, SharedBytes};
 
-pub(crate) use self::blobs::BlobRef;
-pub(crate) use self::dense::{ColdRef, NameRef, QueueRef, WorkerRef};
-pub(crate) use self::ledger::Ledger;
-pub(crate) use self::run::{
+pub(crate) use self::facts::run::{
     Branch, BranchResult, CommittedArtifact, EndingRoot, EndingScope, Group, KeptKey, KeptSignal,
     KeptSignals, Outline, Parked, RareRun, Run, Scope, ScopeRef, Spawn, Staged, StoredRun, Token,
     Versions, Work, Workflow,
 };
-pub(crate) use self::runs::Runs;
-pub(crate) use self::task::{Cold, Key, Task, TaskPhase};
+pub(crate) use self::facts::task::{Cold, Key, Task, TaskPhase};
+pub(crate) use self::ledger::{Ledger, Runs};
+pub(crate) use self::store::{BlobRef, ColdRef, NameRef, QueueRef, WorkerRef};
 
 use std::sync::Arc;
 
@@ -59,10 +42,9 @@ use tenure_record::id::{Lsn, TaskId};
 use tenure_record::name::Text;
 use tenure_record::time::{Clock, Now, Timestamp};
 
-use self::blobs::BlobKind;
 use self::facts::{Queue, TaskName, Worker};
 use self::index::{Followed, Indexes, Names};
-use self::run::Chunks;
+use self::store::{BlobKind, Chunks};
 use crate::command::{Rest, Retention};
 use crate::limits::END_ITEMS_MAX;
 use crate::shelf::Shelf;

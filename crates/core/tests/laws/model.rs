@@ -224,7 +224,7 @@ impl Model {
             if let Some((id, _)) = expired {
                 let id = *id;
                 self.task(id).key_is_lost = true;
-                let id = self.create(new, now);
+                let id = self.submit_one(tasks, index, now)?;
                 answer.push(Submitted { task_id: TaskId(id), outcome: SubmitOutcome::Created });
                 continue;
             }
@@ -235,15 +235,26 @@ impl Model {
                     }
                     (*id, SubmitOutcome::Existed)
                 }
-                _ => (self.create(new, now), SubmitOutcome::Created),
+                _ => (self.submit_one(tasks, index, now)?, SubmitOutcome::Created),
             };
             answer.push(Submitted { task_id: TaskId(id), outcome });
         }
         Ok(Reply::Submitted(answer))
     }
 
-    fn create(&mut self, new: &NewTask, now: Now) -> u64 {
-        self.create_as(new, None, now)
+    /// A new task, unless its queue has as many waiting tasks as it may.
+    fn submit_one(&mut self, tasks: &[NewTask], index: usize, now: Now) -> Result<u64, Rejection> {
+        let new = &tasks[index];
+        let waits =
+            |task: &&Task| task.terms.queue == new.queue && task.state == TaskState::Waiting;
+        let waiting = self.tasks.values().filter(waits).count() as u64;
+        match self.settings(new.queue.as_str()).max_waiting {
+            Some(max_waiting) if waiting >= max_waiting => {
+                let index = (tasks.len() > 1).then_some(index);
+                Err(Rejection::QueueFull { index, name: new.queue.clone(), max_waiting })
+            }
+            _ => Ok(self.create_as(new, None, now)),
+        }
     }
 
     /// A task that failed or died leaves a copy where its queue says so, unless it is a copy itself.
@@ -382,24 +393,29 @@ impl Model {
     }
 
     fn configure(&mut self, command: &ConfigureQueue) -> Result<Reply, Rejection> {
-        if command.dead_letter_queue == Setting::Set(command.queue.clone()) {
+        if command.change.dead_letter_queue == Setting::Set(command.queue.clone()) {
             return Err(Rejection::OwnDeadLetterQueue { name: command.queue.clone() });
         }
         Ok(self.set_queue(command.queue.as_str(), |queue| {
-            match command.retention_ms {
+            match command.change.retention_ms {
                 Setting::Keep => {}
                 Setting::Set(ms) => queue.retention_ms = Some(ms.get()),
                 Setting::Clear => queue.retention_ms = None,
             }
-            match command.paused_until {
+            match command.change.paused_until {
                 Setting::Keep => {}
                 Setting::Set(at) => queue.paused_until = at,
                 Setting::Clear => queue.paused_until = Timestamp::ZERO,
             }
-            match &command.dead_letter_queue {
+            match &command.change.dead_letter_queue {
                 Setting::Keep => {}
                 Setting::Set(name) => queue.dead_letter_queue = Some(name.as_str().into()),
                 Setting::Clear => queue.dead_letter_queue = None,
+            }
+            match command.change.max_waiting {
+                Setting::Keep => {}
+                Setting::Set(count) => queue.max_waiting = Some(count.get()),
+                Setting::Clear => queue.max_waiting = None,
             }
         }))
     }

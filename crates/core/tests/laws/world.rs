@@ -14,7 +14,7 @@ use proptest::sample::select;
 use tenure_core::command::{
     Archived, CancelTask, Command, CompleteTask, ConfigureQueue, FailTask, Heartbeat, IdJump,
     LeaseRef, LeaseTasks, NewTask, PauseEnd, PauseQueue, ReleaseTask, ReportTasks, Retention,
-    Retry, Setting, Start, SubmitTasks,
+    Retry, Setting, SettingsChange, Start, SubmitTasks,
 };
 use tenure_record::id::{LeaseId, Lsn, TaskId};
 use tenure_record::name::{
@@ -23,7 +23,7 @@ use tenure_record::name::{
 use tenure_record::progress::Checkpoint;
 use tenure_record::state::TaskState;
 use tenure_record::terms::{
-    Backoff, BackoffKind, Budget, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags,
+    Backoff, BackoffKind, Budget, Budgets, Count, LeaseMs, Payload, Priority, SpanMs, Tags,
 };
 use tenure_record::time::{Now, Timestamp};
 use tenure_record::trace::TraceParent;
@@ -367,15 +367,17 @@ fn queue_command() -> impl Strategy<Value = Command> {
         1 => Just(Setting::Clear),
         3 => queue().prop_map(Setting::Set),
     ];
-    let configure = (queue(), retention_ms, paused_until, dead_letter_queue);
-    let configure = configure.prop_map(|(queue, retention_ms, paused_until, dead_letter_queue)| {
-        Command::ConfigureQueue(ConfigureQueue {
-            queue,
-            retention_ms,
-            paused_until,
-            dead_letter_queue,
-        })
+    let max_waiting = prop_oneof![
+        2 => Just(Setting::Keep),
+        1 => Just(Setting::Clear),
+        1 => (1..4_i64).prop_map(|count| Setting::Set(Count::parse("max_waiting", count).expect("in range"))),
+    ];
+    let change = (retention_ms, paused_until, dead_letter_queue, max_waiting);
+    let change = change.prop_map(|(retention_ms, paused_until, dead_letter_queue, max_waiting)| {
+        SettingsChange { retention_ms, paused_until, dead_letter_queue, max_waiting }
     });
+    let configure = (queue(), change)
+        .prop_map(|(queue, change)| Command::ConfigureQueue(ConfigureQueue { queue, change }));
     prop_oneof![
         1 => (queue(), pause_end()).prop_map(|(queue, end)| {
             Command::PauseQueue(PauseQueue { queue, end })

@@ -29,8 +29,8 @@ use std::sync::Arc;
 use tenure_core::command::{
     Archived, CancelTask, Command, CompleteTask, ConfigureQueue, DeleteWorkflow, FailTask,
     Heartbeat, IdJump, LeaseRef, LeaseTasks, NewTask, PauseEnd, PauseQueue, RegisterWorkflow,
-    ReleaseTask, ReportTasks, Retention, Retry, Setting, SignalByKey, SignalRun, SignalStart,
-    Start, StartRun, StartRuns, SubmitTasks,
+    ReleaseTask, ReportTasks, Retention, Retry, Setting, SettingsChange, SignalByKey, SignalRun,
+    SignalStart, Start, StartRun, StartRuns, SubmitTasks,
 };
 use tenure_core::limits::{END_ITEMS_MAX, RETENTION_MS_DEFAULT, RETENTION_TASKS_DEFAULT};
 use tenure_flow::Definition;
@@ -40,7 +40,7 @@ use tenure_record::name::{
 };
 use tenure_record::progress::Checkpoint;
 use tenure_record::terms::{
-    Backoff, BackoffKind, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags,
+    Backoff, BackoffKind, Budgets, Count, LeaseMs, Payload, Priority, SpanMs, Tags,
 };
 use tenure_record::time::Timestamp;
 use tenure_value::Value;
@@ -296,7 +296,16 @@ fn configure(words: &mut Words) -> Result<ConfigureQueue, String> {
         Some("clear") => Setting::Clear,
         Some(name) => Setting::Set(self::queue(name)?),
     };
-    Ok(ConfigureQueue { queue, retention_ms, paused_until, dead_letter_queue })
+    let max_waiting = match words.named("max_waiting").as_deref() {
+        None => Setting::Keep,
+        Some("clear") => Setting::Clear,
+        Some(text) => {
+            let count = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+            Setting::Set(at_the_door(Count::parse("max_waiting", count))?)
+        }
+    };
+    let change = SettingsChange { retention_ms, paused_until, dead_letter_queue, max_waiting };
+    Ok(ConfigureQueue { queue, change })
 }
 
 fn pause(words: &mut Words) -> Result<PauseQueue, String> {

@@ -282,7 +282,8 @@ fn settings(settings: &QueueSettings) -> String {
     };
     let retention = settings.retention_ms.map(|ms| format!(", retention {}", span_text(ms as i64)));
     let to = settings.dead_letter_queue.as_ref().map(|name| format!(", dead letters to {name}"));
-    format!("{paused}{}{}", retention.unwrap_or_default(), to.unwrap_or_default())
+    let waiting = settings.max_waiting.map(|count| format!(", at most {count} waiting"));
+    [Some(paused), retention, to, waiting].into_iter().flatten().collect()
 }
 
 /// All that a task has beyond the defaults.

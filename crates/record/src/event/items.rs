@@ -349,6 +349,8 @@ message! {
         3 => paused_until: Timestamp,
         /// The queue that gets a copy of each task that ends FAILED or DEAD, if there is one.
         4 => dead_letter_queue: Option<Arc<str>>,
+        /// With this number of waiting tasks, the queue takes no further submit.
+        5 => max_waiting: Option<u64>,
     }
 
     /// Finished tasks that were forgotten.
@@ -421,6 +423,15 @@ impl<'a> Message<'a> for Report<'a> {
 }
 
 impl QueueSettings {
+    /// The settings as a record has them. A setting that is not set takes no bytes, so a new setting
+    /// changes the bytes of no queue that does not use it.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.put_fields(&mut bytes);
+        bytes
+    }
+
     /// Whether no leases are given at that moment of the wall clock.
     #[must_use]
     pub fn is_paused_at(&self, wall: Timestamp) -> bool {

@@ -14,7 +14,7 @@ use std::{fmt, io};
 
 use tenure_api::Timestamp;
 use tenure_coordinator::request::{ListDue, ListRunTasks, PurgeArchived};
-use tenure_coordinator::{DueItems, Error, Refusal, RunTasks, TaskInfo, Tenure};
+use tenure_coordinator::{DueItems, Engine, Error, Refusal, RunTasks, TaskInfo};
 use tenure_core::command::{Archived, Rest, Swept};
 use tenure_core::limits::LIST_ITEMS_MAX;
 use tenure_record::id::{Lsn, TokenId};
@@ -90,7 +90,7 @@ impl ArchiveNews {
 }
 
 /// Begins to archive, on a thread of its own.
-pub(crate) fn start(tenure: Tenure, cabinet: Cabinet) -> io::Result<Arc<ArchiveNews>> {
+pub(crate) fn start(tenure: Engine, cabinet: Cabinet) -> io::Result<Arc<ArchiveNews>> {
     let news = Arc::new(ArchiveNews::new(cabinet.folder()));
     let archivist = Archivist { tenure, cabinet, news: Arc::clone(&news) };
     std::thread::Builder::new().name("archive".to_owned()).spawn(move || archivist.run())?;
@@ -98,7 +98,7 @@ pub(crate) fn start(tenure: Tenure, cabinet: Cabinet) -> io::Result<Arc<ArchiveN
 }
 
 struct Archivist {
-    tenure: Tenure,
+    tenure: Engine,
     cabinet: Cabinet,
     news: Arc<ArchiveNews>,
 }

@@ -4,6 +4,7 @@ mod artifacts;
 mod by_key;
 mod classes;
 mod events;
+mod graph;
 mod leases;
 mod operate;
 mod page;
@@ -107,6 +108,7 @@ fn classed() -> ClassedRouter {
         .serve::<ListRuns>(routes!(runs::list))
         .serve::<GetRun>(routes!(runs::get))
         .serve::<ListTokens>(routes!(runs::tokens))
+        .serve::<ListTokens>(routes!(graph::get))
         .files(routes!(runs::history))
         .serve::<CancelRun>(routes!(runs::cancel))
         .serve::<UnparkRun>(routes!(runs::unpark))

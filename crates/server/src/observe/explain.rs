@@ -2,8 +2,8 @@
 
 use tenure_api::{Explanation, Reason};
 use tenure_coordinator::{Explained, TaskInfo};
-use tenure_core::limits::PLACE_SCAN_MAX;
-use tenure_core::state::{Eligibility, Halted, Place};
+use tenure_core::limits::POSITION_SCAN_MAX;
+use tenure_core::state::{Eligibility, Halted, QueuePosition};
 use tenure_record::state::TaskState;
 use tenure_record::time::Timestamp;
 
@@ -16,10 +16,10 @@ fn reason(code: &str, message: impl Into<String>) -> Reason {
 /// Why a task is not done yet.
 pub(crate) fn explanation(explained: &Explained) -> Explanation {
     let task = &explained.task;
-    let position = match explained.place {
+    let position = match explained.position {
         // A task that does not move has no turn.
-        Place::Behind(others) if explained.halted.is_none() => Some(others as u64 + 1),
-        Place::Behind(_) | Place::Nowhere | Place::FarBehind => None,
+        QueuePosition::Behind(others) if explained.halted.is_none() => Some(others as u64 + 1),
+        QueuePosition::Behind(_) | QueuePosition::Nowhere | QueuePosition::FarBehind => None,
     };
     let mut reasons: Vec<_> = explained.halted.iter().map(of_its_run).collect();
     let mut earliest_start_at = None;
@@ -27,7 +27,7 @@ pub(crate) fn explanation(explained: &Explained) -> Explanation {
         // Its turn in the queue, and workers, make no difference to a task that does not move.
         TaskState::Waiting if explained.halted.is_some() => {}
         TaskState::Waiting => {
-            if explained.place == Place::Nowhere {
+            if explained.position == QueuePosition::Nowhere {
                 earliest_start_at = task.not_before.filter(|at| *at != Timestamp::ZERO);
                 reasons.push(too_early(task, earliest_start_at));
             }
@@ -107,13 +107,15 @@ fn in_its_way(explained: &Explained) -> Vec<Reason> {
             reasons.push(Reason { until: until.map(time), ..reason("queue_paused", message) });
         }
     }
-    let ahead = match explained.place {
-        Place::Nowhere => None,
-        Place::Behind(0) => Some(format!("it is the next in line of the queue {queue}")),
-        Place::Behind(1) => Some(format!("one task of the queue {queue} goes before it")),
-        Place::Behind(others) => Some(format!("{others} tasks of the queue {queue} go before it")),
-        Place::FarBehind => {
-            Some(format!("more than {PLACE_SCAN_MAX} tasks of the queue {queue} go before it"))
+    let ahead = match explained.position {
+        QueuePosition::Nowhere => None,
+        QueuePosition::Behind(0) => Some(format!("it is the next in line of the queue {queue}")),
+        QueuePosition::Behind(1) => Some(format!("one task of the queue {queue} goes before it")),
+        QueuePosition::Behind(others) => {
+            Some(format!("{others} tasks of the queue {queue} go before it"))
+        }
+        QueuePosition::FarBehind => {
+            Some(format!("more than {POSITION_SCAN_MAX} tasks of the queue {queue} go before it"))
         }
     };
     reasons.extend(ahead.map(|message| reason("in_line", message)));
@@ -216,7 +218,7 @@ nodes:
         let task_id = TaskId(task);
         explanation(&Explained {
             task: TaskInfo::of(&state.task(task_id).unwrap(), WallOffset::ZERO),
-            place: state.place(task_id),
+            position: state.queue_position(task_id),
             halted: state.halted(task_id),
             eligibility: Eligibility::Open,
             workers: 0,

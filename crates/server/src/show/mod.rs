@@ -18,6 +18,8 @@ use tenure_core::state::SharedBytes;
 use tenure_record::time::Timestamp;
 use tenure_value::Value;
 
+use crate::fetch::{bytes_of, end_without};
+
 /// Below this size, copying bytes is cheaper than sharing them.
 const SHARED_FROM_BYTES: usize = 1_024;
 
@@ -30,8 +32,8 @@ pub(crate) fn time(at: Timestamp) -> api::Timestamp {
 pub(crate) fn bytes(shared: SharedBytes) -> Bytes {
     match shared.len() {
         0 => Bytes::new(),
-        len if len < SHARED_FROM_BYTES => Bytes::copy_from_slice(&shared.read()),
-        _ => Bytes::from_owner(shared.into_near()),
+        len if len < SHARED_FROM_BYTES => Bytes::copy_from_slice(&bytes_of(&shared)),
+        _ => Bytes::from_owner(shared.into_near().unwrap_or_else(|cause| end_without(&cause))),
     }
 }
 

@@ -5,7 +5,7 @@ use tenure_api as api;
 use tenure_code::Echo;
 use tenure_coordinator::{Registration, TaskFilter};
 use tenure_core::command::{
-    CancelTask, ConfigureQueue, LeaseTasks, NewTask, PauseQueue, Setting, SubmitTasks,
+    CancelTask, ConfigureQueue, LeaseTasks, NewTask, PauseQueue, Setting, SettingsChange, SubmitTasks,
 };
 use tenure_core::limits::LEASE_QUEUES_MAX;
 use tenure_record::id::{RunId, TaskId};
@@ -151,9 +151,12 @@ pub(crate) fn configure(queue: &str, settings: api::QueueSettings) -> Parsed<Con
     let api::QueueSettings { retention_ms, paused_until, dead_letter_queue } = settings;
     Ok(ConfigureQueue {
         queue: QueueName::parse(queue)?,
-        retention_ms: setting(retention_ms, |ms| Ok(SpanMs::parse("retention_ms", ms)?))?,
-        paused_until: setting(paused_until, |at| terms::time("paused_until", at))?,
-        dead_letter_queue: setting(dead_letter_queue, |name| Ok(QueueName::parse(&name)?))?,
+        change: SettingsChange {
+            retention_ms: setting(retention_ms, |ms| Ok(SpanMs::parse("retention_ms", ms)?))?,
+            paused_until: setting(paused_until, |at| terms::time("paused_until", at))?,
+            dead_letter_queue: setting(dead_letter_queue, |name| Ok(QueueName::parse(&name)?))?,
+            ..SettingsChange::default()
+        },
     })
 }
 

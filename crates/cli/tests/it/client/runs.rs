@@ -79,6 +79,39 @@ fn people_see_runs() {
     assert_eq!(show(&server, &["run", "cancel", "1"]), "run 1 is CANCELED");
 }
 
+/// The lines of edges and the boxes of nodes that an SVG drawing has.
+fn drawn(svg: &str, begin: &str) -> Vec<String> {
+    let after = |line: &str| Some(line.strip_prefix(begin)?.split_once('"')?.0.to_owned());
+    svg.lines().filter_map(after).collect()
+}
+
+#[test]
+fn the_graph_over_http_is_what_the_command_draws() {
+    let server = begun("runs-graph");
+    work(&server, &json!("reserve"));
+    let (status, graph) = server.get("/v1/runs/1/graph");
+    assert_eq!((status, &graph["complete"], &graph["tokens"]), (200, &json!(true), &json!(2)));
+    let (nodes, edges) = (graph["nodes"].as_array().unwrap(), graph["edges"].as_array().unwrap());
+    let svg = tenure(&server, &["run", "graph", "1", "--svg"]).good();
+    let paths: Vec<_> = edges.iter().map(|edge| edge["path"].as_str().unwrap()).collect();
+    assert_eq!(drawn(&svg, "<path d=\""), paths);
+    let text = tenure(&server, &["run", "graph", "1"]).good();
+    for node in nodes {
+        let name = node["name"].as_str().unwrap();
+        let middle = format!("x=\"{:.1}\"", node["x"].as_f64().unwrap());
+        let is_name = |line: &&str| line.contains(&format!(">{name}</text>"));
+        assert!(svg.lines().find(is_name).unwrap().contains(&middle), "{node}");
+        assert!(text.lines().any(|line| line.split_whitespace().nth(1) == Some(name)), "{node}");
+    }
+    let node = |name: &str| nodes.iter().find(|node| node["name"] == name).unwrap();
+    assert_eq!(node("reserve")["counts"], json!({"completed": 1}));
+    assert_eq!(node("approval")["state"], "waiting_for_signal");
+    assert_eq!((&node("refund")["state"], &node("refund")["counts"]), (&Value::Null, &json!({})));
+    let by_key = server.get("/v1/workflows/order/runs/by-key/A-1/graph");
+    assert_eq!(by_key, (200, graph.clone()));
+    assert_eq!(server.get("/v1/runs/99/graph").0, 404);
+}
+
 #[test]
 fn programs_see_what_the_http_api_says() {
     let server = begun("runs-json");

@@ -1,16 +1,14 @@
 //! A task that ends FAILED or DEAD leaves a copy in its queue's dead letter queue.
 
 use super::*;
-use crate::command::{ConfigureQueue, Rest, Setting};
+use crate::command::{ConfigureQueue, Rest, Setting, SettingsChange};
 use crate::limits::{DUE_ITEMS_MAX, RECORD_WORK, SWEEP_BYTES_MAX};
 use crate::rejection::Rejection;
 
 pub(super) fn dead_letters(from: &str, to: Setting<QueueName>) -> Command {
     Command::ConfigureQueue(ConfigureQueue {
         queue: queue(from),
-        retention_ms: Setting::Keep,
-        paused_until: Setting::Keep,
-        dead_letter_queue: to,
+        change: SettingsChange { dead_letter_queue: to, ..SettingsChange::default() },
     })
 }
 

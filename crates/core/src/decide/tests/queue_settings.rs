@@ -3,7 +3,7 @@
 use tenure_record::time::Clock;
 
 use super::*;
-use crate::command::{ConfigureQueue, PauseEnd, PauseQueue, Retention, Setting};
+use crate::command::{ConfigureQueue, PauseEnd, PauseQueue, Retention, Setting, SettingsChange};
 
 fn pause() -> Command {
     pause_until(PauseEnd::Resumed)
@@ -24,9 +24,7 @@ fn resume() -> Command {
 fn configure(retention_ms: Setting<SpanMs>) -> Command {
     Command::ConfigureQueue(ConfigureQueue {
         queue: queue("q"),
-        retention_ms,
-        paused_until: Setting::Keep,
-        dead_letter_queue: Setting::Keep,
+        change: SettingsChange { retention_ms, ..SettingsChange::default() },
     })
 }
 

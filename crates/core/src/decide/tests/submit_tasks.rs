@@ -6,12 +6,12 @@ use tenure_record::limits::{
     RECORD_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX,
 };
 use tenure_record::name::{TagKey, TagValue};
-use tenure_record::terms::{LeaseMs, Priority, Tags};
+use tenure_record::terms::{Count, LeaseMs, Priority, Tags};
 use tenure_record::trace::TraceParent;
 
 use super::dead_letters::dead_letters;
 use super::*;
-use crate::command::{PauseQueue, Setting};
+use crate::command::{ConfigureQueue, PauseQueue, Setting, SettingsChange};
 use crate::limits::{BATCH_ITEMS_MAX, QUEUES_MAX};
 
 fn budgets(failures: Option<u16>, expiries: Option<u16>, attempts: Option<u16>) -> Budgets {
@@ -156,6 +156,22 @@ fn one_queue_too_many_is_refused() {
     let refusal = world.refusal(&dead_letters("1", Setting::Set(queue("new"))));
     assert_eq!(refusal.map(|refusal| refusal.code()), Some(Code::TooManyQueues));
     assert_eq!(world.refusal(&dead_letters("1", Setting::Set(queue("2")))), None);
+}
+
+#[test]
+fn a_full_queue_refuses_the_whole_batch_and_names_the_task() {
+    let mut world = World::new();
+    let max_waiting = Setting::Set(Count::parse("max_waiting", 3).unwrap());
+    let change = SettingsChange { max_waiting, ..SettingsChange::default() };
+    world.play(&Command::ConfigureQueue(ConfigureQueue { queue: queue("q"), change }));
+    let task = || NewTask { queue: queue("q"), key: None, ..body(Fresh) };
+    let batch = |count| Command::SubmitTasks(SubmitTasks { tasks: vec![task(); count] });
+    let full = |index| Rejection::QueueFull { index, name: queue("q"), max_waiting: 3 };
+    assert_eq!(world.refusal(&batch(4)), Some(full(Some(3))));
+    assert!(world.bytes(&batch(3)).is_some_and(|bytes| bytes > 0), "nothing of the batch was kept");
+    world.play(&batch(3));
+    assert_eq!(world.refusal(&batch(1)), Some(full(None)));
+    assert_eq!(full(None).code(), Code::QueueFull);
 }
 
 /// Every text and number as long as it may be.

@@ -4,8 +4,8 @@ use tenure_record::id::TaskId;
 
 use super::Draft;
 use crate::state::State;
+use crate::state::facts::task::{Cold, Task, TaskPhase};
 use crate::state::ledger::Ledger;
-use crate::state::task::{Cold, Task, TaskPhase};
 
 impl Draft<'_> {
     /// Compares what is drafted with a state to which the record was applied. Says the first

@@ -5,7 +5,7 @@
 
 mod compare;
 mod few;
-mod runs;
+mod run;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -18,16 +18,16 @@ use tenure_flow::schema::Complaint;
 use tenure_record::event::{IdsSkipped, QueueSettings};
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
 use tenure_record::name::Text;
+use tenure_record::state::TaskState;
 use tenure_value::Value;
 
-use self::runs::DraftRuns;
-use super::State;
-use super::blobs::BlobRef;
-use super::dense::{ColdRef, NameRef, QueueRef, WorkerRef};
-use super::ledger::Ledger;
-use super::task::{Cold, Task, TaskPhase};
+use self::run::DraftRuns;
 use crate::apply::precomputed::Precomputed;
 use crate::limits::{RECORD_WORK, STEPS_PER_UNIT, SWEEP_BYTES_MAX};
+use crate::state::State;
+use crate::state::facts::task::{Cold, Task, TaskPhase};
+use crate::state::ledger::Ledger;
+use crate::state::store::{BlobRef, ColdRef, NameRef, QueueRef, WorkerRef};
 
 type FixedState = foldhash::fast::FixedState;
 
@@ -252,6 +252,17 @@ impl<'s> Draft<'s> {
         let drafted = self.settings.iter().rev().find(|(there, _)| *there == queue);
         let known = || self.state.facts.queues.get(queue).map(|queue| queue.settings.clone());
         drafted.map(|(_, settings)| settings.clone()).or_else(known).unwrap_or_default()
+    }
+
+    /// The limit of waiting tasks of a queue, if it has one. A submit changes no settings, so the
+    /// facts have it.
+    pub(crate) fn max_waiting(&self, queue: QueueRef) -> Option<u64> {
+        self.state.facts.queues.get(queue)?.settings.max_waiting
+    }
+
+    /// The waiting tasks of a queue before this command.
+    pub(crate) fn waiting_in(&self, queue: QueueRef) -> u64 {
+        self.state.live().counts_in(queue).of(TaskState::Waiting)
     }
 
     /// The queue that gets copies of a queue's tasks that end FAILED or DEAD.

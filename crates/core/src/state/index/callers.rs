@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tenure_flow::definition::NodeKind;
 
 use super::Indexes;
-use crate::state::run::Workflow;
+use crate::state::facts::run::Workflow;
 
 /// The workflow that is called, the caller, the caller's version, and the version that is called;
 /// zero for the newest.

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use tenure_record::id::TaskId;
 use tenure_record::time::Timestamp;
 
-use crate::state::dense::QueueRef;
+use crate::state::store::QueueRef;
 
 /// The finished tasks of one queue, oldest end first.
 pub(crate) type FinishedLine = BTreeSet<(Timestamp, TaskId)>;

@@ -3,7 +3,7 @@
 use tenure_record::id::TaskId;
 
 use super::Indexes;
-use crate::state::task::Task;
+use crate::state::facts::task::Task;
 
 impl Indexes {
     /// A task's run was parked, or goes on.

@@ -5,7 +5,7 @@ use tenure_record::time::{Clock, Timestamp};
 
 use super::timers::Wakeup;
 use super::{Indexes, QueueIndex};
-use crate::state::dense::QueueRef;
+use crate::state::store::QueueRef;
 
 impl Indexes {
     /// A queue has other settings than before.

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use tenure_record::id::TaskId;
 use tenure_record::terms::Priority;
 
-use crate::state::paged::Paged;
+use crate::state::store::Paged;
 
 /// As many as fit 16 KiB with a header.
 const PAGE_SLOTS: usize = 1020;

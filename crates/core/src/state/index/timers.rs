@@ -12,7 +12,7 @@ use tenure_record::id::{GroupId, LeaseId, RunId, TaskId, TokenId};
 use tenure_record::time::{Clock, Now, Timestamp};
 
 use crate::planted;
-use crate::state::dense::QueueRef;
+use crate::state::store::QueueRef;
 
 /// A timer whose firing is recorded. Timers of one moment fire in the order of the variants, then of
 /// the ids: a deadline before the lease that it cut short, and a run before what belongs to it.

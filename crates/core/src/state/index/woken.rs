@@ -1,7 +1,7 @@
 //! Queues from which more can be leased than before, for lease requests that wait.
 
 use super::Indexes;
-use crate::state::dense::QueueRef;
+use crate::state::store::QueueRef;
 
 impl Indexes {
     /// Remembers that a lease request for this queue may now get something.

@@ -10,15 +10,14 @@ use tenure_record::snapshot::{
 };
 use tenure_record::state::TaskState;
 
-use super::read_runs::{self, RunReader};
+use super::read_run::{self, RunReader};
 use super::write::joined;
 use crate::shelf::Shelf;
 use crate::state::State;
-use crate::state::blobs::BlobKind;
-use crate::state::dense::{ColdRef, NameRef, QueueRef, WorkerRef};
+use crate::state::facts::task::{Cold, Key, Task, TaskError};
 use crate::state::facts::{Facts, Queue, TaskName, Worker};
 use crate::state::index::Names;
-use crate::state::task::{Cold, Key, Task, TaskError};
+use crate::state::store::{BlobKind, ColdRef, NameRef, QueueRef, WorkerRef};
 
 /// Reads a stream of blocks, in pieces of any size.
 #[derive(Debug)]
@@ -93,7 +92,7 @@ impl Decoder {
             Item::Task(item) => self.task(&item),
             Item::Workflow(item) => {
                 self.totals.workflows += 1;
-                read_runs::workflow(&mut self.facts, &item)
+                read_run::workflow(&mut self.facts, &item)
             }
             Item::RunPart(part) => self.runs.part(&mut self.facts, &part),
             Item::Totals(totals) => self.end(&totals),

@@ -6,11 +6,11 @@ use tenure_record::codec::Malformed;
 use tenure_record::event::{GroupState, TokenState};
 use tenure_record::id::{GroupId, RunId, TaskId, TokenId};
 
-use super::read_runs::{Awaited, OpenRun, is_over};
-use crate::state::dense::ColdRef;
+use super::read_run::{Awaited, OpenRun, is_over};
 use crate::state::facts::Facts;
-use crate::state::run::{RareRun, Scope, ScopeRef, Work};
-use crate::state::task::Cold;
+use crate::state::facts::run::{RareRun, Scope, ScopeRef, Work};
+use crate::state::facts::task::Cold;
+use crate::state::store::ColdRef;
 
 impl OpenRun {
     /// All parts are there: works out what follows from them, and adds the run.

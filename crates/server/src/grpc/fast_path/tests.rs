@@ -2,7 +2,7 @@
 
 use tenure_api as api;
 use tenure_coordinator::request::{Lease, SubmitTask};
-use tenure_coordinator::{Pending, Request, Tenure};
+use tenure_coordinator::{Engine, Pending, Request};
 
 use super::*;
 use crate::wire::{flow, request};
@@ -19,7 +19,7 @@ fn done<R: Request>(pending: Pending<R>) -> R::Response {
 }
 
 /// Leases everything, and checks what each lease says.
-fn leased(tenure: &Tenure) -> Vec<Grant> {
+fn leased(tenure: &Engine) -> Vec<Grant> {
     let queues = vec!["mail".to_owned()];
     let wanted = api::LeaseRequest {
         worker: "anna".to_owned(),
@@ -38,7 +38,7 @@ fn leased(tenure: &Tenure) -> Vec<Grant> {
 }
 
 /// Hands in reports, and checks what became of each.
-fn reported(tenure: &Tenure, said: v1::Reports) -> Vec<api::ReportResult> {
+fn reported(tenure: &Engine, said: v1::Reports) -> Vec<api::ReportResult> {
     let (parsed, _) = reports(said, None).unwrap();
     let results = done(tenure.ask(parsed));
     let shown = |reported: &Reported| {
@@ -53,7 +53,7 @@ fn reported(tenure: &Tenure, said: v1::Reports) -> Vec<api::ReportResult> {
 fn leases_and_results_are_those_of_the_outward_model() {
     let folder = std::env::temp_dir().join(format!("tenure-fast-path-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
-    let tenure = Tenure::open(&folder).unwrap();
+    let tenure = Engine::open(&folder).unwrap();
     let definition = api::Definition {
         text: FLOW.into(),
         format: api::DefinitionFormat::Yaml,

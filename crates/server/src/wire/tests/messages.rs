@@ -192,7 +192,7 @@ fn a_setting_is_kept_set_or_cleared() {
         }
         .try_into()
         .map_err(Problem::from)?;
-        request::configure(&queue, settings).map(|configure| configure.retention_ms)
+        request::configure(&queue, settings).map(|configure| configure.change.retention_ms)
     };
     assert_eq!(configure(None, &[]).unwrap(), Setting::Keep);
     assert_eq!(configure(None, &["retention_ms"]).unwrap(), Setting::Clear);
