@@ -142,6 +142,16 @@ impl Inbox {
         self.wake(waiting, WakesFor::TheBell);
     }
 
+    /// Lets nothing in any more, and tells the callers of all requests that wait that no coordinator
+    /// will decide them.
+    pub(crate) fn abandon(&self, why: &str) {
+        self.close(why);
+        let waiting = std::mem::take(&mut self.lock().requests);
+        let refusal = Refusal::Unavailable(Arc::from(why));
+        // A refusal grants no lease, so nothing can be lost.
+        waiting.into_iter().for_each(|it| it.refuse(refusal.clone()).respond(&mut Vec::new()));
+    }
+
     /// Whether nothing is let in any more.
     #[must_use]
     pub fn is_closed(&self) -> bool {

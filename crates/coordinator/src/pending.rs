@@ -48,15 +48,19 @@ impl<R: Request> Pending<R> {
 
     /// Sleeps until the response is there.
     pub fn wait(self) -> Result<R::Response, Refusal> {
-        let sleeper = Sleeper::here();
-        let waker = sleeper.waker();
-        let mut context = Context::from_waker(&waker);
-        let mut this = pin!(self);
-        loop {
-            match this.as_mut().poll(&mut context) {
-                Poll::Ready(outcome) => return outcome,
-                Poll::Pending => std::thread::park(),
-            }
+        block_on(self)
+    }
+}
+
+/// Sleeps until a future is ready. It needs no executor.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = Sleeper::here().waker();
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(outcome) => return outcome,
+            Poll::Pending => std::thread::park(),
         }
     }
 }
@@ -113,6 +117,14 @@ impl<R: Request> Respond<R> for Slot<R> {
             waker.wake();
         }
         Ok(())
+    }
+
+    fn abandon(&self) {
+        if !self.is_gone() {
+            let why = Arc::from("the engine has stopped without an answer");
+            // A caller that has left in this moment needs none.
+            let _ = self.respond(Err(Refusal::Unavailable(why)));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! order, and the laws are checked before anybody is served.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::JoinHandle;
@@ -18,6 +19,7 @@ use tenure_record::id::Lsn;
 use tenure_record::time::Timestamp;
 
 use crate::planted::{self, Bug};
+use crate::shelf::shelf_fault;
 use crate::snapshot::{Kept, SnapshotInfo};
 
 /// So many blocks of a snapshot are read and checked before they are understood.
@@ -98,6 +100,8 @@ pub enum Failure {
     },
     /// What it says breaks a law.
     Law(Violation),
+    /// The coordinator panicked, which is a bug. What was acknowledged is in the log.
+    Panicked,
 }
 
 impl Failure {
@@ -111,6 +115,7 @@ impl Failure {
             | Failure::Hash { .. }
             | Failure::NoSnapshot { .. }
             | Failure::Law(_) => 65,
+            Failure::Panicked => 70,
         }
     }
 }
@@ -145,11 +150,29 @@ impl fmt::Display for Failure {
                 "the log breaks a law, which is a bug in Tenure: {violation}; nothing was changed; \
                  look with `tenure wal verify`, and please report it"
             ),
+            Failure::Panicked => write!(
+                f,
+                "the engine broke one of its laws and has stopped, which is a bug in Tenure; nothing \
+                 that was acknowledged is lost; please report it"
+            ),
         }
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // A fault is shown as it is, so its own cause is next.
+            Failure::Log(fault) => fault.source(),
+            Failure::NoSnapshot { newest, .. } => Some(newest),
+            Failure::Record { .. }
+            | Failure::Snapshot { .. }
+            | Failure::Hash { .. }
+            | Failure::Law(_)
+            | Failure::Panicked => None,
+        }
+    }
+}
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
@@ -226,19 +249,19 @@ impl Proof {
 struct Claimed {
     lsn: Lsn,
     expected: StateHash,
-    hashing: JoinHandle<StateHash>,
+    hashing: JoinHandle<io::Result<StateHash>>,
 }
 
 impl Claimed {
     fn begin(state: &State, footer: &SnapshotFooter) -> Self {
         let (lsn, expected) = (Lsn(footer.lsn.0), StateHash(footer.state_hash));
         let view = state.facts().clone();
-        Self { lsn, expected, hashing: std::thread::spawn(move || view.hash()) }
+        Self { lsn, expected, hashing: std::thread::spawn(move || view.try_hash()) }
     }
 
     fn check(self) -> Result<(), Failure> {
         let Self { lsn, expected, hashing } = self;
-        let found = joined(hashing.join());
+        let found = joined(hashing.join()).map_err(shelf_fault)?;
         match found == expected || planted::has(Bug::SnapshotHashUnchecked) {
             true => Ok(()),
             false => Err(Failure::Hash { lsn, expected, found }),
@@ -307,7 +330,8 @@ fn load<O: OpenLog>(
     let state = state.map_err(|malformed| Failure::Snapshot { lsn: at, malformed })?;
     let same = (state.last_lsn(), state.facts().task_count()) == (at, footer.items);
     if !same && !planted::has(Bug::SnapshotHashUnchecked) {
-        let (expected, found) = (StateHash(footer.state_hash), state.facts().hash());
+        let expected = StateHash(footer.state_hash);
+        let found = state.facts().try_hash().map_err(shelf_fault)?;
         return Err(Failure::Hash { lsn: at, expected, found });
     }
     Ok(Ok(Loaded { state, footer, bytes }))

@@ -18,7 +18,7 @@ use tenure_record::id::{Lsn, RunId};
 
 pub use tenure_core::redecide::Redecided;
 
-use crate::embedded::Tenure;
+use crate::engine::Engine;
 use crate::limits::REDECIDE_RECORDS_MAX;
 use crate::recover::Failure;
 use crate::run_history::with_names;
@@ -117,7 +117,7 @@ impl<F: Into<Failure>> From<F> for RedecideError {
     }
 }
 
-impl Tenure {
+impl Engine {
     /// What today's rules would decide about a run in a record, beside what was decided. Reads the
     /// log and rebuilds a whole state, so it takes a while, and as much memory and shelf again; let
     /// there be one at a time.

@@ -4,7 +4,6 @@
 
 mod plan;
 
-use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -13,17 +12,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_core::shelf::{Shelf, Shelved};
+use tenure_log::Fault;
 
 use self::plan::{CHUNK_BYTES, Emptied, Plan, Stretch, chunks_for};
 use crate::limits::SHELF_SPARES_BYTES;
-use crate::thread::Trouble;
+use crate::warning::{Warning, WarningHandler};
 
 /// Its name in the data folder.
 pub const SHELF_FILE: &str = "shelf";
 /// One that nobody else shall find has this name, and only for a moment.
 pub(crate) const UNNAMED_FILE: &str = "shelf.tmp";
-/// The exit code of a process that cannot read its shelf.
-const EXIT_CODE: i32 = 74;
 
 /// A shelf in a file.
 #[derive(Clone, Debug)]
@@ -40,7 +38,7 @@ struct Inner {
     is_refusing: AtomicBool,
     /// The disk cannot be given back a part of a file.
     keeps_holes: AtomicBool,
-    tell: fn(&Trouble),
+    on_warning: WarningHandler,
 }
 
 /// How full a shelf is.
@@ -59,20 +57,20 @@ pub struct ShelfUse {
 impl FileShelf {
     /// An empty shelf in a folder that is ours. What an earlier process has left goes: a file that
     /// somebody may still read is not written to.
-    pub fn open(folder: &Path, tell: fn(&Trouble)) -> io::Result<Self> {
-        Self::make(folder.join(SHELF_FILE), tell)
+    pub fn open(folder: &Path, on_warning: WarningHandler) -> io::Result<Self> {
+        Self::make(folder.join(SHELF_FILE), on_warning)
     }
 
     /// An empty shelf that has no name, for a state that is looked at and thrown away. It is gone
     /// with its last reader, however the process ends.
     pub fn unnamed(folder: &Path) -> io::Result<Self> {
         let path = folder.join(format!("{}-{UNNAMED_FILE}", std::process::id()));
-        let shelf = Self::make(path, |_| {})?;
+        let shelf = Self::make(path, WarningHandler::default())?;
         fs::remove_file(&shelf.0.path)?;
         Ok(shelf)
     }
 
-    fn make(path: PathBuf, tell: fn(&Trouble)) -> io::Result<Self> {
+    fn make(path: PathBuf, on_warning: WarningHandler) -> io::Result<Self> {
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
@@ -89,7 +87,7 @@ impl FileShelf {
             refused: AtomicU64::new(0),
             is_refusing: AtomicBool::new(false),
             keeps_holes: AtomicBool::new(!CAN_PUNCH),
-            tell,
+            on_warning,
         })))
     }
 
@@ -135,7 +133,7 @@ impl Shelf for FileShelf {
             Err(cause) => {
                 self.0.refused.fetch_add(1, Ordering::Relaxed);
                 if !self.0.is_refusing.swap(true, Ordering::Relaxed) {
-                    (self.0.tell)(&Trouble::ShelfRefuses(cause));
+                    self.0.on_warning.call(&Warning::ShelfRefuses(cause));
                 }
                 None
             }
@@ -243,17 +241,17 @@ struct Kept {
 }
 
 impl Kept {
-    fn try_read(&self) -> Result<Vec<u8>, Lost> {
+    fn try_read(&self) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; self.len];
         let mut rest = &mut bytes[..];
         for stretch in &self.stretches {
             let (piece, after) = rest.split_at_mut(rest.len().min(stretch.bytes() as usize));
-            self.shelf.file.read_exact_at(piece, stretch.offset()).map_err(Lost::Unread)?;
+            self.shelf.file.read_exact_at(piece, stretch.offset())?;
             rest = after;
         }
         match crc32c::crc32c(&bytes) == self.crc {
             true => Ok(bytes),
-            false => Err(Lost::Changed),
+            false => Err(io::ErrorKind::InvalidData.into()),
         }
     }
 }
@@ -263,19 +261,19 @@ impl Shelved for Kept {
         self.len
     }
 
-    fn read(&self) -> Vec<u8> {
-        match self.try_read() {
-            Ok(bytes) => bytes,
-            // No state is better than a wrong one, and the next start has a right one.
-            Err(lost) => {
-                let path = self.shelf.path.display();
-                eprintln!(
-                    "tenure: {lost} in {path}, which no other program may write to; nothing is \
-                     lost, as the log has it: start again, and look after the disk"
-                );
-                std::process::exit(EXIT_CODE);
-            }
-        }
+    fn read(&self) -> io::Result<Vec<u8>> {
+        self.try_read().map_err(|cause| {
+            let path = self.shelf.path.display();
+            let lost = match cause.kind() == io::ErrorKind::InvalidData {
+                true => "a payload is not what was written".to_owned(),
+                false => format!("a payload cannot be read ({cause})"),
+            };
+            let message = format!(
+                "{lost} in {path}, which no other program may write to; nothing is lost, as the log \
+                 has it: start again, and look after the disk"
+            );
+            io::Error::new(cause.kind(), message)
+        })
     }
 }
 
@@ -286,20 +284,9 @@ impl Drop for Kept {
     }
 }
 
-/// Why bytes cannot be had from the shelf.
-#[derive(Debug)]
-enum Lost {
-    Unread(io::Error),
-    Changed,
-}
-
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Lost::Unread(cause) => write!(f, "a payload cannot be read ({cause})"),
-            Lost::Changed => f.write_str("a payload is not what was written"),
-        }
-    }
+/// The fault of a start or a restore that cannot read what it has just spilled.
+pub(crate) fn shelf_fault(cause: io::Error) -> Fault {
+    Fault::io("read", SHELF_FILE, cause)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! log once its last record is durable, and written there while everything goes on. After that the
 //! log before the older of two may go.
 
+use std::io;
 use std::ops::ControlFlow;
 
 use tenure_core::command::Rest;
@@ -353,20 +354,20 @@ struct Source {
 }
 
 impl SnapshotSource for Source {
-    fn next(&mut self, out: &mut Vec<u8>) -> ControlFlow<()> {
-        match self.encoder.next_block(out) {
+    fn next(&mut self, out: &mut Vec<u8>) -> io::Result<ControlFlow<()>> {
+        Ok(match self.encoder.next_block(out)? {
             Rest::More => ControlFlow::Continue(()),
             Rest::Nothing => ControlFlow::Break(()),
-        }
+        })
     }
 
-    fn sum(&mut self) -> ControlFlow<SnapshotSum> {
+    fn sum(&mut self) -> io::Result<ControlFlow<SnapshotSum>> {
         let facts = self.encoder.facts();
-        match self.hashing.step(facts) {
+        Ok(match self.hashing.step(facts)? {
             Some(hash) => {
                 ControlFlow::Break(SnapshotSum { state_hash: hash.0, items: facts.task_count() })
             }
             None => ControlFlow::Continue(()),
-        }
+        })
     }
 }

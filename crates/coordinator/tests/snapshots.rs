@@ -8,11 +8,11 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use support::asks::{complete, lease, submit, submit_task};
+use support::asks::{complete, lease, new_task, submit, submit_task};
 use support::{House, SMALL_SEGMENT_BYTES, START_MS, options};
 use tenure_code::Code;
 use tenure_coordinator::request::{SubmitTasks, TakeSnapshot};
-use tenure_coordinator::{Failure, Keep, Recovery, SnapshotInfo, Upkeep, new_task, recover};
+use tenure_coordinator::{Failure, Keep, Recovery, SnapshotInfo, Upkeep, recover};
 use tenure_core::invariant;
 use tenure_core::state::StateHash;
 use tenure_log::{Fault, Lsn, Note};
@@ -33,7 +33,7 @@ fn seldom() -> Upkeep {
 
 /// A task whose payload says which it is.
 fn numbered(n: usize, bytes: usize) -> SubmitTasks {
-    submit_task(new_task("mail", format!("{n:0bytes$}")).unwrap())
+    submit_task(new_task("mail", format!("{n:0bytes$}")))
 }
 
 fn take(house: &mut House) -> SnapshotInfo {

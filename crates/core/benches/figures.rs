@@ -393,7 +393,7 @@ fn snapshot() {
     let took = time(|| {
         loop {
             block.clear();
-            let rest = encoder.next_block(&mut block);
+            let rest = encoder.next_block(&mut block).expect("all is in memory");
             bytes.extend_from_slice(&block);
             if rest == Rest::Nothing {
                 break;

@@ -2,6 +2,7 @@
 //! whoever makes a state hands it in, and the records stay the only truth about every byte.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 /// A place outside of memory for large strings of bytes.
@@ -17,8 +18,10 @@ pub trait Shelved: fmt::Debug + Send + Sync {
     /// How long it is; no need to read it for that.
     fn len(&self) -> usize;
 
-    /// The bytes as they were given. It may wait for a disk, so the writer does not call it. It never
-    /// comes back with other bytes: a shelf that has lost them ends the process, and the log is
-    /// replayed.
-    fn read(&self) -> Vec<u8>;
+    /// The bytes as they were given. It may wait for a disk, so the writer does not call it.
+    ///
+    /// # Errors
+    /// The bytes cannot be read, or are not those that were written. The log has them: a state that
+    /// is recovered from it is right again.
+    fn read(&self) -> io::Result<Vec<u8>>;
 }

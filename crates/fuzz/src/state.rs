@@ -181,7 +181,7 @@ fn play(state: &mut State, command: &Command) -> Option<Reply> {
 fn written(facts: &Facts) -> Vec<u8> {
     let mut encoder = Encoder::new(facts.clone());
     let mut bytes = Vec::new();
-    while encoder.next_block(&mut bytes) == Rest::More {}
+    while encoder.next_block(&mut bytes).expect("all is in memory") == Rest::More {}
     bytes
 }
 

@@ -115,6 +115,12 @@ impl Fault {
         Fault::Io { doing, file: file.to_owned(), cause }
     }
 
+    /// The content of a snapshot that cannot be read where it is kept.
+    #[must_use]
+    pub fn snapshot_source(cause: io::Error) -> Self {
+        Self::io("read", "the content of a snapshot", cause)
+    }
+
     /// The finding alone, without the name of the file and without advice.
     #[must_use]
     pub fn finding(&self) -> String {
@@ -223,4 +229,21 @@ impl fmt::Display for Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for Fault {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Fault::NoFolder { cause, .. } | Fault::Io { cause, .. } => Some(cause),
+            Fault::NotEmpty { .. }
+            | Fault::InUse { .. }
+            | Fault::Replaced { .. }
+            | Fault::Exposed { .. }
+            | Fault::IsBackup { .. }
+            | Fault::Corrupt(_)
+            | Fault::Format { .. }
+            | Fault::Foreign { .. }
+            | Fault::Deposed { .. }
+            | Fault::Beyond { .. }
+            | Fault::Full => None,
+        }
+    }
+}

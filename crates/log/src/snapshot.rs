@@ -1,6 +1,7 @@
 //! Snapshots as the interface sees them: a source of bytes, and a footer that says what they are.
 
 use std::fmt;
+use std::io;
 use std::ops::ControlFlow;
 
 use crate::fault::Fault;
@@ -32,10 +33,16 @@ impl SnapshotFooter {
 /// The source of a snapshot's bytes.
 pub trait SnapshotSource: fmt::Debug + Send {
     /// Appends the next bytes; breaks when these were the last.
-    fn next(&mut self, out: &mut Vec<u8>) -> ControlFlow<()>;
+    ///
+    /// # Errors
+    /// A part of the content cannot be read, and the snapshot is given up.
+    fn next(&mut self, out: &mut Vec<u8>) -> io::Result<ControlFlow<()>>;
 
     /// Hashes and counts the next part, once all bytes were taken; breaks with the totals.
-    fn sum(&mut self) -> ControlFlow<SnapshotSum>;
+    ///
+    /// # Errors
+    /// A part of the content cannot be read, and the snapshot is given up.
+    fn sum(&mut self) -> io::Result<ControlFlow<SnapshotSum>>;
 }
 
 /// Hash and count of a snapshot's content.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use tenure_code::Code;
-use tenure_coordinator::{Pool, Request, Response, Tenure};
+use tenure_coordinator::{Engine, Pool, Request, Response};
 use tenure_core::command::{ReleaseTask, ReportTasks};
 use tokio::sync::{Semaphore, watch};
 
@@ -26,7 +26,7 @@ use crate::problem::Problem;
 /// The engine, and what is counted around it.
 #[derive(Debug)]
 pub(crate) struct App {
-    pub(crate) tenure: Tenure,
+    pub(crate) tenure: Engine,
     pub(crate) started: Instant,
     pub(crate) metrics: Metrics,
     pub(crate) streams: Streams,
@@ -66,7 +66,7 @@ pub(crate) struct Subscription(std::sync::Arc<App>);
 
 impl App {
     pub(crate) fn new(
-        tenure: Tenure,
+        tenure: Engine,
         scribe: Scribe,
         blobs: Arc<Blobs>,
         store: Arc<Store>,

@@ -1,6 +1,9 @@
 //! Payloads that lie on the shelf, brought into memory before an answer is made of them. It is done
 //! on a thread that may wait for the disk, so that those who serve others need not.
 
+use std::borrow::Cow;
+use std::io;
+
 use tenure_coordinator::request::{SignaledRun, StartedRun, SubmittedTask};
 use tenure_coordinator::{
     ArtifactInfo, DueItems, Explained, Grant, NamePage, RunInfo, RunPage, RunTasks, SnapshotInfo,
@@ -16,6 +19,8 @@ use crate::admission::response_budget;
 use crate::limits::PAGE_BYTES;
 use crate::problem::Problem;
 
+/// The exit code of a server that cannot read its spill file.
+const SPILL_EXIT_CODE: i32 = 74;
 /// What an item of a list takes as JSON text, about.
 const ITEM_BYTES: usize = 512;
 
@@ -149,6 +154,18 @@ impl<T: Shows> Shows for Vec<T> {
     }
 }
 
+/// The bytes of a payload or an output.
+pub(crate) fn bytes_of(payload: &SharedBytes) -> Cow<'_, [u8]> {
+    payload.read().unwrap_or_else(|cause| end_without(&cause))
+}
+
+/// Ends the server because its spill file cannot be read: no state is better than a wrong one, and the
+/// next start recovers a right one from the log.
+pub(crate) fn end_without(cause: &io::Error) -> ! {
+    eprintln!("tenure: {cause}");
+    std::process::exit(SPILL_EXIT_CODE);
+}
+
 /// An answer with all payloads in memory, once there is room for it. Cut a page before: what is not
 /// shown need not be read.
 pub(crate) async fn fetched<T: Shows>(mut shown: T) -> Result<T, Problem> {
@@ -163,7 +180,7 @@ pub(crate) async fn fetched<T: Shows>(mut shown: T) -> Result<T, Problem> {
         return Ok(shown);
     }
     let fetch = move || {
-        shown.each(&mut SharedBytes::fetch);
+        shown.each(&mut |payload| payload.fetch().unwrap_or_else(|cause| end_without(&cause)));
         shown
     };
     let fetched = tokio::task::spawn_blocking(fetch).await;

@@ -15,10 +15,10 @@ mod http;
 mod json;
 pub mod limits;
 mod listen;
-pub mod moment;
 mod observe;
 pub mod problem;
 mod redecide;
+mod show;
 mod system;
 mod wire;
 
@@ -38,7 +38,9 @@ pub use tenure_coordinator::{
     Durability, FileShelf, Keep, Restoration, SHELF_FILE, Upkeep, is_data_file,
     limits as engine_limits, restore,
 };
-use tenure_coordinator::{Error, Note, Opening, Position, Progress, Purge, Start, Tenure};
+use tenure_coordinator::{
+    Engine, EngineOptions, Error, Note, Position, Progress, Purge, RecoveryInfo,
+};
 pub use tenure_core::command::Retention;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -118,7 +120,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Engine(Error::Failed(failure)) => failure.exit_code(),
-            Failure::Engine(Error::Invalid(_) | Error::Refused(_)) | Failure::Runtime(_) => 1,
+            Failure::Engine(Error::Refused(_)) | Failure::Runtime(_) => 1,
             Failure::Listen { .. } => 1,
             // As a failed write: what is durable is there, and the disk needs a look.
             Failure::Stuck => 74,
@@ -201,7 +203,7 @@ pub enum News<'a> {
     /// Something about the log that people should hear.
     Note(&'a Note),
     /// What it has started from.
-    Started(Start),
+    Started(RecoveryInfo),
     /// It is ready, at this address.
     Ready(SocketAddr),
 }
@@ -233,16 +235,16 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
     let cabinet = open_cabinet(options)?;
     // With an archive, nothing is forgotten that is not in it.
     let purge = if cabinet.is_some() { Purge::AfterArchive } else { Purge::ByItself };
-    let tenure = Opening::default()
+    let tenure = EngineOptions::default()
         .durability(options.durability)
         .upkeep(Upkeep { purge, ..options.upkeep })
         .memory(memory::budget(options.memory_max))
-        .on_trouble(|trouble| tracing::warn!("{trouble}"))
+        .on_warning(|warning| tracing::warn!("{warning}"))
         .open(&options.data, |progress| news(News::Replaying(progress)))?;
-    for note in tenure.notes() {
+    for note in tenure.recovery_warnings() {
         news(News::Note(note));
     }
-    news(News::Started(tenure.start()));
+    news(News::Started(tenure.recovery_info()));
     let follower = tenure.follow(Position::after(tenure.last_lsn()));
     let scribe = Scribe::start(options.lines, follower).map_err(Failure::Runtime)?;
     let blobs = Arc::new(Blobs::open(&options.data).map_err(Failure::Runtime)?);
@@ -267,7 +269,7 @@ pub fn serve(options: &Options, mut news: impl FnMut(News<'_>)) -> Result<(), Fa
             health.stop().await;
             app.stop();
             // Those who are parked are answered, so that their connections can end.
-            tenure.close_door("the server is stopping; try again when it is back");
+            tenure.begin_shutdown("the server is stopping; try again when it is back");
         };
         listen::serve(listener, connections_max, routes, Arc::clone(&app), stop).await;
     });
@@ -293,7 +295,7 @@ fn open_cabinet(options: &Options) -> Result<Option<Cabinet>, Failure> {
     opened.map(Some).map_err(|cause| Failure::Archive { folder: folder.clone(), cause })
 }
 
-fn begin_archive(tenure: &Tenure, cabinet: Cabinet) -> Result<Arc<ArchiveNews>, Failure> {
+fn begin_archive(tenure: &Engine, cabinet: Cabinet) -> Result<Arc<ArchiveNews>, Failure> {
     let folder = cabinet.folder().to_owned();
     cabinet.claim(tenure.log_id()?).map_err(|cause| Failure::Archive { folder, cause })?;
     archive::start(tenure.clone(), cabinet).map_err(Failure::Runtime)
@@ -306,7 +308,7 @@ struct EngineEnd {
 }
 
 /// Waits on a thread for the engine to end, which it does by itself only if the log fails.
-fn watch_engine(tenure: Tenure) -> EngineEnd {
+fn watch_engine(tenure: Engine) -> EngineEnd {
     let (tell, told) = oneshot::channel();
     let (end, outcome) = std::sync::mpsc::sync_channel(1);
     let thread = std::thread::spawn(move || {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_code::Code;
 use tenure_record::id::{Lsn, RunId};
 
-pub(crate) use tenure_coordinator::Redecided;
+use tenure_coordinator::Redecided;
 
 use crate::app::App;
 use crate::limits::REDECIDES_MAX;
@@ -33,7 +33,7 @@ pub(crate) async fn redecide(app: &Arc<App>, run: RunId, lsn: Lsn) -> Result<Red
 
 #[cfg(test)]
 mod tests {
-    use tenure_coordinator::Tenure;
+    use tenure_coordinator::Engine;
 
     use super::*;
     use crate::artifacts::blobs::Blobs;
@@ -44,7 +44,7 @@ mod tests {
     async fn one_record_is_decided_again_at_a_time() {
         let folder = std::env::temp_dir().join(format!("tenure-redecide-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        let tenure = Tenure::open(&folder).unwrap();
+        let tenure = Engine::open(&folder).unwrap();
         let blobs = Arc::new(Blobs::open(&folder).unwrap());
         let store = Arc::new(Store::new(&folder));
         let app = Arc::new(App::new(tenure, Scribe::default(), blobs, store, None));

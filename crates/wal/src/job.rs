@@ -80,14 +80,14 @@ impl<D: Disk> SnapshotJob<D> {
             Stage::Begin => Stage::Write(SnapshotWriter::create(&self.disk, self.log_id, lsn)?),
             Stage::Write(mut writer) => {
                 self.buffer.clear();
-                let flow = self.source.next(&mut self.buffer);
+                let flow = self.source.next(&mut self.buffer).map_err(Fault::snapshot_source)?;
                 writer.write(&self.buffer)?;
                 match flow {
                     ControlFlow::Continue(()) => Stage::Write(writer),
                     ControlFlow::Break(()) => Stage::Sum(writer),
                 }
             }
-            Stage::Sum(writer) => match self.source.sum() {
+            Stage::Sum(writer) => match self.source.sum().map_err(Fault::snapshot_source)? {
                 ControlFlow::Continue(()) => Stage::Sum(writer),
                 ControlFlow::Break(SnapshotSum { state_hash, items }) => {
                     Stage::ReadBack(writer.seal(SnapshotFooter {

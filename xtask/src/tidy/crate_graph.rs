@@ -7,8 +7,8 @@ use super::{Outcome, Problem};
 /// `code` has the error codes. `record` is the format and depends on `code` and `value`. `audit` depends on `record` and so cannot
 /// call `decide` or `apply`; `core` depends on `audit` in its tests only (`core_dependencies` checks
 /// that). `log` is the log interface, which `wal` implements. Core and logs do not know each other;
-/// the coordinator is where they meet. The server decides nothing, so it sees core only for the types
-/// of commands and replies. The SDK is on the other side of the wire, and both sides know code and
+/// the coordinator is where they meet. `tenure` is what programs embed, on the coordinator. The server decides nothing, so it
+/// sees core only for the types of commands and replies. The SDK is on the other side of the wire, and both sides know code and
 /// proto. Nothing depends on sim.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("tenure-code", &[]),
@@ -33,6 +33,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tenure-record",
             "tenure-value",
             "tenure-wal",
+        ],
+    ),
+    (
+        "tenure",
+        &[
+            "tenure-code",
+            "tenure-coordinator",
+            "tenure-core",
+            "tenure-flow",
+            "tenure-record",
+            "tenure-value",
         ],
     ),
     ("tenure-api", &["tenure-code"]),

@@ -9,11 +9,12 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use tenure_coordinator::request::Lease;
-use tenure_coordinator::{Grant, Pending, Refusal, Tenure, new_task};
+use tenure_coordinator::{Engine, Grant, Pending, Refusal};
 use tenure_core::command::{CompleteTask, LeaseRef, LeaseTasks, SubmitTasks};
 use tenure_record::name::{QueueName, WorkerName};
 use tenure_record::terms::Payload;
 
+use crate::calls::{self, new_task};
 use crate::disk::{Folder, syncs_per_s};
 
 const PAYLOAD: [u8; 100] = [b'x'; 100];
@@ -63,7 +64,7 @@ fn leased(outcome: Result<Vec<Grant>, Refusal>) -> Option<LeaseRef> {
 /// another: two syncs for a lifecycle.
 pub(crate) fn one() {
     let folder = Folder::new("one");
-    let tenure = Tenure::open(folder.path().join("data")).expect("a new folder opens");
+    let tenure = Engine::open(folder.path().join("data")).expect("a new folder opens");
     let asks = Asks::of(0);
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..5 {
@@ -88,7 +89,7 @@ pub(crate) fn one() {
 /// A thousand threads, each with one request at a time.
 pub(crate) fn threads() {
     let folder = Folder::new("threads");
-    let tenure = Tenure::open(folder.path().join("data")).expect("a new folder opens");
+    let tenure = Engine::open(folder.path().join("data")).expect("a new folder opens");
     let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let threads: Vec<_> = (0..MANY)
         .map(|caller| {
@@ -117,7 +118,7 @@ pub(crate) fn threads() {
 /// A thousand callers, each with one request at a time, on one thread of a tiny executor.
 pub(crate) fn tasks() {
     let folder = Folder::new("tasks");
-    let tenure = Tenure::open(folder.path().join("data")).expect("a new folder opens");
+    let tenure = Engine::open(folder.path().join("data")).expect("a new folder opens");
     let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let driver = {
         let (tenure, stop, done) = (tenure.clone(), Arc::clone(&stop), Arc::clone(&done));
@@ -129,17 +130,17 @@ pub(crate) fn tasks() {
 }
 
 /// Counts what is done in a second, several times.
-fn report(folder: &Folder, tenure: &Tenure, name: &str, done: impl Fn() -> u64) {
+fn report(folder: &Folder, tenure: &Engine, name: &str, done: impl Fn() -> u64) {
     // A thousand threads touch much memory before they have all they need.
     std::thread::sleep(SPAN);
-    let before = tenure.status().expect("it runs").work;
+    let before = calls::status(tenure).work;
     let mut rates = Vec::new();
     for _ in 0..5 {
         let (start, from) = (Instant::now(), done());
         std::thread::sleep(SPAN / 3);
         rates.push((done() - from) as f64 / start.elapsed().as_secs_f64());
     }
-    let after = tenure.status().expect("it runs").work;
+    let after = calls::status(tenure).work;
     let (frames, records) = (after.frames - before.frames, after.records - before.records);
     println!(
         "{MANY} callers as {name}: {:.0} lifecycles/s (of {:.0?}), {} records a frame, {} bytes a record",
@@ -178,7 +179,7 @@ enum Doing {
     Complete(Pending<CompleteTask>),
 }
 
-fn drive(tenure: &Tenure, stop: &AtomicBool, done: &AtomicU64) {
+fn drive(tenure: &Engine, stop: &AtomicBool, done: &AtomicU64) {
     let shared = Arc::new(Shared { ready: Mutex::new(Vec::new()), driver: std::thread::current() });
     let asks: Vec<_> = (0..MANY).map(Asks::of).collect();
     let wakers: Vec<Waker> = (0..MANY)

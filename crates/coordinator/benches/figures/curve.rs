@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tenure_coordinator::{Keep, Opening, Tenure, Upkeep, new_task};
+use tenure_coordinator::{Engine, EngineOptions, Keep, Upkeep};
 use tenure_core::command::{CompleteTask, ReportTasks, Retention, SubmitTasks};
 use tenure_record::terms::Payload;
 
+use crate::calls::{self, new_task};
 use crate::disk::{Folder, syncs_per_s};
 
 /// So long finished tasks are kept, or until there are as many as are kept at all: at full load
@@ -27,7 +28,7 @@ pub(crate) fn curve() {
     let age_ms = u64::try_from(KEPT.as_millis()).expect("it is short");
     let retention = Retention { age_ms, ..Retention::default() };
     let upkeep = Upkeep { log_keep: Keep::Bytes(1 << 30), retention, ..Upkeep::default() };
-    let tenure = Opening::default().upkeep(upkeep).open(&data, |_| {}).expect("it opens");
+    let tenure = EngineOptions::default().upkeep(upkeep).open(&data, |_| {}).expect("it opens");
     let stop = Arc::new(AtomicBool::new(false));
     let callers: Vec<_> = (0..CALLERS)
         .map(|caller| {
@@ -41,7 +42,7 @@ pub(crate) fn curve() {
     println!("{:>6} {:>10} {:>10} {:>10} {:>12}", "s", "disk MB", "memory MB", "tasks", "ended");
     while begin.elapsed() < SPAN {
         std::thread::sleep(SAMPLE);
-        let status = tenure.status().expect("it runs");
+        let status = calls::status(&tenure);
         println!(
             "{:>6} {:>10} {:>10} {:>10} {:>12}",
             begin.elapsed().as_secs(),
@@ -56,16 +57,16 @@ pub(crate) fn curve() {
     tenure.close().expect("it ends well");
 }
 
-fn work(tenure: &Tenure, queue: &str, stop: &AtomicBool) {
+fn work(tenure: &Engine, queue: &str, stop: &AtomicBool) {
     let output = || Payload::parse("output", b"null".to_vec()).expect("it is small");
     while !stop.load(Ordering::Relaxed) {
         let tasks = vec![new_task(queue, [b'x'; 100]).expect("it is small"); BATCH as usize];
         tenure.ask(SubmitTasks { tasks }).wait().expect("room");
-        let grants = tenure.lease(queue, &[queue], BATCH, Duration::ZERO).expect("it runs");
+        let grants = calls::lease(tenure, queue, queue, BATCH).expect("it runs");
         let completes =
             grants.iter().map(|grant| CompleteTask::plain(grant.lease(), output())).collect();
         let reports = ReportTasks { completes, ..ReportTasks::default() };
-        tenure.report(reports).expect("in time");
+        tenure.ask(reports).wait().expect("in time");
     }
 }
 

@@ -3,21 +3,22 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use tenure_coordinator::request::Lease;
-use tenure_coordinator::{Pending, Tenure, new_task};
+use tenure_coordinator::request::{Lease, SubmitTasks};
+use tenure_coordinator::{Engine, Pending};
 use tenure_core::command::{LeaseTasks, Start};
 use tenure_record::name::{QueueName, WorkerName};
 use tenure_record::terms::SpanMs;
 
+use crate::calls::{self, new_task};
 use crate::disk::Folder;
 
 pub(crate) fn idle() {
     let folder = Folder::new("idle");
-    let tenure = Tenure::open(folder.path().join("data")).expect("a new folder opens");
+    let tenure = Engine::open(folder.path().join("data")).expect("a new folder opens");
     for _ in 0..100 {
         let mut task = new_task("later", [b'x'; 100]).expect("it is small");
         task.start = Start::After(SpanMs::parse("delay_ms", 86_400_000).expect("in range"));
-        tenure.submit_all(vec![task; 10_000]).expect("it is taken");
+        tenure.ask(SubmitTasks { tasks: vec![task; 10_000] }).wait().expect("it is taken");
     }
     let parked: Vec<Pending<Lease>> = (0..10_000)
         .map(|worker| {
@@ -31,7 +32,7 @@ pub(crate) fn idle() {
         })
         .collect();
     std::thread::sleep(Duration::from_secs(3));
-    let status = tenure.status().expect("it runs");
+    let status = calls::status(&tenure);
     let span = Duration::from_secs(20);
     let before = cpu_ticks();
     std::thread::sleep(span);

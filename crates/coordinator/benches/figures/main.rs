@@ -2,6 +2,7 @@
 //! `cargo xtask bench coordinator` runs them; `TENURE_BENCH_DIR` says on which disk.
 
 mod callers;
+mod calls;
 mod curve;
 mod disk;
 mod idle;

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use tenure_coordinator::new_task;
 use tenure_core::command::{CompleteTask, SubmitTasks};
 use tenure_record::terms::Payload;
 use tenure_wal::Durability;
 
+use crate::calls::{self, new_task};
 use crate::disk::Folder;
 
 const RECORDS: u64 = 10_000_000;
@@ -18,7 +18,7 @@ pub(crate) fn replay() {
     for round in 0..3 {
         let start = Instant::now();
         let mut records = 0;
-        let tenure = tenure_coordinator::Opening::default()
+        let tenure = tenure_coordinator::EngineOptions::default()
             .open(&data, |progress| records = progress.records)
             .expect("it is sound");
         let took = start.elapsed().as_secs_f64();
@@ -26,7 +26,7 @@ pub(crate) fn replay() {
         println!(
             "replay {round}: {last} records in {took:.2} s, {:.2} million/s (last progress at {records}), {} tasks",
             last as f64 / took / 1e6,
-            tenure.status().expect("it runs").tasks.terminal(),
+            calls::status(&tenure).tasks.terminal(),
         );
         tenure.close().expect("it ends well");
     }
@@ -40,7 +40,7 @@ pub(crate) fn replay() {
 
 /// Single submits, grants and completions, as most logs have them.
 fn fill(data: &std::path::Path) {
-    let relaxed = tenure_coordinator::Opening::default().durability(Durability::Os);
+    let relaxed = tenure_coordinator::EngineOptions::default().durability(Durability::Os);
     let tenure = relaxed.open(data, |_| {}).expect("a new folder opens");
     let output = || Payload::parse("output", b"null".to_vec()).expect("it is small");
     while tenure.last_lsn().0 < RECORDS {
@@ -55,7 +55,7 @@ fn fill(data: &std::path::Path) {
         }
         let mut leases = Vec::new();
         for _ in 0..4 {
-            let grants = tenure.lease("worker", &["mail"], 1_000, std::time::Duration::ZERO);
+            let grants = calls::lease(&tenure, "worker", "mail", 1_000);
             leases.extend(grants.expect("there is work").iter().map(|grant| grant.lease()));
         }
         let completes: Vec<_> = leases

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use tenure_coordinator::{Opening, Pending, Tenure, new_task};
+use tenure_coordinator::request::TakeSnapshot;
+use tenure_coordinator::{Engine, EngineOptions, Pending};
 use tenure_core::command::{CompleteTask, SubmitTasks};
 use tenure_record::terms::Payload;
 use tenure_wal::Durability;
 
+use crate::calls::{self, new_task};
 use crate::disk::Folder;
 
 /// Each part runs in a process of its own, so that memory can be told apart; this says which.
@@ -56,23 +58,23 @@ fn run_part(part: &str) {
 
 /// Puts so many there, and takes a snapshot.
 pub(crate) fn fill(data: &Path, waiting: u64, finished: u64) {
-    let tenure = Opening::default().durability(Durability::Os).open(data, |_| {});
+    let tenure = EngineOptions::default().durability(Durability::Os).open(data, |_| {});
     let tenure = tenure.expect("a new folder opens");
     for _ in 0..finished / BATCH {
         submit(&tenure, "done", BATCH);
-        let leases = tenure.lease("worker", &["done"], 1_000, std::time::Duration::ZERO);
+        let leases = calls::lease(&tenure, "worker", "done", 1_000);
         let mut leases: Vec<_> = leases.expect("there is work");
         while !leases.is_empty() {
             let completes: Vec<_> =
                 leases.iter().map(|grant| complete(&tenure, grant.lease())).collect();
             completes.into_iter().for_each(|ticket| drop(ticket.wait().expect("it is in time")));
-            let more = tenure.lease("worker", &["done"], 1_000, std::time::Duration::ZERO);
+            let more = calls::lease(&tenure, "worker", "done", 1_000);
             leases = more.expect("it runs");
         }
     }
     (0..waiting / BATCH).for_each(|_| submit(&tenure, "mail", BATCH));
     let steady = kib("VmRSS");
-    let snapshot = tenure.snapshot().expect("it is written");
+    let snapshot = tenure.ask(TakeSnapshot).wait().expect("it is written");
     println!(
         "{waiting} waiting and {finished} finished: {} MB in memory; a snapshot of {} MB in {} ms",
         steady >> 10,
@@ -82,14 +84,14 @@ pub(crate) fn fill(data: &Path, waiting: u64, finished: u64) {
     tenure.close().expect("it ends well");
 }
 
-fn submit(tenure: &Tenure, queue: &str, count: u64) {
+fn submit(tenure: &Engine, queue: &str, count: u64) {
     let task = new_task(queue, [b'x'; 100]).expect("it is small");
     let tasks = vec![task; usize::try_from(count).expect("it fits")];
     let submit = SubmitTasks { tasks };
     tenure.ask(submit).wait().expect("it is taken");
 }
 
-fn complete(tenure: &Tenure, lease: tenure_core::command::LeaseRef) -> Pending<CompleteTask> {
+fn complete(tenure: &Engine, lease: tenure_core::command::LeaseRef) -> Pending<CompleteTask> {
     let output = Payload::parse("output", b"null".to_vec()).expect("it is small");
     let complete = CompleteTask { lease, output, artifacts: Vec::new(), worker: None };
     tenure.ask(complete)
@@ -97,7 +99,7 @@ fn complete(tenure: &Tenure, lease: tenure_core::command::LeaseRef) -> Pending<C
 
 fn open(data: &Path) {
     let begin = Instant::now();
-    let tenure = Opening::default().open(data, |_| {}).expect("it is sound");
+    let tenure = EngineOptions::default().open(data, |_| {}).expect("it is sound");
     let took = begin.elapsed();
     println!("  start in {:.2} s, at most {} MB in memory", took.as_secs_f64(), kib("VmHWM") >> 10);
     tenure.close().expect("it ends well");

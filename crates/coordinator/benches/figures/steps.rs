@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use tenure_coordinator::request::{GetStatus, Lease};
 use tenure_coordinator::{
-    Coordinator, Inbox, Next, Reading, Refusal, Request, Respond, Responder, WakesFor, new_task,
-    recover,
+    Coordinator, Inbox, Next, Reading, Refusal, Request, Respond, Responder, WakesFor, recover,
 };
 use tenure_core::command::{LeaseTasks, SubmitTasks};
 use tenure_record::name::{QueueName, WorkerName};
@@ -15,6 +14,7 @@ use tenure_record::terms::LeaseMs;
 use tenure_wal::disk::real::RealDisk;
 use tenure_wal::{Claim, LogThread, Options};
 
+use crate::calls::new_task;
 use crate::disk::Folder;
 
 const LEASES: usize = 100_000;

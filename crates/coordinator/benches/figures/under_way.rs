@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tenure_coordinator::{Opening, Tenure, Upkeep, new_task};
+use tenure_coordinator::request::{CompleteTask, SubmitTasks, TakeSnapshot};
+use tenure_coordinator::{Engine, EngineOptions, Upkeep};
+use tenure_record::terms::Payload;
 
+use crate::calls::{self, new_task};
 use crate::disk::{Folder, syncs_per_s};
 use crate::standstill::{Machine, Span};
 use crate::start;
@@ -44,7 +47,7 @@ pub(crate) fn snapshot() {
     start::fill(&data, WAITING, 0);
     // It is taken when it is asked for, and at no other time.
     let upkeep = Upkeep { snapshot_log_bytes: u64::MAX, ..Upkeep::default() };
-    let tenure = Opening::default().upkeep(upkeep).open(&data, |_| {}).expect("it is sound");
+    let tenure = EngineOptions::default().upkeep(upkeep).open(&data, |_| {}).expect("it is sound");
     // The first seconds touch much for the first time.
     work_for(&tenure, SPAN / 2, || {});
     for _ in 0..ROUNDS {
@@ -52,7 +55,7 @@ pub(crate) fn snapshot() {
         alone.print("alone");
         let mut took_ms = 0;
         let beside = work_for(&tenure, Duration::ZERO, || {
-            took_ms = tenure.snapshot().expect("it is written").took_ms;
+            took_ms = tenure.ask(TakeSnapshot).wait().expect("it is written").took_ms;
         });
         beside.print(&format!("beside a snapshot of {took_ms} ms"));
         println!("  {:+.1} %", (beside.rate() / alone.rate() - 1.0) * 100.0);
@@ -105,7 +108,7 @@ impl While {
 }
 
 /// Lifecycles by several callers for as long as the other work takes, and at least so long.
-fn work_for(tenure: &Tenure, at_least: Duration, other: impl FnOnce()) -> While {
+fn work_for(tenure: &Engine, at_least: Duration, other: impl FnOnce()) -> While {
     let stop = Arc::new(AtomicBool::new(false));
     let (begin, machine) = (Instant::now(), Machine::watch());
     let callers: Vec<_> = (0..CALLERS)
@@ -128,7 +131,7 @@ fn work_for(tenure: &Tenure, at_least: Duration, other: impl FnOnce()) -> While 
     While { begin, seen, took, still: machine.stood_still() }
 }
 
-fn work(tenure: &Tenure, queue: &str, stop: &AtomicBool) -> Seen {
+fn work(tenure: &Engine, queue: &str, stop: &AtomicBool) -> Seen {
     let mut seen = Seen::default();
     while !stop.load(Ordering::Relaxed) {
         let mut lap = Instant::now();
@@ -137,12 +140,14 @@ fn work(tenure: &Tenure, queue: &str, stop: &AtomicBool) -> Seen {
             seen.waited(Span { begin: lap, end: now });
             lap = now;
         };
-        tenure.submit(new_task(queue, [b'x'; 100]).expect("it is small")).expect("it is taken");
+        let tasks = vec![new_task(queue, [b'x'; 100]).expect("it is small")];
+        tenure.ask(SubmitTasks { tasks }).wait().expect("it is taken");
         waited(&mut seen);
-        let grants = tenure.lease(queue, &[queue], 1, Duration::ZERO).expect("it runs");
+        let grants = calls::lease(tenure, queue, queue, 1).expect("it runs");
         waited(&mut seen);
         for grant in grants {
-            tenure.complete(grant.lease(), "null").expect("it is in time");
+            let output = Payload::parse("output", b"null".to_vec()).expect("it is small");
+            tenure.ask(CompleteTask::plain(grant.lease(), output)).wait().expect("it is in time");
             waited(&mut seen);
             seen.done += 1;
         }

@@ -1,9 +1,11 @@
 //! How a data folder is opened: what is durable when, and what is kept. Only this module knows the
 //! log on the local disk; everything else uses the interface of `tenure-log`.
 
+mod backup;
 mod folder;
 mod restore;
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::SystemTime;
@@ -16,7 +18,7 @@ use tenure_wal::disk::access;
 use tenure_wal::disk::real::RealDisk;
 use tenure_wal::{Claim, LogThread, Options};
 
-use crate::embedded::{Error, Running, Start, Tenure};
+use crate::engine::{Engine, Error, RecoveryInfo, Running};
 use crate::inbox::Inbox;
 use crate::limits::LOG_TIME_AHEAD_MS_MAX;
 use crate::memory::Memory;
@@ -24,37 +26,28 @@ use crate::planted;
 use crate::recover::{Progress, Recovery, recover_beside};
 use crate::shelf::FileShelf;
 use crate::step::Coordinator;
-use crate::thread::{MachineClock, Trouble, run};
+use crate::thread::{MachineClock, run};
 use crate::upkeep::Upkeep;
+use crate::warning::{Warning, WarningHandler};
 
 use folder::secure;
 
+pub use backup::copy_backup;
 pub use folder::is_data_file;
 pub use restore::{Restoration, put_back, restore};
 pub use tenure_wal::Durability;
 pub use tenure_wal::disk::private;
 
 /// How a folder is opened.
-#[derive(Clone, Debug)]
-pub struct Opening {
+#[derive(Clone, Debug, Default)]
+pub struct EngineOptions {
     durability: Durability,
     upkeep: Upkeep,
     memory: Memory,
-    tell: fn(&Trouble),
+    on_warning: WarningHandler,
 }
 
-impl Default for Opening {
-    fn default() -> Self {
-        Self {
-            durability: Durability::default(),
-            upkeep: Upkeep::default(),
-            memory: Memory::default(),
-            tell: |_| {},
-        }
-    }
-}
-
-impl Opening {
+impl EngineOptions {
     /// When a call returns: after its record is durable, or earlier.
     #[must_use]
     pub fn durability(self, durability: Durability) -> Self {
@@ -73,10 +66,10 @@ impl Opening {
         Self { memory, ..self }
     }
 
-    /// Who is told of what people should hear of while it runs.
+    /// The callback that hears warnings.
     #[must_use]
-    pub fn on_trouble(self, tell: fn(&Trouble)) -> Self {
-        Self { tell, ..self }
+    pub fn on_warning(self, handler: impl Fn(&Warning) + Send + Sync + 'static) -> Self {
+        Self { on_warning: WarningHandler::new(handler), ..self }
     }
 
     /// Opens a folder, which is made if it is missing, and tells how far the replay is.
@@ -84,7 +77,7 @@ impl Opening {
         self,
         folder: impl AsRef<Path>,
         progress: impl FnMut(Progress),
-    ) -> Result<Tenure, Error> {
+    ) -> Result<Engine, Error> {
         let folder = folder.as_ref();
         let name = || folder.display().to_string();
         let disk =
@@ -94,12 +87,12 @@ impl Opening {
         let options = Options { durability: self.durability, ..Options::new(entropy) };
         access::check(folder)?;
         let claim = Claim::new(&disk, options)?;
-        secure(folder, self.tell)?;
+        secure(folder, &self.on_warning)?;
         // Only now: another process may have had it until here.
-        let shelf = match FileShelf::open(folder, self.tell) {
+        let shelf = match FileShelf::open(folder, self.on_warning.clone()) {
             Ok(shelf) => Some(shelf),
             Err(cause) => {
-                (self.tell)(&Trouble::NoShelf(cause));
+                self.on_warning.call(&Warning::NoShelf(cause));
                 None
             }
         };
@@ -115,7 +108,7 @@ impl Opening {
         let backups = Mutex::new(Box::new(reader.fork()) as Box<dyn BackupSource>);
         let reader = Mutex::new(Box::new(reader) as Box<dyn ReadLog>);
         let notes = recovery.notes.clone();
-        let start = Start {
+        let recovered = RecoveryInfo {
             snapshot: recovery.kept.newest.map(|newest| newest.lsn),
             records: recovery.records,
         };
@@ -126,18 +119,28 @@ impl Opening {
             Coordinator::new(recovery, inbox.clone(), clock.read(), seed).with_upkeep(self.upkeep);
         let by_ms = coordinator.now(clock.read()).log_ahead_ms();
         if by_ms > LOG_TIME_AHEAD_MS_MAX {
-            (self.tell)(&Trouble::LogTimeAhead { by_ms });
+            self.on_warning.call(&Warning::LogTimeAhead { by_ms });
         }
         // Indexes were built meanwhile.
         proof.check()?;
         let feed = coordinator.feed().clone();
-        let door = inbox.clone();
+        let (door, published) = (inbox.clone(), feed.clone());
         let thread = std::thread::Builder::new()
             .name("coordinator".to_owned())
-            .spawn(move || run(coordinator, &door, clock, self.tell))
+            .spawn(move || {
+                let ended = catch_unwind(AssertUnwindSafe(|| {
+                    run(coordinator, &door, clock, &self.on_warning)
+                }));
+                ended.unwrap_or_else(|panic| {
+                    // Its own callers were told when it was dropped.
+                    door.abandon("the engine broke one of its laws and has stopped");
+                    published.close();
+                    resume_unwind(panic)
+                })
+            })
             .map_err(|cause| Fault::NoFolder { folder: name(), cause })?;
         let thread = Mutex::new(Some(thread));
-        Ok(Running { inbox, feed, reader, backups, notes, start, shelf, thread }.into())
+        Ok(Running { inbox, feed, reader, backups, notes, recovered, shelf, thread }.into())
     }
 }
 

@@ -21,9 +21,9 @@ use tenure_wal::disk::real::RealDisk;
 use tenure_wal::{Claim, Options, Wal};
 
 use super::fresh_seed;
-use crate::embedded::Error;
+use crate::engine::Error;
 use crate::recover::{Recovery, recover_beside};
-use crate::shelf::FileShelf;
+use crate::shelf::{FileShelf, shelf_fault};
 
 /// What follows the name of a folder that is being put back.
 const PART: &str = ".restoring";
@@ -54,7 +54,7 @@ pub fn restore(
 ) -> Result<Restoration, Error> {
     let source = ReadOnlyDisk::open(from)?;
     check_free(to)?;
-    let part = part_of(to);
+    let part = part_of(to, PART);
     // What an earlier try has left.
     match fs::remove_dir_all(&part) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -72,9 +72,7 @@ pub fn restore(
         put_back(&source, &disk, options, shelf, until, &mut |bytes| progress(blobs + bytes))?;
     restoration.bytes += blobs;
     fs::rename(&part, to).map_err(|cause| no_folder(to, cause))?;
-    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
-    sync(parent)?;
+    sync_parent(to)?;
     Ok(restoration)
 }
 
@@ -96,7 +94,7 @@ pub fn put_back<S: Disk, D: Disk>(
     let facts = recovery.state.facts();
     let restoration = Restoration {
         lsn: Lsn(copied.lsn.0),
-        state_hash: facts.hash(),
+        state_hash: facts.try_hash().map_err(shelf_fault)?,
         tasks: facts.task_count(),
         bytes: copied.bytes,
     };
@@ -104,7 +102,13 @@ pub fn put_back<S: Disk, D: Disk>(
     Ok(restoration)
 }
 
-fn sync(folder: &Path) -> Result<(), Error> {
+/// Makes the name of a folder durable.
+pub(super) fn sync_parent(folder: &Path) -> Result<(), Error> {
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+    sync(parent.unwrap_or(Path::new(".")))
+}
+
+pub(super) fn sync(folder: &Path) -> Result<(), Error> {
     let synced = fs::File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(|cause| no_folder(folder, cause))
 }
@@ -156,7 +160,7 @@ fn jump<D: Disk>(recovery: &mut Recovery<Wal<D>>) -> Result<(), Error> {
 }
 
 /// A folder that has anything in it is left alone.
-fn check_free(folder: &Path) -> Result<(), Error> {
+pub(super) fn check_free(folder: &Path) -> Result<(), Error> {
     match fs::read_dir(folder) {
         Ok(mut entries) => match entries.next() {
             None => Ok(()),
@@ -167,12 +171,13 @@ fn check_free(folder: &Path) -> Result<(), Error> {
     }
 }
 
-fn part_of(folder: &Path) -> PathBuf {
+/// The folder beside another one in which that one is made.
+pub(super) fn part_of(folder: &Path, suffix: &str) -> PathBuf {
     let mut name = folder.as_os_str().to_owned();
-    name.push(PART);
+    name.push(suffix);
     name.into()
 }
 
-fn no_folder(folder: &Path, cause: io::Error) -> Error {
+pub(super) fn no_folder(folder: &Path, cause: io::Error) -> Error {
     Fault::NoFolder { folder: folder.display().to_string(), cause }.into()
 }

@@ -133,27 +133,39 @@ pub trait Respond<R: Request>: fmt::Debug + Send + Sync {
         &self,
         outcome: Result<R::Response, Refusal>,
     ) -> Result<(), Result<R::Response, Refusal>>;
+
+    /// Hears that the coordinator is gone and no outcome will follow.
+    fn abandon(&self) {}
 }
 
 /// The way back to the caller of one request.
 #[derive(Debug)]
-pub struct Responder<R: Request>(Arc<dyn Respond<R>>);
+pub struct Responder<R: Request>(Option<Arc<dyn Respond<R>>>);
 
 impl<R: Request> Responder<R> {
     /// A responder that delivers to this end.
     #[must_use]
     pub fn new(end: Arc<dyn Respond<R>>) -> Self {
-        Self(end)
+        Self(Some(end))
     }
 
     pub(crate) fn is_gone(&self) -> bool {
-        self.0.is_gone()
+        self.0.as_ref().is_none_or(|end| end.is_gone())
     }
 
     /// Delivers the outcome. Leases of a response whose caller is gone are added to `lost`.
-    fn respond(self, outcome: Result<R::Response, Refusal>, lost: &mut Vec<LeaseRef>) {
-        if let Err(Ok(unclaimed)) = self.0.respond(outcome) {
+    fn respond(mut self, outcome: Result<R::Response, Refusal>, lost: &mut Vec<LeaseRef>) {
+        let end = self.0.take().expect("a responder is used once");
+        if let Err(Ok(unclaimed)) = end.respond(outcome) {
             lost.extend(unclaimed.leases());
+        }
+    }
+}
+
+impl<R: Request> Drop for Responder<R> {
+    fn drop(&mut self) {
+        if let Some(end) = &self.0 {
+            end.abandon();
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use tenure_code::Code;
 use tenure_coordinator::request::{GetStatus, Maintain};
-use tenure_coordinator::{Next, Opening, Refusal};
+use tenure_coordinator::{EngineOptions, Next, Refusal};
 use tenure_core::command::{Command, IdJump};
 use tenure_log::Fault;
 use tenure_record::id::Lsn;
@@ -205,7 +205,7 @@ fn after_an_unclean_end_in_a_relaxed_mode_ids_jump_ahead() {
 fn a_folder_whose_ids_cannot_jump_is_not_served() {
     let folder = std::env::temp_dir().join(format!("tenure-ids-{}", std::process::id()));
     let copy = folder.with_extension("copy");
-    let open = |folder| Opening::default().durability(Durability::Os).open(folder, |_| {});
+    let open = |folder| EngineOptions::default().durability(Durability::Os).open(folder, |_| {});
     let tenure = open(&folder).unwrap();
     let jump = |jump| tenure.ask(Maintain(Command::SkipIds(jump))).wait();
     let jumps =

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use tenure_coordinator::request::TakeSnapshot;
-use tenure_coordinator::{Keep, Upkeep, new_task, put_back, recover};
+use tenure_coordinator::{Keep, Upkeep, put_back, recover};
 use tenure_core::command::Retention;
 use tenure_core::state::StateHash;
 use tenure_core::{State, apply, invariant};
@@ -16,7 +16,7 @@ use tenure_record::state::TaskState;
 use tenure_wal::disk::model::{FaultKind, ModelDisk, PlannedFault, Survival};
 use tenure_wal::{Claim, Options};
 
-use crate::support::asks::{complete, lease, submit_task};
+use crate::support::asks::{complete, lease, new_task, submit_task};
 use crate::support::{House, SMALL_SEGMENT_BYTES, START_MS, options};
 
 const AGE_MS: u64 = 1_500;
@@ -44,7 +44,7 @@ struct Told {
 
 /// One round: a task comes, every other one is done, and time passes. Says whether all went well.
 fn round(house: &mut House, n: usize, told: &mut Told) -> bool {
-    let task = new_task("mail", format!("{n:01200}")).unwrap();
+    let task = new_task("mail", format!("{n:01200}"));
     let submitted = house.ask(submit_task(task));
     let mut is_well = steps(house);
     if let Some(Ok(made)) = submitted.heard() {
@@ -175,7 +175,7 @@ fn copy() -> (ModelDisk, StateHash, u64) {
         house.settle();
     }
     probe.answer();
-    house.tell(submit_task(new_task("mail", "the last").unwrap())).answer();
+    house.tell(submit_task(new_task("mail", "the last"))).answer();
     let backup = house.coordinator.log().reader().begin_backup(Since::Snapshot).unwrap();
     let copy = ModelDisk::default();
     for file in &backup.files {

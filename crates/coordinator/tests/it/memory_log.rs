@@ -3,9 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_coordinator::{
-    Coordinator, Inbox, Memory, Next, Reading, Request, Upkeep, new_task, recover,
-};
+use tenure_coordinator::{Coordinator, Inbox, Memory, Next, Reading, Request, Upkeep, recover};
 use tenure_core::command::CompleteTask;
 use tenure_core::command::SubmitTasks;
 use tenure_core::invariant;
@@ -13,7 +11,7 @@ use tenure_log::{Fault, MemoryLog, MemoryOptions, MemoryStorage};
 use tenure_record::id::TaskId;
 use tenure_record::state::TaskState;
 
-use crate::support::asks::{complete, lease};
+use crate::support::asks::{complete, lease, new_task};
 use crate::support::{Probe, START_MS};
 
 /// Enough that a handful of tasks make a frame that is sent ahead.
@@ -67,7 +65,7 @@ impl Service {
 
 fn submit(tasks: usize) -> SubmitTasks {
     let payload = format!("\"{}\"", "x".repeat(PAYLOAD_BYTES));
-    let tasks = (0..tasks).map(|_| new_task("mail", payload.clone()).unwrap()).collect();
+    let tasks = (0..tasks).map(|_| new_task("mail", payload.clone())).collect();
     SubmitTasks { tasks }
 }
 

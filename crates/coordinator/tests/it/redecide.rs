@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use tenure_code::Code;
-use tenure_coordinator::{Keep, RedecideError, Upkeep, new_task, redecide};
+use tenure_coordinator::{Keep, RedecideError, Upkeep, redecide};
 use tenure_core::command::{RegisterWorkflow, StartRun};
 use tenure_flow::Definition;
 use tenure_log::Log;
@@ -14,7 +14,7 @@ use tenure_record::terms::Tags;
 use tenure_value::Value;
 use tenure_wal::disk::model::ModelDisk;
 
-use crate::support::asks::{complete, lease, submit_task};
+use crate::support::asks::{complete, lease, new_task, submit_task};
 use crate::support::{House, START_MS};
 
 const TWO_STEPS: &str = "
@@ -86,7 +86,7 @@ fn a_trimmed_log_says_what_can_be_rebuilt_and_a_snapshot_stands_for_what_is_gone
         Upkeep { snapshot_log_bytes: 8_000, log_keep: Keep::Bytes(1), ..Upkeep::default() };
     let mut house = House::kept(ModelDisk::default(), START_MS, upkeep);
     for n in 0..600 {
-        house.tell(submit_task(new_task("mail", format!("{n:0300}")).unwrap())).answer();
+        house.tell(submit_task(new_task("mail", format!("{n:0300}")))).answer();
         house.step();
     }
     let kept = house.coordinator.kept().clone();

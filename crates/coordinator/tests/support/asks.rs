@@ -2,7 +2,6 @@
 
 use std::num::NonZeroU32;
 
-use tenure_coordinator::new_task;
 use tenure_coordinator::request::{GetTask, Lease};
 use tenure_core::command::{
     CancelTask, CompleteTask, FailTask, Heartbeat, LeaseRef, LeaseTasks, NewTask, Retry, Start,
@@ -17,8 +16,12 @@ pub(crate) fn queue(name: &str) -> QueueName {
     QueueName::parse(name).unwrap()
 }
 
+pub(crate) fn new_task(queue: &str, payload: impl Into<Vec<u8>>) -> NewTask {
+    NewTask::new(self::queue(queue), Payload::parse("payload", payload.into()).unwrap())
+}
+
 pub(crate) fn task(queue: &str) -> NewTask {
-    new_task(queue, "{}").unwrap()
+    new_task(queue, "{}")
 }
 
 pub(crate) fn submit_task(task: NewTask) -> SubmitTasks {

@@ -8,6 +8,7 @@
 mod run;
 
 use std::fmt;
+use std::io;
 
 use hashbrown::HashMap;
 use tenure_record::snapshot::LeaseEnd;
@@ -64,7 +65,10 @@ enum Next {
 impl Hashing {
     /// Goes on for a while. Gives the hash once it is made; then it must not be called again. The
     /// facts have to be the same ones each time.
-    pub fn step(&mut self, facts: &Facts) -> Option<StateHash> {
+    ///
+    /// # Errors
+    /// A payload or an output on the shelf cannot be read.
+    pub fn step(&mut self, facts: &Facts) -> io::Result<Option<StateHash>> {
         let sink = &mut self.sink;
         self.next = match self.next {
             Next::Queues => {
@@ -76,7 +80,7 @@ impl Hashing {
                 let mut tasks = facts.tasks.up_from(from);
                 for (id, task) in tasks.by_ref().take(STEP_ITEMS) {
                     sink.number(id);
-                    facts.hash_task(task, sink);
+                    facts.hash_task(task, sink)?;
                 }
                 tasks.next().map_or(Next::Workflows, |(id, _)| Next::Tasks(id))
             }
@@ -94,22 +98,33 @@ impl Hashing {
                 }
                 match runs.next() {
                     Some((id, _)) => Next::Runs(id),
-                    None => return Some(sink.finish()),
+                    None => return Ok(Some(sink.finish())),
                 }
             }
         };
-        None
+        Ok(None)
     }
 }
 
 impl Facts {
     /// The hash of these facts. It reads everything: call it on a clone, off the writer's thread.
+    ///
+    /// # Panics
+    /// The shelf cannot be read; [`Facts::try_hash`] tells.
     #[must_use]
     pub fn hash(&self) -> StateHash {
+        self.try_hash().expect("a check reads what is kept")
+    }
+
+    /// The hash of these facts, some of which may have to be read from the shelf.
+    ///
+    /// # Errors
+    /// The shelf cannot be read.
+    pub fn try_hash(&self) -> io::Result<StateHash> {
         let mut hashing = Hashing::default();
         loop {
-            if let Some(hash) = hashing.step(self) {
-                return hash;
+            if let Some(hash) = hashing.step(self)? {
+                return Ok(hash);
             }
         }
     }
@@ -141,7 +156,7 @@ impl Facts {
         }
     }
 
-    fn hash_task(&self, task: &Task, sink: &mut Sink) {
+    fn hash_task(&self, task: &Task, sink: &mut Sink) -> io::Result<()> {
         sink.bytes(self.queue_name(task.queue).as_bytes());
         sink.bytes(self.task_name(task).map_or("", |name| name).as_bytes());
         sink.number(task.name() as u64);
@@ -181,13 +196,14 @@ impl Facts {
             LeaseEnd::Taken => 4,
         });
         sink.number(u64::from(task.cancel_requested));
-        sink.bytes(&self.blobs.get(task.payload));
-        sink.bytes(&self.blobs.get(task.output));
+        sink.bytes(&self.blobs.get(task.payload)?);
+        sink.bytes(&self.blobs.get(task.output)?);
         // Whether there is a cold part at all is a matter of memory: an empty one says nothing.
         match self.cold_of(task).filter(|cold| **cold != Cold::default()) {
             Some(cold) => hash_cold(cold, sink),
             None => sink.number(0),
         }
+        Ok(())
     }
 }
 

@@ -58,7 +58,11 @@ fn same_task(task: &Task, view: &TaskView<'_>) -> Result<(), String> {
     same!("the priority", view.priority(), task.priority);
     same!("the payload", *view.payload(), *terms.payload.as_bytes());
     let kept = view.shared_payload();
-    same!("the payload to keep", *kept.read(), *terms.payload.as_bytes());
+    same!(
+        "the payload to keep",
+        *kept.read().expect("the shelf gives what it took"),
+        *terms.payload.as_bytes()
+    );
     same!("its length", (kept.len(), view.payload_bytes()), {
         let bytes = terms.payload.as_bytes().len();
         (bytes, bytes)

@@ -20,7 +20,7 @@ const BLOCK_BYTES: usize = 512 << 10;
 fn blocks(facts: &Facts) -> Vec<Vec<u8>> {
     let mut encoder = Encoder::new(facts.clone());
     let mut blocks = vec![Vec::new()];
-    while encoder.next_block(blocks.last_mut().unwrap()) == Rest::More {
+    while encoder.next_block(blocks.last_mut().unwrap()).unwrap() == Rest::More {
         blocks.push(Vec::new());
     }
     blocks

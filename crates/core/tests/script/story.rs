@@ -182,7 +182,7 @@ impl Story {
     fn reload(&self) -> Result<State, String> {
         let mut encoder = Encoder::new(self.state.facts().clone());
         let mut bytes = Vec::new();
-        while encoder.next_block(&mut bytes) == Rest::More {}
+        while encoder.next_block(&mut bytes).expect("all is in memory") == Rest::More {}
         let mut decoder = Decoder::new(1);
         let read = decoder.feed(&bytes).and_then(|()| decoder.finish());
         let mut state = read.map_err(|malformed| malformed.to_string())?;

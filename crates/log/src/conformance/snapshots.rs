@@ -1,5 +1,6 @@
 //! The laws about snapshots, and about opening a log behind one.
 
+use std::io;
 use std::ops::ControlFlow;
 
 use super::Harness;
@@ -25,18 +26,18 @@ struct Source {
 }
 
 impl SnapshotSource for Source {
-    fn next(&mut self, out: &mut Vec<u8>) -> ControlFlow<()> {
+    fn next(&mut self, out: &mut Vec<u8>) -> io::Result<ControlFlow<()>> {
         out.extend_from_slice(&piece(self.lsn, self.piece));
         self.piece += 1;
-        if self.piece == PIECES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        Ok(if self.piece == PIECES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn sum(&mut self) -> ControlFlow<SnapshotSum> {
+    fn sum(&mut self) -> io::Result<ControlFlow<SnapshotSum>> {
         self.sums += 1;
-        match self.sums {
+        Ok(match self.sums {
             3 => ControlFlow::Break(sum(self.lsn)),
             _ => ControlFlow::Continue(()),
-        }
+        })
     }
 }
 

@@ -260,18 +260,29 @@ impl Log for MemoryLog {
     fn poll_snapshot(&mut self) -> Option<SnapshotEnd> {
         let writing = self.snapshot.as_mut()?;
         let sum = match writing.stage {
-            Stage::Bytes => {
-                if writing.source.next(&mut writing.bytes).is_break() {
-                    writing.stage = Stage::Sum;
+            Stage::Bytes => match writing.source.next(&mut writing.bytes) {
+                Ok(flow) => {
+                    if flow.is_break() {
+                        writing.stage = Stage::Sum;
+                    }
+                    return None;
                 }
-                return None;
-            }
+                Err(cause) => Err(cause),
+            },
             Stage::Sum => match writing.source.sum() {
-                ControlFlow::Continue(()) => return None,
-                ControlFlow::Break(sum) => sum,
+                Ok(ControlFlow::Continue(())) => return None,
+                Ok(ControlFlow::Break(sum)) => Ok(sum),
+                Err(cause) => Err(cause),
             },
         };
         let Writing { anchor: Anchor { lsn, chain }, bytes, .. } = self.snapshot.take()?;
+        let sum = match sum {
+            Ok(sum) => sum,
+            Err(cause) => {
+                let fault = Fault::snapshot_source(cause);
+                return Some(SnapshotEnd::GivenUp { lsn, fault });
+            }
+        };
         let mut stored = self.storage.lock();
         if stored.epoch() != self.epoch {
             let fault = Fault::Deposed { lsn, epoch: self.epoch };

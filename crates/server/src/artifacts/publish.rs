@@ -10,7 +10,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use tenure_coordinator::request::{GetFacts, ListArtifacts};
-use tenure_coordinator::{ArtifactInfo, Followed, Position, Tenure, private};
+use tenure_coordinator::{ArtifactInfo, Engine, Followed, Position, private};
 use tenure_core::state::{ArtifactState, Facts};
 use tenure_record::event::{Event, Record, Step};
 use tenure_record::id::RunId;
@@ -85,14 +85,14 @@ impl Store {
 }
 
 /// Begins to publish, on a thread of its own.
-pub(crate) fn start(tenure: Tenure, blobs: Arc<Blobs>, store: Arc<Store>) -> io::Result<()> {
+pub(crate) fn start(tenure: Engine, blobs: Arc<Blobs>, store: Arc<Store>) -> io::Result<()> {
     let publisher = Publisher { tenure, blobs, store, due: BTreeSet::new(), sweeps: Sweeps::Due };
     std::thread::Builder::new().name("artifacts".to_owned()).spawn(move || publisher.run())?;
     Ok(())
 }
 
 struct Publisher {
-    tenure: Tenure,
+    tenure: Engine,
     blobs: Arc<Blobs>,
     store: Arc<Store>,
     /// Runs that have something to publish.

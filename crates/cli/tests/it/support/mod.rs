@@ -281,7 +281,7 @@ impl Story {
         let mut writer = SnapshotWriter::create(&disk, 7, tenure_log::Lsn(lsn)).unwrap();
         let mut encoder = Encoder::new(facts.clone());
         let mut bytes = Vec::new();
-        while encoder.next_block(&mut bytes) == Rest::More {}
+        while encoder.next_block(&mut bytes).unwrap() == Rest::More {}
         writer.write(&bytes).unwrap();
         let (lsn, chain) = (tenure_log::Lsn(lsn), self.wal.chain());
         let (state_hash, items) = (facts.hash().0, facts.task_count());

@@ -149,10 +149,13 @@ impl<'a> TaskView<'a> {
         self.task.priority
     }
 
-    /// What its worker gets. A large one may be read from a disk.
+    /// What its worker gets, for checks and tests.
+    ///
+    /// # Panics
+    /// The payload is large and the shelf cannot be read; [`TaskView::shared_payload`] tells.
     #[must_use]
     pub fn payload(&self) -> Cow<'a, [u8]> {
-        self.facts.blobs.get(self.task.payload)
+        self.facts.blobs.get(self.task.payload).expect("a check reads what is kept")
     }
 
     /// How long that is; nothing is read for it.
@@ -167,10 +170,13 @@ impl<'a> TaskView<'a> {
         self.facts.blobs.share(self.task.payload)
     }
 
-    /// What its worker gave back; empty if nothing. A large one may be read from a disk.
+    /// What its worker gave back, for checks and tests; empty if nothing.
+    ///
+    /// # Panics
+    /// The output is large and the shelf cannot be read; [`TaskView::shared_output`] tells.
     #[must_use]
     pub fn output(&self) -> Cow<'a, [u8]> {
-        self.facts.blobs.get(self.task.output)
+        self.facts.blobs.get(self.task.output).expect("a check reads what is kept")
     }
 
     /// The output, for keeping beyond the next change. Nothing is read.

@@ -38,7 +38,7 @@ fn blocks(facts: &Facts) -> Vec<Vec<u8>> {
     let mut blocks = Vec::new();
     loop {
         let mut block = Vec::new();
-        let rest = encoder.next_block(&mut block);
+        let rest = encoder.next_block(&mut block).unwrap();
         blocks.push(block);
         if rest == Rest::Nothing {
             return blocks;

@@ -1,5 +1,7 @@
 //! Facts to blocks, one at a time: however many tasks there are, only a block is in memory.
 
+use std::io;
+
 use tenure_record::codec::Malformed;
 use tenure_record::event::{Json, Tag};
 use tenure_record::id::TaskId;
@@ -69,56 +71,59 @@ impl Encoder {
     }
 
     /// Writes the next block behind what is in `out`, and says whether there are more.
-    pub fn next_block(&mut self, out: &mut Vec<u8>) -> Rest {
-        let Some(section) = self.section else { return Rest::Nothing };
+    ///
+    /// # Errors
+    /// A payload or an output on the shelf cannot be read. Then it must not be called again.
+    pub fn next_block(&mut self, out: &mut Vec<u8>) -> io::Result<Rest> {
+        let Some(section) = self.section else { return Ok(Rest::Nothing) };
         let mut block = std::mem::take(&mut self.block);
         block.clear();
-        let rest = self.fill(section, &mut block);
+        let rest = self.fill(section, &mut block)?;
         if rest == Rest::Nothing {
             (self.section, self.written) = (section.next(), 0);
         }
         put_block(section, &block, out);
         self.block = block;
-        if self.section.is_some() { Rest::More } else { Rest::Nothing }
+        Ok(if self.section.is_some() { Rest::More } else { Rest::Nothing })
     }
 
     /// Fills one block of a section, and says whether the section goes on.
-    fn fill(&mut self, section: Section, block: &mut Vec<u8>) -> Rest {
+    fn fill(&mut self, section: Section, block: &mut Vec<u8>) -> io::Result<Rest> {
         let facts = &self.facts;
         match section {
             Section::Counters => counters(facts).put(block),
             Section::Queues => {
                 let (queues, next) = (&facts.queues, self.written);
                 let next = fill_each(queues.iter(), next, block, |(_, item)| queue(item));
-                return self.went_on(next);
+                return Ok(self.went_on(next));
             }
             Section::Workers => {
                 let (workers, next) = (&facts.workers, self.written);
                 let next = fill_each(workers.iter(), next, block, |(_, item)| worker(item));
-                return self.went_on(next);
+                return Ok(self.went_on(next));
             }
             Section::Tasks => {
                 let mut tasks = facts.tasks.up_from(self.written);
-                let next = tasks.find_map(|(id, task)| {
+                let next = loop {
+                    let Some((id, task)) = tasks.next() else { break None };
                     if block.len() >= BLOCK_BYTES {
-                        return Some(id);
+                        break Some(id);
                     }
                     let blobs = &facts.blobs;
-                    let (payload, output) = (blobs.get(task.payload), blobs.get(task.output));
+                    let (payload, output) = (blobs.get(task.payload)?, blobs.get(task.output)?);
                     self.task(TaskId(id), task, &payload, &output).put(block);
-                    None
-                });
+                };
                 drop(tasks);
-                return self.went_on(next);
+                return Ok(self.went_on(next));
             }
             Section::Workflows => {
                 let next = fill_each(workflows(facts), self.written, block, |item| item);
-                return self.went_on(next);
+                return Ok(self.went_on(next));
             }
-            Section::Runs => return self.runs.fill(facts, block),
+            Section::Runs => return Ok(self.runs.fill(facts, block)),
             Section::End => totals(facts).put(block),
         }
-        Rest::Nothing
+        Ok(Rest::Nothing)
     }
 
     fn went_on(&mut self, next: Option<u64>) -> Rest {

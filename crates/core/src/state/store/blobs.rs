@@ -8,6 +8,7 @@
 //! What is large lies on the shelf, if there is one: then there is a line about it here and no more.
 
 use std::borrow::Cow;
+use std::io;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
@@ -110,33 +111,41 @@ impl SharedBytes {
     }
 
     /// The bytes; from the shelf, if that is where they are.
-    #[must_use]
-    pub fn read(&self) -> Cow<'_, [u8]> {
+    ///
+    /// # Errors
+    /// The shelf cannot be read. Bytes in memory can always be read.
+    pub fn read(&self) -> io::Result<Cow<'_, [u8]>> {
         match &self.0 {
-            Shared::Near(bytes) => Cow::Borrowed(bytes),
-            Shared::Shelved(bytes) => Cow::Owned(bytes.read()),
+            Shared::Near(bytes) => Ok(Cow::Borrowed(bytes)),
+            Shared::Shelved(bytes) => bytes.read().map(Cow::Owned),
         }
     }
 
     /// Brings them into memory, where the next one to read them finds them.
-    pub fn fetch(&mut self) {
+    ///
+    /// # Errors
+    /// The shelf cannot be read.
+    pub fn fetch(&mut self) -> io::Result<()> {
         if let Shared::Shelved(bytes) = &self.0 {
-            self.0 = Shared::Near(NearBytes::new(bytes.read()));
+            self.0 = Shared::Near(NearBytes::new(bytes.read()?));
         }
+        Ok(())
     }
 
-    /// The same in memory.
-    #[must_use]
-    pub fn into_near(self) -> NearBytes {
+    /// The bytes in memory.
+    ///
+    /// # Errors
+    /// The shelf cannot be read.
+    pub fn into_near(self) -> io::Result<NearBytes> {
         match self.0 {
-            Shared::Near(bytes) => bytes,
-            Shared::Shelved(bytes) => NearBytes::new(bytes.read()),
+            Shared::Near(bytes) => Ok(bytes),
+            Shared::Shelved(bytes) => bytes.read().map(NearBytes::new),
         }
     }
 }
 
 /// Bytes in memory that stay readable whatever happens to the state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct NearBytes {
     bytes: Arc<Vec<u8>>,
     range: Range<usize>,
@@ -237,7 +246,7 @@ impl Blobs {
             let bytes = Arc::clone(&shelved.bytes);
             return BlobRef::shelved(self.shelved.insert(ShelvedBlob { owner, kind, bytes }));
         }
-        let bytes = self.share(blob).into_near();
+        let bytes = self.near(blob).unwrap_or_default();
         self.put(owner, kind, &bytes)
     }
 
@@ -248,12 +257,12 @@ impl Blobs {
 
     /// The bytes of a blob that is there; nothing for no blob. Those on the shelf are read, so this
     /// is not for the writer.
-    pub(crate) fn get(&self, blob: BlobRef) -> Cow<'_, [u8]> {
+    pub(crate) fn get(&self, blob: BlobRef) -> io::Result<Cow<'_, [u8]>> {
         match self.find(blob) {
-            Some((block, range)) => Cow::Borrowed(&block.bytes[range]),
+            Some((block, range)) => Ok(Cow::Borrowed(&block.bytes[range])),
             None => match self.find_shelved(blob) {
-                Some(shelved) => Cow::Owned(shelved.bytes.read()),
-                None => Cow::Borrowed(&[]),
+                Some(shelved) => shelved.bytes.read().map(Cow::Owned),
+                None => Ok(Cow::Borrowed(&[])),
             },
         }
     }
@@ -269,15 +278,21 @@ impl Blobs {
     /// The same bytes, for keeping. From the block that is being filled they are copied: whoever
     /// holds that block makes the next blob copy all of it.
     pub(crate) fn share(&self, blob: BlobRef) -> SharedBytes {
-        SharedBytes(match self.find(blob) {
-            Some((block, range)) if self.open != Some(blob.block()) => {
-                Shared::Near(NearBytes { bytes: Arc::clone(&block.bytes), range })
-            }
-            Some((block, range)) => Shared::Near(NearBytes::new(block.bytes[range].to_vec())),
+        SharedBytes(match self.near(blob) {
+            Some(bytes) => Shared::Near(bytes),
             None => match self.find_shelved(blob) {
                 Some(shelved) => Shared::Shelved(Arc::clone(&shelved.bytes)),
-                None => Shared::Near(NearBytes { bytes: Arc::default(), range: 0..0 }),
+                None => Shared::Near(NearBytes::default()),
             },
+        })
+    }
+
+    /// The bytes of a blob that is in memory.
+    fn near(&self, blob: BlobRef) -> Option<NearBytes> {
+        let (block, range) = self.find(blob)?;
+        Some(match self.open == Some(blob.block()) {
+            true => NearBytes::new(block.bytes[range].to_vec()),
+            false => NearBytes { bytes: Arc::clone(&block.bytes), range },
         })
     }
 
@@ -328,7 +343,7 @@ impl Blobs {
 
     /// Copies a blob to the open block and frees the old place.
     pub(crate) fn relocate(&mut self, owner: TaskId, kind: BlobKind, blob: BlobRef) -> BlobRef {
-        let bytes = self.share(blob).into_near();
+        let bytes = self.near(blob).unwrap_or_default();
         let moved = self.put(owner, kind, &bytes);
         self.free(blob);
         moved
@@ -423,12 +438,12 @@ mod tests {
         let refs = fill(&mut blobs, 5_000, 100);
         let large = blobs.put(TaskId(9), BlobKind::Output, &vec![7; 1 << 20]);
         for (i, blob) in refs.iter().enumerate() {
-            assert_eq!(blobs.get(*blob), vec![(i + 1) as u8; 100]);
+            assert_eq!(blobs.get(*blob).unwrap(), vec![(i + 1) as u8; 100]);
         }
-        assert_eq!(blobs.get(large).len(), 1 << 20);
+        assert_eq!(blobs.get(large).unwrap().len(), 1 << 20);
         assert_eq!(blobs.owner(large), Some((TaskId(9), BlobKind::Output)));
         assert_eq!(blobs.put(TaskId(1), BlobKind::Payload, b""), BlobRef::NONE);
-        assert!(blobs.get(BlobRef::NONE).is_empty());
+        assert!(blobs.get(BlobRef::NONE).unwrap().is_empty());
     }
 
     #[test]
@@ -441,8 +456,8 @@ mod tests {
             blobs.free(*blob);
         }
         fill(&mut blobs, 10_000, 100);
-        assert_eq!(view.get(refs[3]), vec![4; 50]);
-        assert_eq!(kept.read(), vec![4; 50]);
+        assert_eq!(view.get(refs[3]).unwrap(), vec![4; 50]);
+        assert_eq!(kept.read().unwrap(), vec![4; 50]);
     }
 
     #[test]
@@ -454,7 +469,7 @@ mod tests {
                 blobs.share(blob)
             })
             .collect();
-        assert!(held.iter().all(|bytes| *bytes.read() == [7; 100]));
+        assert!(held.iter().all(|bytes| *bytes.read().unwrap() == [7; 100]));
         assert_eq!(blobs.blocks.len(), (20_000 * 112_usize).div_ceil(BLOCK_BYTES - 112));
         let views: Vec<_> = (1..=100)
             .map(|id| {
@@ -482,8 +497,8 @@ mod tests {
             self.len()
         }
 
-        fn read(&self) -> Vec<u8> {
-            self.clone()
+        fn read(&self) -> io::Result<Vec<u8>> {
+            Ok(self.clone())
         }
     }
 
@@ -505,10 +520,13 @@ mod tests {
             assert_eq!(blobs.owner(*blob), Some((TaskId(id.into()), BlobKind::Output)));
             assert_eq!(blobs.free(*blob), None);
             assert!(blob.on_shelf().is_none() || blobs.owner(*blob).is_none(), "{blob:?} is gone");
-            assert!(*view.get(*blob) == vec![id; LARGE_BYTES + 1], "a view keeps what it saw");
+            assert!(
+                *view.get(*blob).unwrap() == vec![id; LARGE_BYTES + 1],
+                "a view keeps what it saw"
+            );
         }
         assert_eq!(blobs.shelved.len(), 0);
-        assert!(*kept.into_near() == vec![2; LARGE_BYTES + 1]);
+        assert!(*kept.into_near().unwrap() == vec![2; LARGE_BYTES + 1]);
         assert_eq!(blobs.len(small), LARGE_BYTES);
         assert_eq!((blobs.len(BlobRef::NONE), blobs.free(BlobRef::NONE)), (0, None));
     }
@@ -526,7 +544,7 @@ mod tests {
         for (owner, kind, blob) in blobs.in_block(at) {
             if owner.0 % 10 == 1 {
                 let moved = blobs.relocate(owner, kind, blob);
-                assert_eq!(blobs.get(moved), vec![owner.0 as u8; 100]);
+                assert_eq!(blobs.get(moved).unwrap(), vec![owner.0 as u8; 100]);
             }
         }
         assert!(blobs.blocks[at].is_none());
