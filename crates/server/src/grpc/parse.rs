@@ -245,8 +245,8 @@ pub(crate) fn reports(
 /// What a worker says about itself.
 pub(crate) fn registration(register: v1::RegisterRequest) -> Parsed<Registration> {
     terms::Said {
-        worker: register.worker,
-        display_name: register.display_name,
+        worker: register.id,
+        display_name: register.name,
         queues: register.queues,
         slots: register.slots,
         labels: Pairs(register.labels.into_iter().collect()),
@@ -332,12 +332,12 @@ pub(crate) fn hello(hello: v1::Hello) -> Parsed<Greeting> {
         return Err(Problem::invalid(detail));
     }
     let register = v1::RegisterRequest {
-        worker: hello.worker,
+        id: hello.worker,
         queues: hello.queues,
         slots: Some(hello.slots),
         labels: hello.labels,
         draining: false,
-        display_name: None,
+        name: None,
     };
     Ok(Greeting {
         registration: registration(register)?,

@@ -101,15 +101,16 @@ impl v1::runs_server::Runs for Door {
     }
 
     async fn signal(&self, request: Request<v1::SignalRequest>) -> Outcome<v1::SignalResponse> {
-        let SignaledRun { run_id, outcome, signaled } =
-            match parse_run::signal(request.into_inner())? {
-                Signal::ByKey(signal) => self.app.ask(signal).await?,
-                Signal::Run(signal) => {
-                    let (run_id, outcome) = (signal.run_id, SubmitOutcome::Existed);
-                    SignaledRun { run_id, outcome, signaled: self.app.ask(signal).await? }
-                }
-            };
-        Ok(Response::new(show_run::signaled(run_id, outcome, signaled)))
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let SignaledRun { run_id, outcome, signaled } = match parse_run::signal(request)? {
+            Signal::ByKey(signal) => self.app.ask(signal).await?,
+            Signal::Run(signal) => {
+                let (run_id, outcome) = (signal.run_id, SubmitOutcome::Existed);
+                SignaledRun { run_id, outcome, signaled: self.app.ask(signal).await? }
+            }
+        };
+        Ok(Response::new(show_run::signaled(run_id, name, outcome, signaled)))
     }
 
     async fn redecide(
@@ -119,7 +120,7 @@ impl v1::runs_server::Runs for Door {
         let v1::RedecideRequest { run_id, lsn, by_key } = request.into_inner();
         let run_id = self.meant(run_id, by_key).await?;
         let found = redecide(&self.app, run_id, Lsn(lsn)).await?;
-        Ok(Response::new(show_run::redecided(&found)))
+        Ok(Response::new(show_run::redecided(run_id, &found)))
     }
 }
 

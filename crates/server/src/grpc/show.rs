@@ -131,8 +131,11 @@ pub(super) fn grant(grant: Grant) -> v1::Lease {
         tags: tags(&grant.tags),
         expires_at: grant.wall_expires_at.0,
         log_expires_at: grant.expires_at.0,
-        run_id: grant.run.as_ref().map(|run| run.run_id.0),
-        node: grant.run.map(|run| run.node.to_string()),
+        run: grant.run.map(|run| v1::TaskOfRun {
+            run_id: run.run_id.0,
+            node: run.node.to_string(),
+            token: run.token.0,
+        }),
         name: grant.name.map(|name| name.to_string()),
         traceparent: grant.traceparent.map(|text| text.to_string()),
         checkpoint: checkpoint(grant.checkpoint),
@@ -217,14 +220,17 @@ pub(super) fn worker(worker: WorkerInfo) -> v1::Worker {
     let label =
         |(key, value): &(TagKey, TagValue)| (key.as_str().to_owned(), value.as_str().to_owned());
     v1::Worker {
-        name: worker.name.to_string(),
+        id: worker.name.to_string(),
         connected,
+        dead: !connected,
         last_seen_at: worker.seen_at.0,
         active_leases: worker.leases,
         slots: said.as_ref().map(|said| said.slots),
         draining: said.as_ref().is_some_and(|said| said.draining),
         queues: said.iter().flat_map(|said| said.queues.iter().map(name)).collect(),
         labels: said.iter().flat_map(|said| said.labels.as_slice()).map(label).collect(),
-        display_name: said.and_then(|said| said.display_name).map(|name| name.as_str().to_owned()),
+        name: said
+            .and_then(|said| said.display_name)
+            .map_or_else(|| worker.name.to_string(), |name| name.as_str().to_owned()),
     }
 }

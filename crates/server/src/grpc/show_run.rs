@@ -37,7 +37,7 @@ pub(super) fn listed(workflow: &WorkflowInfo) -> v1::Workflow {
         definition: Vec::new(),
         nodes: workflow.definition.nodes.len() as u32,
         transitions: workflow.transitions,
-        faults: workflow.faults.iter().map(ToString::to_string).collect(),
+        faults: workflow.faults.iter().map(fault).collect(),
     }
 }
 
@@ -126,6 +126,7 @@ pub(super) fn history(steps: &[RunStep], truncated_before: Option<Lsn>) -> v1::R
 /// What became of a signal.
 pub(super) fn signaled(
     run_id: RunId,
+    signal: String,
     started: SubmitOutcome,
     signaled: Signaled,
 ) -> v1::SignalResponse {
@@ -135,7 +136,7 @@ pub(super) fn signaled(
         Signaled::Known => (v1::SignalOutcome::Known, None),
     };
     let started = started == SubmitOutcome::Created;
-    v1::SignalResponse { outcome: outcome.into(), token, run_id: run_id.0, started }
+    v1::SignalResponse { outcome: outcome.into(), token, run_id: run_id.0, started, signal }
 }
 
 /// What is wrong with a definition.
@@ -150,13 +151,14 @@ pub(super) fn fault(fault: &Fault) -> v1::Fault {
 }
 
 /// What was decided, and what would be now.
-pub(super) fn redecided(found: &Redecided) -> v1::RedecideResponse {
+pub(super) fn redecided(run_id: RunId, found: &Redecided) -> v1::RedecideResponse {
     let pair = |pair: &Pair| v1::RedecidedPair {
         same: pair.is_same,
-        recorded: pair.recorded.as_ref().map(json),
-        decided: pair.decided.as_ref().map(json),
+        recorded: maybe_json(pair.recorded.as_ref()),
+        decided: maybe_json(pair.decided.as_ref()),
     };
     v1::RedecideResponse {
+        run_id: run_id.0,
         lsn: found.lsn.0,
         at: found.at.0,
         same: found.is_same(),

@@ -194,14 +194,16 @@ proptest! {
         let http = parse_json::<HeartbeatBody<'_>>(&body).unwrap().parse(3);
         let report = v1::HeartbeatReport {
             task_id: 3, lease_id: 7, progress, message, checkpoint: bytes.clone(), lease_ms,
+            worker: None,
         };
         same(http, parse::heartbeat(&sent(&report)));
         let body = given(json!({
             "lease_id": 7, "delay_ms": delay_ms, "priority": priority, "checkpoint": checkpoint,
         }));
         let http = parse_json::<ReleaseBody<'_>>(&body).unwrap().parse(3);
-        let report =
-            v1::ReleaseReport { task_id: 3, lease_id: 7, delay_ms, priority, checkpoint: bytes };
+        let report = v1::ReleaseReport {
+            task_id: 3, lease_id: 7, delay_ms, priority, checkpoint: bytes, worker: None,
+        };
         same(http, parse::release(&sent(&report)));
     }
 
@@ -256,8 +258,9 @@ proptest! {
             "name": display_name, "queues": queues, "slots": slots, "labels": labels,
         }));
         let http = parse_json::<WorkerBody>(&body).unwrap().parse(&worker);
-        let register =
-            v1::RegisterRequest { worker, queues, slots, labels, draining: false, display_name };
+        let register = v1::RegisterRequest {
+            id: worker, queues, slots, labels, draining: false, name: display_name,
+        };
         same(http, parse::registration(sent(&register)));
     }
 

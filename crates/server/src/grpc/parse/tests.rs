@@ -125,6 +125,7 @@ fn reports_keep_their_order_and_kind() {
         message: Some("a quarter".to_owned()),
         checkpoint: b"3".to_vec(),
         lease_ms: Some(5_000),
+        worker: None,
     };
     let release = |delay_ms, priority| v1::ReleaseReport {
         task_id: 5,
@@ -132,6 +133,7 @@ fn reports_keep_their_order_and_kind() {
         delay_ms,
         priority,
         checkpoint: Vec::new(),
+        worker: None,
     };
     let message = v1::Reports {
         sequence: 9,
