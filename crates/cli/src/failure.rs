@@ -5,6 +5,7 @@ use std::{fmt, io};
 
 use serde_json::{Value, json};
 use tenure_log::{Fault, Lsn};
+use tenure_sdk::{RunState, TaskError, TaskState};
 
 /// The log holds something that it should not, as `Fault` has it.
 const EXIT_DATA: u8 = 65;
@@ -43,9 +44,9 @@ pub(crate) enum Failure {
     /// What was asked for makes no sense.
     Usage(String),
     /// A task that was waited for did not come to a good end.
-    Ended { task_id: u64, state: &'static str, error: Option<tenure_sdk::wire::TaskError> },
+    Ended { task_id: u64, state: TaskState, error: Option<TaskError> },
     /// A run that was waited for did not come to a good end.
-    RunEnded { run_id: u64, state: &'static str, error: Option<String> },
+    RunEnded { run_id: u64, state: RunState, error: Option<String> },
     /// Today's rules would decide a record of a run differently.
     Different { run_id: u64, lsn: u64 },
     /// It stopped in the middle, or nobody knows where. `said` is the cause in other words, if there

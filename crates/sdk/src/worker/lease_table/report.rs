@@ -1,36 +1,37 @@
-//! What a worker says about its tasks: results, failures and leases that it gives back.
+//! Reports of a worker: completions, failures and releases.
 
 use std::time::Duration;
 
 use tenure_code::Code;
 use tenure_proto::v1;
 
-use crate::worker::task::{Failure, Output, Then};
+use crate::worker::outcome::{Artifact, Failure, Output, Then};
 
-/// The largest output that a server takes.
+/// The largest output that a server accepts.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
-/// Bytes of all artifacts that travel with one output.
+/// Bytes of all artifacts in one completion.
 const ARTIFACTS_BYTES_MAX: usize = 8 << 20;
 
-/// A word on a task, until the server has taken it.
+/// A report that the server has not accepted yet.
 #[derive(Clone, Debug)]
 pub(super) struct Report {
     pub(super) task_id: u64,
     pub(super) lease_id: u64,
-    pub(super) what: What,
-    /// It goes alone, to find out which one of several was refused.
+    pub(super) outcome: Outcome,
+    /// The report is sent in a message of its own, to find out which one of several was refused.
     pub(super) alone: bool,
 }
 
+/// How an attempt ended.
 #[derive(Clone, Debug)]
-pub(super) enum What {
+pub(super) enum Outcome {
     Complete(Output),
     Fail(Failure),
-    Release { wait: Duration, checkpoint: Vec<u8> },
+    Release { delay: Duration, checkpoint: Vec<u8> },
 }
 
-impl What {
-    /// `checkpoint` is what the handler left for another attempt and was not sent yet.
+impl Outcome {
+    /// The outcome of a handler; `checkpoint` is one that was saved and not sent yet.
     pub(super) fn of(result: Result<Output, Failure>, checkpoint: Vec<u8>) -> Self {
         let result = result.map_err(|failure| match failure.checkpoint.is_empty() {
             true => Failure { checkpoint, ..failure },
@@ -41,7 +42,7 @@ impl What {
                 let len = output.bytes.len();
                 let reason =
                     format!("output has {len} bytes; at most {OUTPUT_BYTES_MAX} are allowed");
-                Self::Fail(Failure::new(reason).code(Code::PayloadTooLarge.as_str()).last())
+                Self::Fail(too_large(reason))
             }
             Ok(output) if output.artifact_bytes() > ARTIFACTS_BYTES_MAX => {
                 let len = output.artifact_bytes();
@@ -49,11 +50,11 @@ impl What {
                     "the artifacts have {len} bytes; at most {ARTIFACTS_BYTES_MAX} go with a \
                      completion: upload large ones first, with PUT /v1/blobs/{{sha256}}"
                 );
-                Self::Fail(Failure::new(reason).code(Code::PayloadTooLarge.as_str()).last())
+                Self::Fail(too_large(reason))
             }
             Ok(output) => Self::Complete(output),
-            Err(Failure { then: Then::GiveBack(wait), checkpoint, .. }) => {
-                Self::Release { wait, checkpoint }
+            Err(Failure { then: Then::Release(delay), checkpoint, .. }) => {
+                Self::Release { delay, checkpoint }
             }
             Err(failure) => Self::Fail(failure),
         }
@@ -67,8 +68,8 @@ impl What {
         }
     }
 
-    /// Results come in this order.
-    pub(super) fn place(&self) -> u8 {
+    /// The order of kinds in a message, and of their results.
+    pub(super) fn order(&self) -> u8 {
         match self {
             Self::Complete(_) => 0,
             Self::Fail(_) => 1,
@@ -77,42 +78,46 @@ impl What {
     }
 }
 
-/// What is sent of these.
-pub(super) fn written(
+fn too_large(reason: String) -> Failure {
+    Failure::permanent(reason).code(Code::PayloadTooLarge.as_str())
+}
+
+/// The message that carries heartbeats and reports.
+pub(super) fn encode(
     sequence: u64,
     heartbeats: &[v1::HeartbeatReport],
     reports: &[Report],
 ) -> v1::Reports {
     let mut message =
         v1::Reports { sequence, heartbeats: heartbeats.to_vec(), ..Default::default() };
-    for Report { task_id, lease_id, what, .. } in reports {
+    for Report { task_id, lease_id, outcome, .. } in reports {
         let (task_id, lease_id) = (*task_id, *lease_id);
-        match what {
-            What::Complete(done) => message.completes.push(v1::CompleteReport {
+        match outcome {
+            Outcome::Complete(done) => message.completes.push(v1::CompleteReport {
                 task_id,
                 lease_id,
                 output: done.bytes.clone(),
-                artifacts: done.artifacts.clone(),
+                artifacts: done.artifacts.iter().map(Artifact::to_wire).collect(),
                 // The stream knows its worker.
                 worker: None,
             }),
-            What::Fail(failure) => message.fails.push(v1::FailReport {
+            Outcome::Fail(failure) => message.fails.push(v1::FailReport {
                 task_id,
                 lease_id,
                 reason: failure.reason.clone(),
                 code: failure.code.clone(),
-                retryable: Some(failure.then != Then::Nothing),
+                retryable: Some(failure.then != Then::Permanent),
                 retry_after_ms: match failure.then {
-                    Then::After(wait) => Some(wait.as_millis() as u64),
-                    Then::Backoff | Then::Nothing | Then::GiveBack(_) => None,
+                    Then::RetryAfter(delay) => Some(delay.as_millis() as u64),
+                    Then::Backoff | Then::Permanent | Then::Release(_) => None,
                 },
                 worker: None,
                 checkpoint: failure.checkpoint.clone(),
             }),
-            What::Release { wait, checkpoint } => message.releases.push(v1::ReleaseReport {
+            Outcome::Release { delay, checkpoint } => message.releases.push(v1::ReleaseReport {
                 task_id,
                 lease_id,
-                delay_ms: Some(wait.as_millis() as u64).filter(|ms| *ms > 0),
+                delay_ms: Some(delay.as_millis() as u64).filter(|ms| *ms > 0),
                 priority: None,
                 checkpoint: checkpoint.clone(),
                 worker: None,
