@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tenure_api::{InvalidTimestamp, Timestamp};
+use tenure_sdk::Timestamp;
 
 use crate::ui::span;
 
@@ -17,7 +17,7 @@ pub(crate) fn clock(at: Timestamp) -> String {
 
 /// A time such as `2026-11-15T22:40:00Z`.
 pub(crate) fn parse(text: &str) -> Result<Timestamp, String> {
-    text.parse().map_err(|invalid: InvalidTimestamp| invalid.to_string())
+    text.parse().map_err(|invalid: tenure_sdk::api::InvalidTimestamp| invalid.to_string())
 }
 
 /// The time by this machine's clock.
