@@ -14,6 +14,7 @@
 //!
 //! Types of requests check the shape of their fields only. The server checks what the values mean.
 
+mod archive;
 mod event;
 mod explain;
 mod new_task;
@@ -32,6 +33,7 @@ mod token;
 mod worker;
 mod workflow;
 
+pub use archive::{Archived, ArchivedRun, ArchivedTask};
 pub use event::{Event, EventFilter, RunEvent, TaskEvent};
 pub use explain::{Explanation, Reason};
 pub use new_task::{Backoff, BackoffKind, NewTask, NewTasks};
@@ -40,7 +42,7 @@ pub use payload::{Binary, Encoding, Payload};
 pub use problem::Problem;
 pub use queue::{PauseQueue, Queue, QueueSettings, Setting};
 pub use report::{
-    CompleteReport, Extension, FailReport, HeartbeatReport, NewArtifact, ReleaseReport,
+    Blob, CompleteReport, Extension, FailReport, HeartbeatReport, NewArtifact, ReleaseReport,
     ReportResult, ReportResults, Reports,
 };
 pub use run::{

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::text::text_enum;
-use crate::{Payload, Timestamp, tags};
+use crate::{Payload, Timestamp, payload, tags};
 
 text_enum! {
     /// How the waits between failures grow.
@@ -52,7 +52,11 @@ pub struct NewTask {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The input of the worker: any JSON of at most 1 MiB, kept byte for byte; `null` if not given.
-    #[serde(default, skip_serializing_if = "Payload::is_empty")]
+    #[serde(
+        default = "Payload::null",
+        deserialize_with = "payload::with_null",
+        skip_serializing_if = "Payload::is_empty"
+    )]
     pub payload: Payload,
     /// The priority, from -100 to 100; higher is leased first; 0 if not given.
     #[cfg_attr(feature = "openapi", schema(minimum = -100, maximum = 100))]

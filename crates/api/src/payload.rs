@@ -40,6 +40,12 @@ impl Payload {
         serde_json::from_slice(if self.0.is_empty() { b"null" } else { &self.0 })
     }
 
+    /// The JSON text `null`.
+    #[must_use]
+    pub const fn null() -> Self {
+        Self(Bytes::from_static(b"null"))
+    }
+
     /// The bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
@@ -136,12 +142,15 @@ impl Serialize for Payload {
 
 impl<'de> Deserialize<'de> for Payload {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let json = Box::<RawValue>::deserialize(deserializer)?;
-        Ok(match json.get() {
-            "null" => Self::default(),
-            _ => Self::from(Box::<str>::from(json).into_string()),
-        })
+        let payload = with_null(deserializer)?;
+        Ok(if payload.as_bytes() == b"null" { Self::default() } else { payload })
     }
+}
+
+/// Reads a payload that keeps the text `null`, for fields in which it is a value and not an absence.
+pub(crate) fn with_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Payload, D::Error> {
+    let json = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(Payload::from(Box::<str>::from(json).into_string()))
 }
 
 /// How a [`Payload`] is written in JSON. In memory a payload is always its bytes, and its encoding is

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Binary, Payload, TaskState, Timestamp};
+use crate::{Binary, Payload, TaskState, Timestamp, payload};
 
 /// A heartbeat: the worker is still executing the task, and its lease is extended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -56,7 +56,11 @@ pub struct CompleteReport {
     /// The lease's id.
     pub lease_id: u64,
     /// The result: any JSON of at most 1 MiB, kept byte for byte; `null` if not given.
-    #[serde(default, skip_serializing_if = "Payload::is_empty")]
+    #[serde(
+        default = "Payload::null",
+        deserialize_with = "payload::with_null",
+        skip_serializing_if = "Payload::is_empty"
+    )]
     pub output: Payload,
     /// Files that the task produced, at most 100; only for tasks of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +87,16 @@ pub struct NewArtifact {
     /// The SHA-256 in hexadecimal of a file that was uploaded with `PUT /v1/blobs/{sha256}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
+}
+
+/// An uploaded file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Blob {
+    /// The SHA-256 in hexadecimal.
+    pub sha256: String,
+    /// The size.
+    pub bytes: u64,
 }
 
 /// An attempt failed.

@@ -1,18 +1,29 @@
 //! What comes over the wire becomes what was meant, or is refused with a sentence.
 
-use prost::Message;
 use tenure_code::Code;
-use tenure_core::command::{Heartbeat, ReleaseTask, Retry, Start};
-use tenure_record::name::{TagKey, TagValue, TaskName};
+use tenure_core::command::{Heartbeat, LeaseRef, NewTask, ReleaseTask, Retry, Setting, Start};
+use tenure_proto::v1;
+use tenure_record::id::{LeaseId, TaskId};
+use tenure_record::name::{QueueName, TagKey, TagValue, TaskKey, TaskName, WorkerName};
 use tenure_record::progress::{Checkpoint, Progress};
-use tenure_record::terms::{BackoffKind, Budgets, Payload, Tags};
+use tenure_record::terms::{
+    Backoff, BackoffKind, Budgets, LeaseMs, Payload, Priority, SpanMs, Tags,
+};
 use tenure_record::time::Timestamp;
+use tenure_record::trace::TraceParent;
 
-use super::*;
+use super::sent;
+use crate::grpc::fast_path::reports;
+use crate::problem::Problem;
+use crate::wire::report::{self, About};
+use crate::wire::request;
 
-/// As it would arrive.
-fn sent<M: Message + Default>(message: &M) -> M {
-    M::decode(&message.encode_to_vec()[..]).unwrap()
+fn new_task(task: v1::NewTask) -> Result<NewTask, Problem> {
+    request::new_task(task.into())
+}
+
+fn lease_of(task_id: u64, lease_id: u64) -> LeaseRef {
+    LeaseRef { task_id: TaskId(task_id), lease_id: LeaseId(lease_id) }
 }
 
 #[test]
@@ -94,8 +105,9 @@ fn what_is_wrong_is_named() {
     assert_eq!(large.code, Code::PayloadTooLarge);
     let odd = v1::Backoff { kind: 9, ..v1::Backoff::default() };
     let odd = refused(v1::NewTask { backoff: Some(odd), ..plain() });
-    assert_eq!(odd.detail, "backoff.kind is 9, which this server does not know");
-    let second = batch(vec![plain(), v1::NewTask { priority: 101, ..plain() }]).unwrap_err();
+    assert_eq!(odd.detail, "backoff.kind is \"9\"; it must be fixed, linear or exponential");
+    let two = vec![plain(), v1::NewTask { priority: 101, ..plain() }];
+    let second = request::new_tasks(two.into_iter().map(Into::into)).unwrap_err();
     assert!(second.detail.starts_with("tasks[1]: priority"), "{}", second.detail);
 }
 
@@ -165,35 +177,22 @@ fn reports_keep_their_order_and_kind() {
         ..lease_of(5, 15).into()
     };
     assert_eq!(parsed.releases, [lease_of(5, 15).into(), later]);
-    assert!(super::fail(&fail(Some(false), Some(5))).is_err());
-}
-
-#[test]
-fn a_hello_has_bounds() {
-    let hello = |count: usize, disconnect_grace_ms| v1::Hello {
-        worker: "w".to_owned(),
-        queues: (0..count).map(|number| format!("q{number}")).collect(),
-        disconnect_grace_ms,
-        ..v1::Hello::default()
-    };
-    assert_eq!(super::hello(hello(1, None)).unwrap().disconnect_grace_ms, 5_000);
-    assert_eq!(super::hello(hello(100, Some(0))).unwrap().disconnect_grace_ms, 0);
-    assert!(super::hello(hello(0, None)).is_err());
-    assert!(super::hello(hello(101, None)).is_err());
-    assert!(super::hello(hello(1, Some(60_001))).is_err());
+    assert!(report::fail(About::Report, &fail(Some(false), Some(5)).into()).is_err());
 }
 
 #[test]
 fn a_setting_is_kept_set_or_cleared() {
     let configure = |retention_ms, clear: &[&str]| {
-        super::configure(&v1::ConfigureQueueRequest {
+        let (queue, settings) = v1::ConfigureQueueRequest {
             queue: "q".to_owned(),
             retention_ms,
             clear: clear.iter().map(|name| (*name).to_owned()).collect(),
             paused_until: None,
             dead_letter_queue: None,
-        })
-        .map(|configure| configure.change.retention_ms)
+        }
+        .try_into()
+        .map_err(Problem::from)?;
+        request::configure(&queue, settings).map(|configure| configure.change.retention_ms)
     };
     assert_eq!(configure(None, &[]).unwrap(), Setting::Keep);
     assert_eq!(configure(None, &["retention_ms"]).unwrap(), Setting::Clear);
