@@ -31,6 +31,7 @@ pub(crate) fn queue(queue: &QueueView) -> api::Queue {
         paused_until: queue.eligibility.opens_at().map(time),
         retention_ms: queue.settings.retention_ms,
         dead_letter_queue: text(queue.settings.dead_letter_queue.as_ref()),
+        max_waiting: queue.settings.max_waiting,
         oldest_waiting_at: queue.oldest_waiting_at.map(time),
     }
 }
