@@ -105,7 +105,8 @@ impl App {
         self.scribe.heard(R::NAME, &outcome);
         let response = outcome?;
         let leases = response.leases();
-        let shown = match response_budget::reserve(response.text_bytes()).await {
+        // Values are there twice while the text of the response is made.
+        let shown = match response_budget::reserve(2 * response.text_bytes()).await {
             Ok(()) => fetched(response).await,
             Err(problem) => Err(problem),
         };

@@ -140,15 +140,15 @@ fn one(scan: &mut Scan, id: u64, format: Format) -> Result<Found, Failure> {
     let kind = scan.kind();
     scan.read(
         |item| item.id == id,
-        |item, line| {
+        |_, line| {
             match (format, kind) {
                 (Format::Json, _) => {
                     let mut out = Lines::new();
                     out.print(plain::json(line));
                     out.finish();
                 }
-                (Format::Table, Kind::Task) => shown::task(&item, line),
-                (Format::Table, Kind::Run) => shown::run(&item, line),
+                (Format::Table, Kind::Task) => shown::task(line),
+                (Format::Table, Kind::Run) => shown::run(line),
             }
             found = Found::Shown;
             ControlFlow::Break(())

@@ -1,15 +1,19 @@
 //! Archived tasks and runs for people.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
-use serde_json::value::RawValue;
-use tenure_sdk::{RunState, TaskState};
+use tenure_sdk::api::{Archived, History, Payload, Run, RunStep, Task, TaskError, TaskStep};
 
 use super::Kind;
 use super::item::Item;
+use crate::run::history::paragraph;
 use crate::run::story::Story;
-use crate::ui::moment::{self, clock, relative};
+use crate::task::history as task_history;
+use crate::ui::json;
+use crate::ui::moment::{self, relative};
 use crate::ui::output::{self, Lines};
-use crate::ui::style::{self, Paint};
+use crate::ui::style::Paint;
 use crate::ui::table::{Cell, Column, Facts, Table};
 
 const TASKS: [Column; 8] = [
@@ -32,66 +36,6 @@ const RUNS: [Column; 6] = [
     Column::text("ERROR"),
 ];
 
-const STEPS: [Column; 9] = [
-    Column::number("LSN"),
-    Column::word("WHEN"),
-    Column::word("EVENT"),
-    Column::word("FROM"),
-    Column::word("TO"),
-    Column::number("ATTEMPT"),
-    Column::number("LEASE"),
-    Column::text("WORKER"),
-    Column::text("REASON"),
-];
-
-/// What is shown of one alone.
-#[derive(Deserialize)]
-struct Whole<'a> {
-    #[serde(borrow, default)]
-    payload: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    input: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    output: Option<&'a RawValue>,
-    created_at: Option<String>,
-    started_at: Option<String>,
-    #[serde(default)]
-    tags: std::collections::BTreeMap<String, String>,
-    #[serde(borrow)]
-    history: Past<'a>,
-}
-
-#[derive(Deserialize)]
-struct Past<'a> {
-    #[serde(borrow)]
-    items: Vec<&'a RawValue>,
-    truncated_before: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct Step {
-    lsn: u64,
-    at: String,
-    event: String,
-    from: Option<String>,
-    to: String,
-    attempt: u32,
-    lease_id: Option<u64>,
-    worker: Option<String>,
-    code: Option<String>,
-    reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct RunStep<'a> {
-    lsn: u64,
-    at: String,
-    #[serde(borrow)]
-    cause: &'a RawValue,
-    #[serde(borrow)]
-    decisions: Vec<&'a RawValue>,
-}
-
 /// An empty table for things of this kind.
 pub(super) fn table(kind: Kind) -> Table {
     match kind {
@@ -102,13 +46,13 @@ pub(super) fn table(kind: Kind) -> Table {
 
 /// One of them.
 pub(super) fn row(item: &Item) -> Vec<Cell> {
-    let error = item.error.as_ref().map(|error| format!("{} ({})", error.message, error.code));
-    let finished = item.finished_at.as_deref().map(ago);
+    let error = item.error.as_ref().map(error);
+    let finished = item.finished_at.map(|at| relative(at, moment::now()));
     let id = Cell::from(item.id.to_string());
     match &item.workflow {
         None => vec![
             id,
-            task_state(&item.state),
+            Cell::state(&item.state.as_str().into()),
             Cell::maybe(item.queue.as_ref()),
             Cell::maybe(finished),
             Cell::maybe(item.attempt),
@@ -118,7 +62,7 @@ pub(super) fn row(item: &Item) -> Vec<Cell> {
         ],
         Some(workflow) => vec![
             id,
-            run_state(&item.state),
+            Cell::run_state(&item.state.as_str().into()),
             workflow.as_str().into(),
             Cell::maybe(finished),
             Cell::maybe(item.key.as_ref()),
@@ -128,119 +72,90 @@ pub(super) fn row(item: &Item) -> Vec<Cell> {
 }
 
 /// A task, and what happened to it.
-pub(super) fn task(item: &Item, line: &str) {
-    let mut out = Lines::new();
+pub(super) fn task(line: &str) {
+    let Some(archived) = whole::<Task, TaskStep>(line) else { return };
+    let Archived { item: task, archived_at, history, .. } = &archived;
     let mut facts = Facts::default();
-    facts.add("id", item.id.to_string());
-    facts.add_some("queue", item.queue.as_deref());
-    facts.add("state", task_state(&item.state));
-    let run = item.run.as_ref().map(|run| format!("{}, node {}", run.run_id, run.node));
+    facts.add("id", task.id.to_string());
+    facts.add("queue", task.queue.as_str());
+    facts.add("state", Cell::state(&task.state));
+    let run = task.run.as_ref().map(|run| format!("{}, node {}", run.run_id, run.node));
     facts.add_some("run", run);
-    facts.add_some("attempt", item.attempt.map(|attempt| attempt.to_string()));
-    let Some(whole) = more_facts(&mut out, facts, item, line) else { return };
-    let mut steps = Table::new(STEPS);
-    for step in whole.history.items.iter().filter_map(|raw| serde_json::from_str(raw.get()).ok()) {
-        steps.row(step_row(&step));
+    facts.add("attempt", task.attempt.to_string());
+    facts.add_some("error", task.error.as_ref().map(error));
+    facts.add("created", task.created_at.to_string());
+    facts.add_some("started", task.started_at.map(|at| at.to_string()));
+    facts.add_some("finished", task.finished_at.map(|at| at.to_string()));
+    facts.add("archived", archived_at.to_string());
+    facts.add_some("key", task.key.as_deref());
+    facts.add_some("tags", tags(&task.tags));
+    facts.add_some("payload", text(&task.payload));
+    facts.add_some("output", text(&task.output));
+    let mut out = Lines::new();
+    facts.print(&mut out);
+    out.print("");
+    let (mut steps, now) = (Table::new(task_history::COLUMNS), moment::now());
+    for step in &history.items {
+        steps.row(task_history::row(step, now));
     }
     steps.print(&mut out, "nothing of its history was left in the log when it was archived");
     out.finish();
-    tell_truncated(&whole);
+    tell_truncated(history);
 }
 
 /// A run, and what was decided about it.
-pub(super) fn run(item: &Item, line: &str) {
-    let mut out = Lines::new();
+pub(super) fn run(line: &str) {
+    let Some(archived) = whole::<Run, RunStep>(line) else { return };
+    let Archived { item: run, archived_at, history, .. } = &archived;
     let mut facts = Facts::default();
-    facts.add("id", item.id.to_string());
-    facts.add_some("workflow", item.workflow.as_deref());
-    facts.add_some("version", item.version.map(|version| version.to_string()));
-    facts.add("state", run_state(&item.state));
-    let Some(whole) = more_facts(&mut out, facts, item, line) else { return };
+    facts.add("id", run.id.to_string());
+    facts.add("workflow", run.workflow.as_str());
+    facts.add("version", run.version.to_string());
+    facts.add("state", Cell::run_state(&run.state));
+    let failed = run.error.parse::<Option<TaskError>>().ok().flatten();
+    facts.add_some("error", failed.as_ref().map(error));
+    facts.add("started", run.started_at.to_string());
+    facts.add_some("finished", run.finished_at.map(|at| at.to_string()));
+    facts.add("archived", archived_at.to_string());
+    facts.add_some("key", run.key.as_deref());
+    facts.add_some("tags", tags(&run.tags));
+    facts.add_some("input", text(&run.input));
+    facts.add_some("output", text(&run.output));
+    let mut out = Lines::new();
+    facts.print(&mut out);
+    out.print("");
     let (mut story, paint) = (Story::new(None), Paint::of_stdout());
-    for raw in &whole.history.items {
-        let Ok(step) = serde_json::from_str::<RunStep<'_>>(raw.get()) else { continue };
-        let lsn = paint.draw(style::faint(), &format!("{:>6}", step.lsn));
-        let at = moment::parse(&step.at).map_or_else(|_| step.at.clone(), clock);
-        let at = paint.draw(style::faint(), &at);
-        let cause = story.cause(step.cause.get().as_bytes());
-        let cause = paint.draw(style::heading(), &cause);
-        out.print(format_args!("{lsn}  {at}  {cause}"));
-        for decision in &step.decisions {
-            for sentence in story.decision(decision.get().as_bytes()) {
-                out.print(format_args!("{:22}{sentence}", ""));
-            }
-        }
+    for step in &history.items {
+        paragraph(&mut out, &mut story, step, paint);
     }
     out.finish();
-    tell_truncated(&whole);
+    tell_truncated(history);
 }
 
-/// Prints what tasks and runs have in common, and a blank line.
-fn more_facts<'a>(
-    out: &mut Lines,
-    mut facts: Facts,
-    item: &Item,
-    line: &'a str,
-) -> Option<Whole<'a>> {
-    let whole: Whole<'_> = match serde_json::from_str(line) {
-        Ok(whole) => whole,
-        Err(error) => {
-            output::complain(&format!("its line cannot be read as a whole: {error}"));
-            return None;
-        }
-    };
-    let error = item.error.as_ref().map(|error| format!("{} ({})", error.message, error.code));
-    facts.add_some("error", error);
-    facts.add_some("created", whole.created_at.as_deref());
-    facts.add_some("started", whole.started_at.as_deref());
-    facts.add_some("finished", item.finished_at.as_deref());
-    facts.add("archived", item.archived_at.as_str());
-    facts.add_some("key", item.key.as_deref());
-    let tags = whole.tags.iter().map(|(key, value)| format!("{key}={value}"));
-    facts.add_some("tags", (!whole.tags.is_empty()).then(|| tags.collect::<Vec<_>>().join(" ")));
-    facts.add_some("payload", whole.payload.map(RawValue::get));
-    facts.add_some("input", whole.input.map(RawValue::get));
-    facts.add_some("output", whole.output.map(RawValue::get));
-    facts.print(out);
-    out.print("");
-    Some(whole)
+/// Reads a whole line.
+fn whole<'l, T: Deserialize<'l>, S: Deserialize<'l>>(line: &'l str) -> Option<Archived<T, S>> {
+    let told = |error| output::complain(&format!("its line cannot be read as a whole: {error}"));
+    Archived::parse(line).map_err(told).ok()
 }
 
-fn step_row(step: &Step) -> [Cell; 9] {
-    let reason = match (&step.code, &step.reason) {
-        (Some(code), Some(reason)) => Some(format!("{reason} ({code})")),
-        (Some(one), None) | (None, Some(one)) => Some(one.clone()),
-        (None, None) => None,
-    };
-    [
-        step.lsn.to_string().into(),
-        ago(&step.at).into(),
-        step.event.as_str().into(),
-        step.from.as_deref().map_or_else(|| Cell::maybe(None::<&str>), task_state),
-        task_state(&step.to),
-        step.attempt.to_string().into(),
-        Cell::maybe(step.lease_id),
-        Cell::maybe(step.worker.as_ref()),
-        Cell::maybe(reason),
-    ]
+fn error(error: &TaskError) -> String {
+    format!("{} ({})", error.message, error.code)
 }
 
-fn tell_truncated(whole: &Whole<'_>) {
-    if let Some(lsn) = whole.history.truncated_before {
+fn tags(tags: &BTreeMap<String, String>) -> Option<String> {
+    let pairs: Vec<_> = tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    Some(pairs.join(" ")).filter(|pairs| !pairs.is_empty())
+}
+
+/// A payload as the line has it: JSON, or base64.
+fn text(payload: &Payload) -> Option<String> {
+    Some(payload).filter(|payload| !payload.is_empty()).map(json::text)
+}
+
+fn tell_truncated<S>(history: &History<S>) {
+    if let Some(lsn) = history.truncated_before {
         output::complain(&format!(
             "what was before LSN {lsn} was no longer in the log, or too much, when it was archived"
         ));
     }
-}
-
-fn ago(at: &str) -> String {
-    moment::parse(at).map_or_else(|_| at.to_owned(), |ms| relative(ms, moment::now()))
-}
-
-fn task_state(name: &str) -> Cell {
-    Cell::state(&TaskState::from(name))
-}
-
-fn run_state(name: &str) -> Cell {
-    Cell::run_state(&RunState::from(name))
 }

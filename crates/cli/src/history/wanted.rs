@@ -58,7 +58,7 @@ impl Wanted {
         let same = |wanted: &Option<String>, is: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| is == Some(wanted))
         };
-        let ended_at = item.finished_at.as_deref().and_then(|at| moment::parse(at).ok());
+        let ended_at = item.finished_at;
         let of_run = item.run.as_ref().map(|run| run.run_id);
         same(&self.queue, item.queue.as_deref())
             && same(&self.state, Some(&item.state))
@@ -107,7 +107,7 @@ mod tests {
     fn each_wish_counts() {
         let task = item(
             r#"{"id": 1, "last_lsn": 4, "state": "FAILED", "queue": "mail", "key": "k",
-                "archived_at": "1970-01-01T00:00:09.000Z", "run": {"run_id": 3, "node": "a"},
+                "archived_at": "1970-01-01T00:00:09.000Z", "run": {"run_id": 3, "node": "a", "token": 1},
                 "finished_at": "1970-01-01T00:00:02.000Z", "payload": [1]}"#,
         );
         let text = |text: &str| Some(text.to_owned());

@@ -63,7 +63,7 @@ pub(super) async fn definition(client: &Client, run: &Run) -> Result<Option<Defi
     Ok(Definition::from_json(workflow.definition.as_bytes()).ok())
 }
 
-fn paragraph(out: &mut Lines, story: &mut Story<'_>, step: &RunStep, paint: Paint) {
+pub(crate) fn paragraph(out: &mut Lines, story: &mut Story<'_>, step: &RunStep, paint: Paint) {
     let lsn = paint.draw(style::faint(), &format!("{:>6}", step.lsn));
     let at = paint.draw(style::faint(), &clock(step.at));
     let cause = paint.draw(style::heading(), &story.cause(step.cause.as_bytes()));

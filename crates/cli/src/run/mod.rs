@@ -4,7 +4,7 @@ mod batch;
 mod cancel;
 mod get;
 pub(crate) mod graph;
-mod history;
+pub(crate) mod history;
 mod list;
 mod redecide;
 mod signal;

@@ -22,7 +22,7 @@ pub(super) struct History {
     id: u64,
 }
 
-const COLUMNS: [Column; 9] = [
+pub(crate) const COLUMNS: [Column; 9] = [
     Column::number("LSN"),
     Column::word("WHEN"),
     Column::word("EVENT"),
@@ -57,7 +57,7 @@ pub(super) fn run(history: &History, server: &Server, format: Format) -> Result<
     })
 }
 
-fn row(step: &TaskStep, now: Timestamp) -> [Cell; 9] {
+pub(crate) fn row(step: &TaskStep, now: Timestamp) -> [Cell; 9] {
     let reason = match (&step.code, &step.reason) {
         (Some(code), Some(reason)) => Some(format!("{reason} ({code})")),
         (Some(one), None) | (None, Some(one)) => Some(one.clone()),

@@ -3,7 +3,7 @@
 mod cancel;
 mod explain;
 mod get;
-mod history;
+pub(crate) mod history;
 mod list;
 mod retry;
 

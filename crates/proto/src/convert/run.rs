@@ -55,7 +55,7 @@ impl From<&RunState> for v1::RunState {
             RunState::Failed => v1::RunState::Failed,
             RunState::Canceled => v1::RunState::Canceled,
             RunState::TimedOut => v1::RunState::TimedOut,
-            _ => v1::RunState::Unspecified,
+            RunState::Other(_) | _ => v1::RunState::Unspecified,
         }
     }
 }
@@ -412,7 +412,7 @@ impl From<Signaled> for v1::SignalResponse {
             SignalOutcome::Given => v1::SignalOutcome::Given,
             SignalOutcome::Kept => v1::SignalOutcome::Kept,
             SignalOutcome::Known => v1::SignalOutcome::Known,
-            _ => v1::SignalOutcome::Unspecified,
+            SignalOutcome::Other(_) | _ => v1::SignalOutcome::Unspecified,
         };
         Self { outcome: outcome.into(), token, run_id, started, signal }
     }

@@ -37,7 +37,7 @@ impl From<&TaskState> for v1::TaskState {
             TaskState::Failed => v1::TaskState::Failed,
             TaskState::Dead => v1::TaskState::Dead,
             TaskState::Canceled => v1::TaskState::Canceled,
-            _ => v1::TaskState::Unspecified,
+            TaskState::Other(_) | _ => v1::TaskState::Unspecified,
         }
     }
 }
