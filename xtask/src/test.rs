@@ -47,6 +47,13 @@ impl Work {
     }
 }
 
+/// The lint of the SDK with one of its features, as a program that needs no more builds it.
+fn sdk_with(feature: &str) -> Command {
+    cargo(&format!(
+        "clippy -p tenure-sdk --no-default-features --features {feature} -- -D warnings"
+    ))
+}
+
 fn steps() -> Vec<Step> {
     let mut docs = cargo("doc --workspace --no-deps");
     docs.env("RUSTDOCFLAGS", "-D warnings");
@@ -57,6 +64,8 @@ fn steps() -> Vec<Step> {
             name: "lint",
             work: Work::Cargo(cargo("clippy --workspace --all-targets -- -D warnings")),
         },
+        Step { name: "lint of a client alone", work: Work::Cargo(sdk_with("client")) },
+        Step { name: "lint of a worker alone", work: Work::Cargo(sdk_with("worker")) },
         // After the lint, because that has fetched every crate whose license tidy looks up.
         Step { name: "tidy", work: Work::Tidy },
         Step { name: "tools", work: Work::Tools },

@@ -14,6 +14,7 @@ mod module_docs;
 mod promises;
 mod providers;
 mod registries;
+mod sdk_surface;
 mod tree;
 mod unfinished;
 
@@ -29,6 +30,7 @@ const RULES: &[(&str, Rule)] = &[
     ("crate graph", crate_graph::check),
     ("core dependencies", core_dependencies::check),
     ("log providers", providers::check),
+    ("SDK surface", sdk_surface::check),
     ("error codes", codes::check),
     ("promises", promises::check),
     ("ledger", ledger::check),

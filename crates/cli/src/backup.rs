@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use tenure_log::Fault;
-use tenure_sdk::wire::backup_part::Part;
-use tenure_sdk::wire::{BackupContents, BackupFile, BackupRequest};
-use tenure_sdk::{Client, Error};
+use tenure_sdk::{BackupContents, BackupFile, BackupPart, BackupScope, Client, Error};
 use tenure_server::{let_large_writes_fail, look_at_blobs};
 use tenure_wal::CopiedFile;
 use tenure_wal::disk::access::BACKUP_FILE;
@@ -64,8 +62,11 @@ pub(crate) fn run(backup: &Backup, server: &Server, format: Format) -> Result<()
         Ok(()) | Err(_) => {}
     }
     private::create_folder(&part).map_err(|cause| failed(&part, cause))?;
-    let request = BackupRequest { whole: backup.whole };
-    let copied = copy(request, server, &part);
+    let scope = match backup.whole {
+        true => BackupScope::WholeLog,
+        false => BackupScope::SinceSnapshot,
+    };
+    let copied = copy(scope, server, &part);
     if copied.is_err() {
         // Half a copy is of no use. What stays all the same is removed by the next try.
         let _ = fs::remove_dir_all(&part);
@@ -102,11 +103,11 @@ pub(crate) fn run(backup: &Backup, server: &Server, format: Format) -> Result<()
 
 /// Copies everything, and proves that it is sound.
 fn copy(
-    request: BackupRequest,
+    scope: BackupScope,
     server: &Server,
     part: &Path,
 ) -> Result<(BackupContents, Proof), Failure> {
-    let contents = server.with(|client| fetch(client, request, part.to_owned()))?;
+    let contents = server.with(|client| fetch(client, scope, part.to_owned()))?;
     let proof = wal::proof(part)?;
     check_blobs(part)?;
     mark(part).map_err(|cause| failed(part, cause))?;
@@ -124,24 +125,24 @@ fn mark(part: &Path) -> io::Result<()> {
 /// Takes the files one after the other.
 async fn fetch(
     client: Client,
-    request: BackupRequest,
+    scope: BackupScope,
     part: PathBuf,
 ) -> Result<BackupContents, Failure> {
     let_large_writes_fail();
-    let mut parts = client.back_up(request).await?;
-    let mut next = async || -> Result<Part, Failure> {
-        let part = parts.message().await.map_err(Error::from)?;
-        part.and_then(|part| part.part).ok_or_else(cut)
-    };
-    let Part::Contents(contents) = next().await? else { return Err(cut()) };
+    let mut parts = client.backups().start(scope).await?;
+    let contents = parts.contents();
     check_room(&part, contents.bytes)?;
     let progress = Copying::new(contents.bytes);
     let mut done = 0;
     for _ in 0..contents.files {
-        let Part::File(file) = next().await? else { return Err(cut()) };
+        let BackupPart::File(file) = parts.next().await.ok_or_else(cut)?? else {
+            return Err(cut());
+        };
         let mut target = Target::create(&part, &file)?;
         while target.copied.offset < file.bytes {
-            let Part::Bytes(bytes) = next().await? else { return Err(cut()) };
+            let BackupPart::Bytes(bytes) = parts.next().await.ok_or_else(cut)?? else {
+                return Err(cut());
+            };
             target.write(&bytes)?;
             done += bytes.len() as u64;
             progress.tell(done);

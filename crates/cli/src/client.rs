@@ -58,7 +58,12 @@ impl Server {
         options.connect().await
     }
 
-    /// The host and the port, for who speaks HTTP by himself.
+    /// The address of the server.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The host and the port, for verbs that speak HTTP without the SDK.
     pub(crate) fn authority(&self) -> Result<String, Error> {
         let wrong = || Error::unavailable("only an address like http://127.0.0.1:7070 will do");
         let rest = self.url.strip_prefix("http://").ok_or_else(wrong)?;

@@ -5,6 +5,7 @@ use std::{fmt, io};
 
 use serde_json::{Value, json};
 use tenure_log::{Fault, Lsn};
+use tenure_sdk::{RunState, TaskError, TaskState};
 
 /// The log holds something that it should not, as `Fault` has it.
 const EXIT_DATA: u8 = 65;
@@ -27,9 +28,9 @@ pub(crate) enum Failure {
     /// The log cannot be read.
     Log(Fault),
     /// A frame is sound, but what is in it is no record that this binary knows.
-    Record { at: Place, found: String },
+    Record { at: RecordLocation, found: String },
     /// The log is whole, and what it says breaks a law.
-    Unsound { at: Place, law: String, found: String },
+    Unsound { at: RecordLocation, law: String, found: String },
     /// The log changed under our eyes.
     InMotion,
     /// The server could not begin, or had to end.
@@ -43,9 +44,9 @@ pub(crate) enum Failure {
     /// What was asked for makes no sense.
     Usage(String),
     /// A task that was waited for did not come to a good end.
-    Ended { task_id: u64, state: &'static str, error: Option<tenure_sdk::wire::TaskError> },
+    Ended { task_id: u64, state: TaskState, error: Option<TaskError> },
     /// A run that was waited for did not come to a good end.
-    RunEnded { run_id: u64, state: &'static str, error: Option<String> },
+    RunEnded { run_id: u64, state: RunState, error: Option<String> },
     /// Today's rules would decide a record of a run differently.
     Different { run_id: u64, lsn: u64 },
     /// It stopped in the middle, or nobody knows where. `said` is the cause in other words, if there
@@ -73,7 +74,7 @@ pub(crate) enum Failure {
 
 /// A record and the frame that it is in.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct RecordLocation {
     pub(crate) file: String,
     pub(crate) offset: u64,
     pub(crate) lsn: Lsn,
@@ -107,7 +108,7 @@ impl Failure {
 
     /// The law that was broken and where, for programs; none for any other failure.
     pub(crate) fn violation(&self) -> Option<Value> {
-        let Failure::Unsound { at: Place { file, offset, lsn }, law, found } = self else {
+        let Failure::Unsound { at: RecordLocation { file, offset, lsn }, law, found } = self else {
             return None;
         };
         Some(json!({
@@ -124,12 +125,12 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Log(fault) => fault.fmt(f),
-            Failure::Record { at: Place { file, offset, lsn }, found } => write!(
+            Failure::Record { at: RecordLocation { file, offset, lsn }, found } => write!(
                 f,
                 "{file} has a sound frame at offset {offset}, but its record with LSN {lsn} cannot \
                  be read: {found}; use the binary that wrote it, or a newer one"
             ),
-            Failure::Unsound { at: Place { file, offset, lsn }, law, found } => write!(
+            Failure::Unsound { at: RecordLocation { file, offset, lsn }, law, found } => write!(
                 f,
                 "the log is unsound: {file}, frame at offset {offset}, LSN {lsn}: {found}, which breaks \
                  the law {law}; nothing was changed; keep a copy of the folder, and report this: \

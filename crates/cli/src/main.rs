@@ -13,7 +13,6 @@ mod queue;
 mod restore;
 mod run;
 mod serve;
-mod shown;
 mod snapshot;
 mod status;
 mod submit;

@@ -1,10 +1,9 @@
 //! `tenure snapshot`: a snapshot of a running server, now.
 
-use serde_json::json;
-
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
+use crate::ui::json;
 use crate::ui::output::Lines;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -16,16 +15,10 @@ Examples:
   tenure snapshot -o json | jq .lsn";
 
 pub(crate) fn run(server: &Server, format: Format) -> Result<(), Failure> {
-    let taken = server.with(|client| async move { Ok(client.take_snapshot().await?) })?;
+    let taken = server.with(|client| async move { Ok(client.snapshots().take().await?) })?;
     let mut lines = Lines::new();
     match format {
-        Format::Json => lines.print(json!({
-            "lsn": taken.lsn,
-            "state_hash": taken.state_hash,
-            "tasks": taken.tasks,
-            "bytes": taken.bytes,
-            "took_ms": taken.took_ms,
-        })),
+        Format::Json => json::print(&mut lines, &taken),
         Format::Table => {
             lines.print(format_args!("lsn       {}", taken.lsn));
             lines.print(format_args!("tasks     {}", taken.tasks));

@@ -1,13 +1,13 @@
 //! `tenure status`: how the server stands.
 
 use clap::Args;
-use tenure_sdk::{MemoryStatus, ServerStatus};
+use tenure_sdk::api::MemoryStatus;
 use tenure_server::engine_limits::LOG_TIME_AHEAD_MS_MAX;
 
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown::{self, ShownStatus};
+use crate::ui::json;
 use crate::ui::output::Lines;
 use crate::ui::span;
 use crate::ui::table::Facts;
@@ -35,14 +35,14 @@ pub(crate) fn run(status: &Status, server: &Server, format: Format) -> Result<()
         let mut out = Lines::new();
         match format {
             Format::Table => facts(&status).print(&mut out),
-            Format::Json => shown::print(&mut out, &ShownStatus::of(&status)),
+            Format::Json => json::print(&mut out, &status),
         }
         out.finish();
         Ok(())
     })
 }
 
-fn facts(status: &ServerStatus) -> Facts {
+fn facts(status: &tenure_sdk::Status) -> Facts {
     let tasks = |state: &str| status.tasks.get(state).copied().unwrap_or(0).to_string();
     let mut facts = Facts::default();
     facts.add("version", status.version.as_str());
@@ -69,9 +69,7 @@ fn facts(status: &ServerStatus) -> Facts {
     let parked = parked.map(|count| format!("{count}; cancel them, or `tenure run unpark ID`"));
     facts.add_some("parked runs", parked);
     facts.add("parked leases", status.parked_leases.to_string());
-    if let Some(memory) = &status.memory {
-        facts.add("memory", memory_line(memory));
-    }
+    facts.add("memory", memory_line(&status.memory));
     if let Some(archive) = &status.archive {
         facts.add("archive", archive.folder.as_str());
         facts.add("archived", format!("{} since the start", archive.archived));

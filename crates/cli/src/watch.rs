@@ -4,18 +4,18 @@ use std::io;
 use std::os::fd::AsFd;
 
 use clap::Args;
-use tenure_sdk::{Event, WatchFrom};
+use tenure_sdk::{Event, EventFilter, RunEvent, RunState, TaskEvent, TaskState};
 use tokio::io::Interest;
 use tokio::net::unix::pipe::Sender;
 
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown::{self, ShownEvent};
+use crate::ui::json;
 use crate::ui::moment::clock;
 use crate::ui::output::Lines;
 use crate::ui::plain;
-use crate::ui::style::{self, Paint, run_state_name, state_name};
+use crate::ui::style::{self, Paint};
 
 const EXAMPLES: &str = "\
 It goes on until it is interrupted, also over a restart of the server, and misses nothing and shows
@@ -59,32 +59,31 @@ fn parse_after(text: &str) -> Result<String, String> {
 }
 
 pub(crate) fn run(watch: &Watch, server: &Server, format: Format) -> Result<(), Failure> {
-    let mut from = watch.after.as_ref().map_or_else(WatchFrom::now, WatchFrom::after);
-    if let Some(task) = watch.task {
-        from = from.task(task);
-    }
-    if let Some(run) = watch.run {
-        from = from.run(run);
-    }
-    if let Some(queue) = &watch.queue {
-        from = from.queue(queue);
-    }
+    let filter = EventFilter {
+        after: watch.after.clone(),
+        task: watch.task,
+        run: watch.run,
+        queue: watch.queue.clone(),
+    };
     server.with(|client| async move {
-        let mut watch = client.watch(from).await?;
+        let mut watch = client.watch(filter).await?;
         let paint = Paint::of_stdout();
         let mut out = Lines::new();
         let mut gone = std::pin::pin!(nobody_reads());
         let mut told = std::pin::pin!(tokio::signal::ctrl_c());
         loop {
             let event = tokio::select! {
-                event = watch.next() => event?,
+                event = watch.next() => match event {
+                    Some(event) => event?,
+                    None => return Ok(()),
+                },
                 () = &mut gone => return Ok(()),
                 _ = &mut told => return Ok(()),
             };
-            match format {
-                Format::Table if event.task_id == 0 => out.print(run_line(&event, paint)),
-                Format::Table => out.print(line(&event, paint)),
-                Format::Json => shown::print(&mut out, &ShownEvent::of(&event)),
+            match (format, &event) {
+                (Format::Table, Event::Task(event)) => out.print(line(event, paint)),
+                (Format::Table, Event::Run(event)) => out.print(run_line(event, paint)),
+                (Format::Json, event) => json::print(&mut out, event),
             }
             out.flush();
         }
@@ -104,18 +103,18 @@ async fn nobody_reads() {
     }
 }
 
-fn line(event: &Event, paint: Paint) -> String {
-    let state = |state: i32, width: usize| {
-        let name = state_name(state).unwrap_or("-");
-        paint.draw(style::state(state), &format!("{name:<width$}"))
+fn line(event: &TaskEvent, paint: Paint) -> String {
+    let state = |state: Option<&TaskState>| {
+        let style = state.map(style::state).unwrap_or_default();
+        paint.draw(style, &format!("{:<9}", state.map_or("-", TaskState::as_str)))
     };
     let mut line = format!(
         "{}  {:>6}  {:<12}  {} → {}  {}",
         paint.draw(style::faint(), &clock(event.at)),
         event.task_id,
         plain::line(&event.queue),
-        state(event.from, 9),
-        state(event.to, 9),
+        state(event.from.as_ref()),
+        state(Some(&event.to)),
         plain::line(&event.event),
     );
     if event.attempt > 0 {
@@ -134,15 +133,15 @@ fn line(event: &Event, paint: Paint) -> String {
 }
 
 /// A run has no queue, and its state before is not told.
-fn run_line(event: &Event, paint: Paint) -> String {
+fn run_line(event: &RunEvent, paint: Paint) -> String {
     let mut line = format!(
         "{}  {:>6}  {:<12}  {}  {}",
         paint.draw(style::faint(), &clock(event.at)),
-        event.run_id.unwrap_or_default(),
+        event.run_id,
         "run",
         paint.draw(
-            style::run_state(event.run_state),
-            &format!("{:<21}", run_state_name(event.run_state).unwrap_or("-"))
+            event.to.as_ref().map(style::run_state).unwrap_or_default(),
+            &format!("{:<21}", event.to.as_ref().map_or("-", RunState::as_str))
         ),
         plain::line(&event.event),
     );

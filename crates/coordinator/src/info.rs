@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tenure_core::command::LeaseRef;
 use tenure_core::state::{
-    Eligibility, Halted, LeaseView, Phase, Place, SharedBytes, StateBytes, StateCounts, TaskError,
-    TaskView,
+    Eligibility, Halted, LeaseView, Phase, QueuePosition, SharedBytes, StateBytes, StateCounts,
+    TaskError, TaskView,
 };
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::state::TaskState;
@@ -198,7 +198,7 @@ pub struct Explained {
     /// The task.
     pub task: TaskInfo,
     /// Where it stands in the line of its queue.
-    pub place: Place,
+    pub position: QueuePosition,
     /// What about its run keeps it from moving, if something does.
     pub halted: Option<Halted>,
     /// Whether leases are given from its queue, and if not, why.

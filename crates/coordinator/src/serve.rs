@@ -197,7 +197,7 @@ impl<L: Log> Coordinator<L> {
         };
         let queue = self.state.queue(task.queue());
         Ok(Box::new(Explained {
-            place: self.state.place(task_id),
+            position: self.state.queue_position(task_id),
             halted: self.state.halted(task_id),
             eligibility: queue.map(|queue| queue.eligibility).unwrap_or_default(),
             workers: self.soft.workers.connected_to(task.queue(), now.log),

@@ -87,7 +87,7 @@ pub(crate) const FOR_EVER_MS: u64 = u64::MAX / 2;
 /// Tasks that one page of a list looks at before it gives back what it has.
 pub const LIST_SCAN_MAX: usize = 10_000;
 /// Tasks that are counted in front of one that waits in line.
-pub const PLACE_SCAN_MAX: usize = 10_000;
+pub const POSITION_SCAN_MAX: usize = 10_000;
 /// Tasks on one page of a list.
 pub const LIST_ITEMS_MAX: usize = 1_000;
 /// How far the ids jump ahead after an unclean start in a mode that may lose a tail of the log: 2^28,

@@ -15,12 +15,12 @@ pub struct Fault {
     /// What is wrong and what to do.
     pub message: String,
     /// Where in the text, if it was read from one and the place is known.
-    pub place: Option<Place>,
+    pub place: Option<TextPosition>,
 }
 
 /// A place in a text, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct TextPosition {
     /// The line.
     pub line: usize,
     /// The character in it.
@@ -38,7 +38,7 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(Place { line, column }) = self.place {
+        if let Some(TextPosition { line, column }) = self.place {
             write!(f, "{line}:{column}: ")?;
         }
         let pointer = if self.pointer.is_empty() { "/" } else { &self.pointer };

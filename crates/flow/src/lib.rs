@@ -21,6 +21,6 @@ pub mod yaml;
 
 pub use definition::Definition;
 pub use expression::{Expression, Scope};
-pub use fault::{Fault, FaultCode, Place};
+pub use fault::{Fault, FaultCode, TextPosition};
 pub use mapping::Mapping;
 pub use schema::Schema;

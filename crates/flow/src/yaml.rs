@@ -11,18 +11,18 @@ use tenure_value::limits::VALUE_DEPTH_MAX;
 use tenure_value::pointer::escaped;
 use tenure_value::{Value, exact};
 
-use crate::fault::{Fault, FaultCode, Place};
+use crate::fault::{Fault, FaultCode, TextPosition};
 use crate::limits::{DEFINITION_BYTES_MAX, YAML_ALIASED_VALUES_MAX, YAML_VALUES_MAX};
 use tenure_code::Echo;
 
 /// Where in a text each value stands, by its JSON pointer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places(BTreeMap<String, Place>);
+pub struct Places(BTreeMap<String, TextPosition>);
 
 impl Places {
     /// The place of a value, or of the nearest one around it that is there.
     #[must_use]
-    pub fn find(&self, pointer: &str) -> Option<Place> {
+    pub fn find(&self, pointer: &str) -> Option<TextPosition> {
         let mut pointer = pointer;
         loop {
             if let Some(place) = self.0.get(pointer) {
@@ -64,8 +64,8 @@ fn unreadable(error: &ScanError) -> Fault {
     fault(*error.marker(), format!("this is no YAML: {}", error.info()))
 }
 
-fn place(marker: Marker) -> Place {
-    Place { line: marker.line(), column: marker.col() + 1 }
+fn place(marker: Marker) -> TextPosition {
+    TextPosition { line: marker.line(), column: marker.col() + 1 }
 }
 
 fn fault(marker: Marker, message: impl Into<String>) -> Fault {

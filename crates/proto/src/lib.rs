@@ -1,6 +1,7 @@
-//! The wire contract of Tenure, `proto/tenure/v1/tenure.proto`, as Rust. Both sides of the wire use
-//! it, and it knows neither of them. `cargo xtask proto` writes it; nothing here is by hand.
+//! The gRPC contract of Tenure, `proto/tenure/v1/tenure.proto`, as Rust (`cargo xtask proto` writes
+//! [`v1`]), and its conversions to and from the outward model `tenure-api`, for both sides of the wire.
 
+mod convert;
 /// Package `tenure.v1`.
 #[allow(
     missing_docs,
@@ -12,3 +13,6 @@
     reason = "a program wrote it"
 )]
 pub mod v1;
+
+pub use convert::Malformed;
+pub use convert::run::{run_ref, wire_ref};

@@ -35,7 +35,7 @@ struct Grammar {
     what: &'static str,
     bytes_max: usize,
     empty: Empty,
-    place: Place,
+    usage: NameUse,
 }
 
 enum Empty {
@@ -44,7 +44,7 @@ enum Empty {
 }
 
 /// Where a text is used.
-enum Place {
+enum NameUse {
     /// As a segment of a URL's path. A slash would cut the name in two, clients drop `.` and `..`
     /// from paths, and a space at an end does not show.
     Path,
@@ -68,9 +68,9 @@ impl Grammar {
                 "{what} has the character U+{code:04X}; leave it out"
             )));
         }
-        match self.place {
-            Place::Path => self.check_segment(text),
-            Place::Body => Ok(()),
+        match self.usage {
+            NameUse::Path => self.check_segment(text),
+            NameUse::Body => Ok(()),
         }
     }
 
@@ -89,7 +89,7 @@ impl Grammar {
     }
 
     fn refuses(&self, c: char) -> bool {
-        c.is_control() || is_invisible(c) || (c == '/' && matches!(self.place, Place::Path))
+        c.is_control() || is_invisible(c) || (c == '/' && matches!(self.usage, NameUse::Path))
     }
 }
 
@@ -148,32 +148,32 @@ macro_rules! text {
 text! {
     /// A queue's name.
     QueueName,
-    Grammar { what: "queue", bytes_max: NAME_BYTES_MAX, empty: Empty::Refused, place: Place::Path }
+    Grammar { what: "queue", bytes_max: NAME_BYTES_MAX, empty: Empty::Refused, usage: NameUse::Path }
 }
 text! {
     /// A worker's name, as it gives it when it asks for work.
     WorkerName,
-    Grammar { what: "worker", bytes_max: NAME_BYTES_MAX, empty: Empty::Refused, place: Place::Path }
+    Grammar { what: "worker", bytes_max: NAME_BYTES_MAX, empty: Empty::Refused, usage: NameUse::Path }
 }
 text! {
     /// What kind of work a task is.
     TaskName,
-    Grammar { what: "name", bytes_max: TASK_NAME_BYTES_MAX, empty: Empty::Refused, place: Place::Path }
+    Grammar { what: "name", bytes_max: TASK_NAME_BYTES_MAX, empty: Empty::Refused, usage: NameUse::Path }
 }
 text! {
     /// An idempotency key: while its task exists, the same submit gives the same task.
     TaskKey,
-    Grammar { what: "key", bytes_max: KEY_BYTES_MAX, empty: Empty::Refused, place: Place::Body }
+    Grammar { what: "key", bytes_max: KEY_BYTES_MAX, empty: Empty::Refused, usage: NameUse::Body }
 }
 text! {
     /// The left side of a tag.
     TagKey,
-    Grammar { what: "tag key", bytes_max: TAG_BYTES_MAX, empty: Empty::Refused, place: Place::Body }
+    Grammar { what: "tag key", bytes_max: TAG_BYTES_MAX, empty: Empty::Refused, usage: NameUse::Body }
 }
 text! {
     /// The right side of a tag.
     TagValue,
-    Grammar { what: "tag value", bytes_max: TAG_BYTES_MAX, empty: Empty::Allowed, place: Place::Body }
+    Grammar { what: "tag value", bytes_max: TAG_BYTES_MAX, empty: Empty::Allowed, usage: NameUse::Body }
 }
 text! {
     /// A signal's id or correlation.
@@ -182,13 +182,13 @@ text! {
         what: "signal id or correlation",
         bytes_max: SIGNAL_TEXT_BYTES_MAX,
         empty: Empty::Allowed,
-        place: Place::Body,
+        usage: NameUse::Body,
     }
 }
 text! {
     /// A failure's code, for programs.
     FailureCode,
-    Grammar { what: "code", bytes_max: CODE_BYTES_MAX, empty: Empty::Refused, place: Place::Body }
+    Grammar { what: "code", bytes_max: CODE_BYTES_MAX, empty: Empty::Refused, usage: NameUse::Body }
 }
 
 /// A failure's reason, for people. Any text; what is too long loses its beginning, because the

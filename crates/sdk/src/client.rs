@@ -1,403 +1,144 @@
-//! A client: every verb, with a typed error. What is safe to try again is tried again.
+//! The client of a server: every verb, grouped by noun. Requests that are safe to repeat are retried.
 
-use std::time::Duration;
+#[cfg(feature = "client")]
+mod operations;
+#[cfg(feature = "client")]
+mod queues;
+#[cfg(feature = "client")]
+mod retry;
+#[cfg(feature = "client")]
+mod runs;
+#[cfg(feature = "client")]
+mod tasks;
+#[cfg(feature = "client")]
+mod workers;
+#[cfg(feature = "client")]
+mod workflows;
 
-use tenure_code::Code;
-use tenure_proto::v1;
-use tonic::metadata::{Ascii, MetadataValue};
-use tonic::service::Interceptor;
-use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Channel, Endpoint};
-use v1::events_client::EventsClient;
-use v1::queues_client::QueuesClient;
-use v1::runs_client::RunsClient;
-use v1::status_client::StatusClient;
-use v1::tasks_client::TasksClient;
-use v1::workers_client::WorkersClient;
-use v1::workflows_client::WorkflowsClient;
+#[cfg(feature = "client")]
+use tenure_api::{EventFilter, Status};
 
+use crate::connection::{ConnectOptions, Connection, Server};
 use crate::error::Error;
-use crate::new_task::NewTask;
-use crate::retry::{Twice, again};
-use crate::watch::{Watch, WatchFrom};
+#[cfg(feature = "client")]
+use crate::watch::Watch;
 
-/// A connection with the key in every request.
-pub type Connection = InterceptedService<Channel, ApiKey>;
+#[cfg(feature = "client")]
+pub use self::operations::{Backups, Snapshots};
+#[cfg(feature = "client")]
+pub use self::queues::Queues;
+#[cfg(feature = "client")]
+pub use self::runs::Runs;
+#[cfg(feature = "client")]
+pub use self::tasks::Tasks;
+#[cfg(feature = "client")]
+pub use self::workers::Workers;
+#[cfg(feature = "client")]
+pub use self::workflows::Workflows;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
-/// What a server puts on one page at most.
-pub(crate) const PAGE_ITEMS_MAX: u32 = 1_000;
-/// The longest that a server lets somebody wait.
-pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
+/// The most items that a server puts on one page.
+#[cfg(feature = "client")]
+const PAGE_ITEMS_MAX: u32 = 1_000;
+/// The longest time that a server lets a request wait for the end of a task or a run.
+#[cfg(feature = "client")]
+const WAIT_MAX: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// Puts the key into every request.
-#[derive(Clone, Debug)]
-pub struct ApiKey(Option<MetadataValue<Ascii>>);
-
-impl Interceptor for ApiKey {
-    fn call(
-        &mut self,
-        mut request: tonic::Request<()>,
-    ) -> Result<tonic::Request<()>, tonic::Status> {
-        if let Some(key) = &self.0 {
-            request.metadata_mut().insert("authorization", key.clone());
-        }
-        Ok(request)
-    }
-}
-
-/// How a server is reached.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct ConnectOptions {
-    address: String,
-    api_key: Option<String>,
-}
-
-impl ConnectOptions {
-    /// At an address such as `http://127.0.0.1:7070`.
-    pub fn new(address: impl Into<String>) -> Self {
-        Self { address: address.into(), api_key: None }
-    }
-
-    /// With this key.
-    pub fn api_key(self, key: impl Into<String>) -> Self {
-        Self { api_key: Some(key.into()), ..self }
-    }
-
-    /// Connects.
-    pub async fn connect(self) -> Result<Client, Error> {
-        let server = self.server()?;
-        let channel = server.endpoint.connect().await?;
-        Ok(Client { connection: server.over(channel), server })
-    }
-
-    fn server(self) -> Result<Server, Error> {
-        let address = self.address;
-        let wrong = |why: &str| Error::local(Code::InvalidRequest, format!("{address:?}: {why}"));
-        let endpoint = Endpoint::from_shared(address.clone())
-            .map_err(|_| wrong("an address is like http://127.0.0.1:7070"))?
-            .connect_timeout(CONNECT_TIMEOUT)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_while_idle(true)
-            .initial_stream_window_size(STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
-        let key = self.api_key.map(|key| format!("Bearer {key}").parse());
-        let key = key.transpose().map_err(|_| wrong("the API key has characters it must not"))?;
-        Ok(Server { endpoint, api_key: ApiKey(key) })
-    }
-}
-
-/// Where a server is. Each runtime makes its own connection to it.
-#[derive(Clone, Debug)]
-pub(crate) struct Server {
-    endpoint: Endpoint,
-    api_key: ApiKey,
-}
-
-impl Server {
-    fn over(&self, channel: Channel) -> Connection {
-        InterceptedService::new(channel, self.api_key.clone())
-    }
-
-    /// A new connection.
-    pub(crate) async fn connect(&self) -> Result<WorkersClient<Connection>, Error> {
-        Ok(workers(self.over(self.endpoint.connect().await?)))
-    }
-}
-
-fn workers(connection: Connection) -> WorkersClient<Connection> {
-    WorkersClient::new(connection).max_decoding_message_size(usize::MAX)
-}
-
-/// A client. Clones share their connection, which comes back by itself.
+/// A client of a server. Clones share one connection, which is reestablished when it is lost.
 #[derive(Clone, Debug)]
 pub struct Client {
+    #[cfg_attr(not(feature = "client"), allow(dead_code))]
     connection: Connection,
+    #[cfg_attr(not(feature = "worker"), allow(dead_code))]
     pub(crate) server: Server,
 }
 
 impl Client {
-    /// Connects to an address such as `http://127.0.0.1:7070`. [`ConnectOptions`] has more.
+    pub(crate) fn new(connection: Connection, server: Server) -> Self {
+        Self { connection, server }
+    }
+
+    /// Connects to an address such as `http://127.0.0.1:7070`; [`ConnectOptions`] has more options.
     pub async fn connect(address: impl Into<String>) -> Result<Self, Error> {
         ConnectOptions::new(address).connect().await
     }
+}
 
-    /// The tasks of the wire itself, for what this client has no words for.
+#[cfg(feature = "client")]
+impl Client {
+    /// Tasks: submit, read, wait for, cancel, retry.
     #[must_use]
-    pub fn tasks(&self) -> TasksClient<Connection> {
-        TasksClient::new(self.connection.clone()).max_decoding_message_size(usize::MAX)
+    pub fn tasks(&self) -> Tasks {
+        Tasks::new(self.connection.clone())
     }
 
-    /// The workers of the wire itself.
+    /// Runs of workflows: start, read, wait for, signal, cancel.
     #[must_use]
-    pub fn workers(&self) -> WorkersClient<Connection> {
-        workers(self.connection.clone())
+    pub fn runs(&self) -> Runs {
+        Runs::new(self.connection.clone())
     }
 
-    /// The queues of the wire itself.
+    /// Workflows: register, read and delete definitions.
     #[must_use]
-    pub fn queues(&self) -> QueuesClient<Connection> {
-        QueuesClient::new(self.connection.clone()).max_decoding_message_size(usize::MAX)
+    pub fn workflows(&self) -> Workflows {
+        Workflows::new(self.connection.clone())
     }
 
-    /// The workflows of the wire itself.
+    /// Queues: read, configure, pause, resume, delete.
     #[must_use]
-    pub fn workflows(&self) -> WorkflowsClient<Connection> {
-        WorkflowsClient::new(self.connection.clone()).max_decoding_message_size(usize::MAX)
+    pub fn queues(&self) -> Queues {
+        Queues::new(self.connection.clone())
     }
 
-    /// The runs of the wire itself.
+    /// Workers: list them, and lease tasks without the runtime of [`Worker`](crate::Worker).
     #[must_use]
-    pub fn runs(&self) -> RunsClient<Connection> {
-        RunsClient::new(self.connection.clone()).max_decoding_message_size(usize::MAX)
+    pub fn workers(&self) -> Workers {
+        Workers::new(self.connection.clone())
     }
 
-    pub(crate) fn events(&self) -> EventsClient<Connection> {
-        EventsClient::new(self.connection.clone())
+    /// Snapshots of the server's state.
+    #[must_use]
+    pub fn snapshots(&self) -> Snapshots {
+        Snapshots::new(self.connection.clone())
     }
 
-    /// Submits a task. With a key, the same task again gives the one that is there.
-    pub async fn submit(&self, task: NewTask) -> Result<v1::Task, Error> {
-        let twice = twice(&task);
-        let submit = || {
-            let task = Some(task.wire.clone());
-            let mut tasks = self.tasks();
-            async move { tasks.submit(v1::SubmitRequest { task }).await }
-        };
-        let answer = again(twice, submit).await?.into_inner();
-        answer
-            .task
-            .ok_or_else(|| Error::local(Code::Unavailable, "the server's answer has no task"))
+    /// Backups of the server's data.
+    #[must_use]
+    pub fn backups(&self) -> Backups {
+        Backups::new(self.connection.clone())
     }
 
-    /// Submits tasks, all or none; their ids come in the same order.
-    pub async fn submit_batch(
-        &self,
-        tasks: impl IntoIterator<Item = NewTask>,
-    ) -> Result<Vec<u64>, Error> {
-        let tasks: Vec<_> = tasks.into_iter().collect();
-        let has_keys = tasks.iter().all(|task| twice(task) == Twice::IsTheSame);
-        let twice = if has_keys { Twice::IsTheSame } else { Twice::IsDifferent };
-        let tasks: Vec<_> = tasks.into_iter().map(|task| task.wire).collect();
-        let submit = || {
-            let tasks = tasks.clone();
-            let mut client = self.tasks();
-            async move { client.submit_batch(v1::SubmitBatchRequest { tasks }).await }
-        };
-        Ok(again(twice, submit).await?.into_inner().ids)
+    /// The status of the server.
+    pub async fn status(&self) -> Result<Status, Error> {
+        operations::status(&self.connection, operations::Hash::Skip).await
     }
 
-    /// A task as it is.
-    pub async fn get(&self, task_id: u64) -> Result<v1::Task, Error> {
-        self.get_within(task_id, Duration::ZERO).await
+    /// The status of the server with the hash of its state, which takes the server a while.
+    pub async fn status_with_hash(&self) -> Result<Status, Error> {
+        operations::status(&self.connection, operations::Hash::Compute).await
     }
 
-    /// A task once it has ended, or as it is when the time is up.
-    pub async fn wait(&self, task_id: u64, timeout: Duration) -> Result<v1::Task, Error> {
-        let until = tokio::time::Instant::now() + timeout;
-        loop {
-            let left = until.saturating_duration_since(tokio::time::Instant::now());
-            let task = self.get_within(task_id, left.min(WAIT_MAX)).await?;
-            if task.finished_at.is_some() || left <= WAIT_MAX {
-                return Ok(task);
-            }
-        }
+    /// Subscribes to events. The stream reconnects by itself and resumes at its position.
+    pub async fn watch(&self, filter: EventFilter) -> Result<Watch, Error> {
+        Watch::begin(self.clone(), filter).await
     }
 
-    async fn get_within(&self, task_id: u64, wait: Duration) -> Result<v1::Task, Error> {
-        let wait_ms = wait.as_millis() as u64;
-        let get = || {
-            let mut tasks = self.tasks();
-            async move { tasks.get(v1::GetTaskRequest { task_id, wait_ms }).await }
-        };
-        Ok(again(Twice::IsTheSame, get).await?.into_inner())
-    }
-
-    /// Tasks, newest first. A page may be short while there is a next one.
-    pub async fn list(&self, filter: v1::ListTasksRequest) -> Result<v1::ListTasksResponse, Error> {
-        let list = || {
-            let (filter, mut tasks) = (filter.clone(), self.tasks());
-            async move { tasks.list(filter).await }
-        };
-        Ok(again(Twice::IsTheSame, list).await?.into_inner())
-    }
-
-    /// Asks a task to stop. With a grace, its lease is revoked when that is over.
-    pub async fn cancel(&self, task_id: u64, grace: Option<Duration>) -> Result<v1::Task, Error> {
-        let grace_ms = grace.map(|grace| grace.as_millis() as u64);
-        let cancel = || {
-            let mut tasks = self.tasks();
-            async move { tasks.cancel(v1::CancelTaskRequest { task_id, grace_ms }).await }
-        };
-        Ok(again(Twice::IsTheSame, cancel).await?.into_inner())
-    }
-
-    /// Gives a FAILED, DEAD or CANCELED task another round.
-    pub async fn retry(&self, task_id: u64) -> Result<v1::Task, Error> {
-        let retry = || {
-            let mut tasks = self.tasks();
-            async move { tasks.retry(v1::RetryTaskRequest { task_id }).await }
-        };
-        Ok(again(Twice::IsDifferent, retry).await?.into_inner())
-    }
-
-    /// Why a task is not done yet.
-    pub async fn explain(&self, task_id: u64) -> Result<v1::TaskExplanation, Error> {
-        let explain = || {
-            let mut tasks = self.tasks();
-            async move { tasks.explain(v1::ExplainTaskRequest { task_id }).await }
-        };
-        Ok(again(Twice::IsTheSame, explain).await?.into_inner())
-    }
-
-    /// What happened to a task, oldest first: all of it that the server still tells.
-    pub async fn history(&self, task_id: u64) -> Result<v1::TaskHistoryResponse, Error> {
-        let limit = Some(PAGE_ITEMS_MAX);
-        let mut page = v1::TaskHistoryRequest { task_id, limit, cursor: String::new() };
-        let mut whole = self.history_page(page.clone()).await?;
-        while !whole.next_cursor.is_empty() {
-            page.cursor = std::mem::take(&mut whole.next_cursor);
-            let next = self.history_page(page.clone()).await?;
-            whole.steps.extend(next.steps);
-            whole.next_cursor = next.next_cursor;
-        }
-        Ok(whole)
-    }
-
-    /// What happened to a task, page by page.
-    pub async fn history_page(
-        &self,
-        page: v1::TaskHistoryRequest,
-    ) -> Result<v1::TaskHistoryResponse, Error> {
-        let history = || {
-            let (page, mut tasks) = (page.clone(), self.tasks());
-            async move { tasks.history(page).await }
-        };
-        Ok(again(Twice::IsTheSame, history).await?.into_inner())
-    }
-
-    /// A page of queues, by name.
-    pub async fn list_queues(
-        &self,
-        page: v1::ListQueuesRequest,
-    ) -> Result<v1::ListQueuesResponse, Error> {
-        let list = || {
-            let (page, mut queues) = (page.clone(), self.queues());
-            async move { queues.list(page).await }
-        };
-        Ok(again(Twice::IsTheSame, list).await?.into_inner())
-    }
-
-    /// Deletes a queue that has no tasks, finished ones included. Its settings go with it.
-    pub async fn delete_queue(&self, queue: &str) -> Result<(), Error> {
-        let delete = || {
-            let (queue, mut queues) = (queue.to_owned(), self.queues());
-            async move { queues.delete(v1::QueueRequest { queue }).await }
-        };
-        again(Twice::IsDifferent, delete).await?;
-        Ok(())
-    }
-
-    /// Changes settings of a queue, which is made if it is not there yet. What is neither given
-    /// nor named in `clear` stays as it is.
-    pub async fn configure_queue(
-        &self,
-        settings: v1::ConfigureQueueRequest,
-    ) -> Result<v1::Queue, Error> {
-        let configure = || {
-            let (settings, mut queues) = (settings.clone(), self.queues());
-            async move { queues.configure(settings).await }
-        };
-        Ok(again(Twice::IsTheSame, configure).await?.into_inner())
-    }
-
-    /// Gives no more leases from a queue, until it is resumed.
-    pub async fn pause(&self, queue: &str) -> Result<v1::Queue, Error> {
-        self.pause_until(v1::PauseQueueRequest { queue: queue.to_owned(), ..Default::default() })
-            .await
-    }
-
-    /// Gives no more leases from a queue, until a moment of the server's wall clock or for a span.
-    pub async fn pause_until(&self, pause: v1::PauseQueueRequest) -> Result<v1::Queue, Error> {
-        let pause = || {
-            let (pause, mut queues) = (pause.clone(), self.queues());
-            async move { queues.pause(pause).await }
-        };
-        Ok(again(Twice::IsTheSame, pause).await?.into_inner())
-    }
-
-    /// Gives leases from a queue again.
-    pub async fn resume(&self, queue: &str) -> Result<v1::Queue, Error> {
-        let resume = || {
-            let (queue, mut queues) = (queue.to_owned(), self.queues());
-            async move { queues.resume(v1::QueueRequest { queue }).await }
-        };
-        Ok(again(Twice::IsTheSame, resume).await?.into_inner())
-    }
-
-    /// A page of workers that were heard of lately, by name.
-    pub async fn list_workers(
-        &self,
-        page: v1::ListWorkersRequest,
-    ) -> Result<v1::ListWorkersResponse, Error> {
-        let list = || {
-            let (page, mut workers) = (page.clone(), self.workers());
-            async move { workers.list_workers(page).await }
-        };
-        Ok(again(Twice::IsTheSame, list).await?.into_inner())
-    }
-
-    /// How the server stands.
-    pub async fn status(&self) -> Result<v1::ServerStatus, Error> {
-        self.status_of(v1::GetStatusRequest { hash: false }).await
-    }
-
-    /// How the server stands, with the hash of everything, which takes it a while to work out.
-    pub async fn status_with_hash(&self) -> Result<v1::ServerStatus, Error> {
-        self.status_of(v1::GetStatusRequest { hash: true }).await
-    }
-
-    async fn status_of(&self, request: v1::GetStatusRequest) -> Result<v1::ServerStatus, Error> {
-        let status = || {
-            let mut status = StatusClient::new(self.connection.clone());
-            async move { status.get(request).await }
-        };
-        Ok(again(Twice::IsTheSame, status).await?.into_inner())
-    }
-
-    /// Takes a snapshot of all that was acknowledged before, and waits until it is on disk.
-    pub async fn take_snapshot(&self) -> Result<v1::Snapshot, Error> {
-        let take = || {
-            let mut status = StatusClient::new(self.connection.clone());
-            async move { status.take_snapshot(v1::TakeSnapshotRequest {}).await }
-        };
-        Ok(again(Twice::IsTheSame, take).await?.into_inner())
-    }
-
-    /// Begins a copy of all that was acknowledged before: first its contents, then its files, one
-    /// after the other, each with its bytes.
-    pub async fn back_up(
-        &self,
-        request: v1::BackupRequest,
-    ) -> Result<tonic::Streaming<v1::BackupPart>, Error> {
-        let mut status = StatusClient::new(self.connection.clone());
-        Ok(status.backup(request).await?.into_inner())
-    }
-
-    /// Follows what happens. It comes back by itself after a cut, at its last position.
-    pub async fn watch(&self, from: WatchFrom) -> Result<Watch, Error> {
-        Watch::begin(self.clone(), from).await
+    pub(crate) fn connection(&self) -> Connection {
+        self.connection.clone()
     }
 }
 
-fn twice(task: &NewTask) -> Twice {
-    match task.wire.key {
-        Some(_) => Twice::IsTheSame,
-        None => Twice::IsDifferent,
-    }
+/// Sends a request, with retries as its idempotency allows, and returns the response.
+#[cfg(feature = "client")]
+macro_rules! send {
+    ($idempotency:expr, $rpc:expr, $method:ident($request:expr)) => {{
+        let (rpc, request) = (&$rpc, $request);
+        let attempt = || {
+            let (mut rpc, request) = (rpc.clone(), request.clone());
+            async move { rpc.$method(request).await }
+        };
+        crate::client::retry::retry($idempotency, attempt).await.map(tonic::Response::into_inner)
+    }};
 }
+
+#[cfg(feature = "client")]
+use send;

@@ -1,9 +1,12 @@
-//! Errors: a refusal of the server with its stable code, or a request without an answer.
+//! Errors of the client and the worker: a stable code, a sentence for people, and the cause.
 
+use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
+use tenure_api::Fault;
 use tenure_code::Code;
 use tenure_proto::v1;
 
@@ -17,13 +20,13 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// Reads a code as it goes over the wire.
+    /// Parses a code in its wire form.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::Other(text.to_owned()), Self::Known)
     }
 
-    /// The code as it goes over the wire.
+    /// The code in its wire form.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -39,130 +42,172 @@ impl fmt::Display for ErrorCode {
     }
 }
 
+impl From<Code> for ErrorCode {
+    fn from(code: Code) -> Self {
+        Self::Known(code)
+    }
+}
+
 impl PartialEq<Code> for ErrorCode {
     fn eq(&self, other: &Code) -> bool {
         *self == Self::Known(*other)
     }
 }
 
-/// A refusal of the server, or no answer at all.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+/// A rejection by the server, or a request that got no response.
+///
+/// [`std::error::Error::source`] gives the cause, such as the I/O error of a connection.
+#[derive(Clone, Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
     code: ErrorCode,
     message: String,
     retry_after: Option<Duration>,
-    faults: Vec<v1::Fault>,
-    kind: Kind,
+    faults: Vec<Fault>,
+    certainty: Certainty,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
-/// How much is known.
+/// What is known about the effect of a request that ended in an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// The server said no, and nothing was done.
-    Refused,
-    /// There was no answer: it was done, or it was not.
+enum Certainty {
+    /// The request had no effect.
+    NotDone,
+    /// The request may have had its effect.
     Unknown,
 }
 
 impl Error {
-    pub(crate) fn local(code: Code, message: impl Into<String>) -> Self {
-        let message = message.into();
-        let (code, kind) = (ErrorCode::Known(code), Kind::Refused);
-        Self { code, message, retry_after: None, faults: Vec::new(), kind }
+    /// An error of a request that had no effect.
+    pub fn new(code: impl Into<ErrorCode>, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            code: code.into(),
+            message: message.into(),
+            retry_after: None,
+            faults: Vec::new(),
+            certainty: Certainty::NotDone,
+            source: None,
+        }))
     }
 
-    /// There was no answer, or none that makes sense.
+    /// An error of a request whose effect is unknown, with the code [`Code::Unavailable`].
     pub fn unavailable(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Unknown, ..Self::local(Code::Unavailable, message) }
+        let mut error = Self::new(Code::Unavailable, message);
+        error.0.certainty = Certainty::Unknown;
+        error
     }
 
-    /// The stable error code; [`Code::Unavailable`] if the server could not be reached. Compare it
-    /// with a [`Code`]: `*error.code() == Code::LeaseLost`.
+    /// An error of a request that has a text which this version cannot send.
+    #[cfg(feature = "client")]
+    pub(crate) fn unknown(field: &str, text: &str) -> Self {
+        let message = format!("{field} is {text:?}, which this version of the SDK does not know");
+        Self::new(Code::InvalidRequest, message)
+    }
+
+    /// An error of a response that lacks something, after the request had its effect.
+    #[cfg(feature = "client")]
+    pub(crate) fn incomplete(what: &str) -> Self {
+        Self::unavailable(format!("the server answered {what}; its version does not fit this SDK"))
+    }
+
+    pub(crate) fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
+        self.0.source = Some(Arc::new(source));
+        self
+    }
+
+    /// The error of a gRPC status.
+    pub(crate) fn from_status(status: tonic::Status) -> Self {
+        let text = |name| status.metadata().get(name).and_then(|value| value.to_str().ok());
+        let code = text("tenure-code").map(ErrorCode::parse);
+        let retry_after = text("tenure-retry-after-ms").and_then(|ms| ms.parse().ok());
+        // A status with a code comes from a server that has judged the request. But a server that
+        // stops may still complete it.
+        let certainty = match &code {
+            Some(ErrorCode::Known(Code::Unavailable)) | None => Certainty::Unknown,
+            Some(_) => Certainty::NotDone,
+        };
+        Self(Box::new(Inner {
+            code: code.unwrap_or_else(|| ErrorCode::Known(code_of(status.code()))),
+            message: status.message().to_owned(),
+            retry_after: retry_after.map(Duration::from_millis),
+            faults: faults_in(&status),
+            certainty,
+            source: Some(Arc::new(status)),
+        }))
+    }
+
+    /// The error of a connection that could not be made.
+    pub(crate) fn from_transport(error: tonic::transport::Error) -> Self {
+        let cause = error.source().map_or_else(String::new, |cause| format!(": {cause}"));
+        let message = format!("the server cannot be reached{cause}");
+        Self::new(Code::Unavailable, message).with_source(error)
+    }
+
+    /// The stable error code; [`Code::Unavailable`] if the server could not be reached. It can be
+    /// compared with a [`Code`]: `*error.code() == Code::LeaseLost`.
     #[must_use]
     pub fn code(&self) -> &ErrorCode {
-        &self.code
+        &self.0.code
     }
 
-    /// For people: what is wrong and what to do.
+    /// A sentence for people: what is wrong and what to do.
     #[must_use]
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
-    /// When to come back, if the server said so.
+    /// The delay before a retry, if the server named one.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
+        self.0.retry_after
     }
 
-    /// Of a definition: what is wrong with it, as much as fits into a refusal.
+    /// The faults of a workflow definition, as many as fit into a response.
     #[must_use]
-    pub fn faults(&self) -> &[v1::Fault] {
-        &self.faults
+    pub fn faults(&self) -> &[Fault] {
+        &self.0.faults
     }
 
-    /// Whether the server said no, so that nothing was done. If not, nobody knows.
+    /// Whether the request definitely had no effect. If not, its effect is unknown.
     #[must_use]
-    pub fn is_refusal(&self) -> bool {
-        self.kind == Kind::Refused
+    pub fn is_definite(&self) -> bool {
+        self.0.certainty == Certainty::NotDone
     }
 
     /// Whether the request can succeed unchanged a little later. A code that this version does not
-    /// know is retryable if the server said when to come back.
+    /// know is retryable if the server named a delay.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        match &self.code {
+        match &self.0.code {
             ErrorCode::Known(code) => code.is_retryable(),
-            ErrorCode::Other(_) => self.retry_after.is_some(),
+            ErrorCode::Other(_) => self.0.retry_after.is_some(),
         }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.message, self.code)
+        write!(f, "{} ({})", self.message(), self.code())
     }
 }
 
-impl std::error::Error for Error {}
-
-impl From<tonic::Status> for Error {
-    fn from(status: tonic::Status) -> Self {
-        let text = |name| status.metadata().get(name).and_then(|value| value.to_str().ok());
-        let said = text("tenure-code").map(ErrorCode::parse);
-        let retry_after = text("tenure-retry-after-ms").and_then(|ms| ms.parse().ok());
-        // Ours comes from a server that has looked at the request; but one that stops may have
-        // done it all the same.
-        let kind = match &said {
-            Some(ErrorCode::Known(Code::Unavailable)) | None => Kind::Unknown,
-            Some(_) => Kind::Refused,
-        };
-        Self {
-            code: said.unwrap_or_else(|| ErrorCode::Known(code_of(status.code()))),
-            message: status.message().to_owned(),
-            retry_after: retry_after.map(Duration::from_millis),
-            faults: faults_in(&status),
-            kind,
-        }
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        let source = self.0.source.as_deref()?;
+        Some(source)
     }
 }
 
-fn faults_in(status: &tonic::Status) -> Vec<v1::Fault> {
+fn faults_in(status: &tonic::Status) -> Vec<Fault> {
     let bytes = status.metadata().get_bin("tenure-faults-bin").and_then(|it| it.to_bytes().ok());
     let faults = bytes.and_then(|bytes| v1::Faults::decode(bytes).ok());
-    faults.map(|faults| faults.faults).unwrap_or_default()
+    let faults = faults.map(|faults| faults.faults).unwrap_or_default();
+    faults.into_iter().map(Fault::from).collect()
 }
 
-impl From<tonic::transport::Error> for Error {
-    fn from(error: tonic::transport::Error) -> Self {
-        use std::error::Error as _;
-        let cause = error.source().map_or_else(String::new, |cause| format!(": {cause}"));
-        let message = format!("the server cannot be reached{cause}");
-        Self::local(Code::Unavailable, message)
-    }
-}
-
-/// The code that fits a status which no Tenure server sent.
+/// The code of a status without one, which no Tenure server sends.
 fn code_of(status: tonic::Code) -> Code {
     use tonic::Code as Status;
     match status {
@@ -190,44 +235,56 @@ mod tests {
     use tonic::Status;
     use tonic::metadata::MetadataMap;
 
-    fn said(code: &str, retry_after_ms: Option<&str>) -> Error {
+    fn rejected(code: &str, retry_after_ms: Option<&str>) -> Error {
         let mut metadata = MetadataMap::new();
         metadata.insert("tenure-code", code.parse().unwrap());
         if let Some(ms) = retry_after_ms {
             metadata.insert("tenure-retry-after-ms", ms.parse().unwrap());
         }
-        Status::with_metadata(tonic::Code::ResourceExhausted, "full", metadata).into()
+        let status = Status::with_metadata(tonic::Code::ResourceExhausted, "full", metadata);
+        Error::from_status(status)
     }
 
     #[test]
-    fn what_the_server_says_is_kept() {
-        let error = said("disk_full", Some("1500"));
+    fn a_rejection_keeps_what_the_server_sent() {
+        let error = rejected("disk_full", Some("1500"));
         assert_eq!((error.code(), error.message()), (&ErrorCode::Known(Code::DiskFull), "full"));
         assert_eq!(error.retry_after(), Some(Duration::from_millis(1_500)));
-        assert!(error.is_refusal() && error.is_retryable());
+        assert!(error.is_definite() && error.is_retryable());
     }
 
     #[test]
-    fn a_refusal_is_retryable_exactly_if_its_code_is() {
+    fn a_rejection_is_retryable_exactly_if_its_code_is() {
         for code in Code::ALL {
-            assert_eq!(said(code.as_str(), None).is_retryable(), code.is_retryable(), "{code}");
+            assert_eq!(rejected(code.as_str(), None).is_retryable(), code.is_retryable(), "{code}");
         }
-        assert!(said("too_many_queues", None).is_retryable(), "a queue goes with its last task");
+        assert!(
+            rejected("too_many_queues", None).is_retryable(),
+            "a queue goes with its last task"
+        );
     }
 
     #[test]
     fn a_code_of_a_newer_server_is_kept_as_text() {
-        let error = said("quota_used_up", Some("1500"));
+        let error = rejected("quota_used_up", Some("1500"));
         assert_eq!(error.code(), &ErrorCode::Other("quota_used_up".to_owned()));
         assert_eq!(error.to_string(), "full (quota_used_up)");
-        assert!(error.is_refusal() && error.is_retryable());
-        assert!(!said("quota_used_up", None).is_retryable());
+        assert!(error.is_definite() && error.is_retryable());
+        assert!(!rejected("quota_used_up", None).is_retryable());
     }
 
     #[test]
-    fn no_answer_is_no_refusal() {
-        let error = Error::from(Status::unavailable("cut off"));
+    fn a_missing_response_is_not_definite() {
+        let error = Error::from_status(Status::unavailable("cut off"));
         assert_eq!(error.code(), &Code::Unavailable);
-        assert!(!error.is_refusal() && error.is_retryable());
+        assert!(!error.is_definite() && error.is_retryable());
+    }
+
+    #[test]
+    fn an_error_has_its_cause_as_source() {
+        let io = std::io::Error::other("no route");
+        let error = Error::new(Code::Unavailable, "the server cannot be reached").with_source(io);
+        assert_eq!(error.source().unwrap().to_string(), "no route");
+        assert!(rejected("disk_full", None).source().is_some(), "the status is the cause");
     }
 }

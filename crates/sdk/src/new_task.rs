@@ -1,8 +1,11 @@
-//! A task to submit, with what should be different from the defaults.
+//! A task to submit, with the settings that differ from the defaults.
 
 use std::time::{Duration, SystemTime};
 
+use tenure_api::{Backoff, BackoffKind, Payload, Timestamp};
 use tenure_proto::v1;
+
+use crate::error::Error;
 
 /// A task to submit.
 ///
@@ -10,27 +13,24 @@ use tenure_proto::v1;
 /// use std::time::Duration;
 /// use tenure_sdk::NewTask;
 ///
-/// let task = NewTask::new("mail", r#"{"to":"ada@example.org"}"#)
+/// # fn main() -> Result<(), tenure_sdk::Error> {
+/// #[derive(serde::Serialize)]
+/// struct Letter<'a> {
+///     to: &'a str,
+/// }
+///
+/// let task = NewTask::json("mail", &Letter { to: "ada@example.org" })?
 ///     .key("welcome/ada")
 ///     .priority(10)
 ///     .delay(Duration::from_secs(5))
 ///     .tag("customer", "ada");
+/// # Ok(())
+/// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct NewTask {
-    pub(crate) wire: v1::NewTask,
-}
-
-/// How long a task waits after a failure.
-#[derive(Clone, Copy, Debug)]
-pub enum Backoff {
-    /// Always so long.
-    Fixed(Duration),
-    /// So much longer each time, up to the second.
-    Linear(Duration, Duration),
-    /// Doubled each time, up to the second.
-    Exponential(Duration, Duration),
+    pub(crate) task: tenure_api::NewTask,
 }
 
 fn ms(span: Duration) -> u64 {
@@ -38,115 +38,124 @@ fn ms(span: Duration) -> u64 {
 }
 
 impl NewTask {
-    /// A task with the defaults. The payload is any bytes; JSON can be read by people too.
-    pub fn new(queue: impl Into<String>, payload: impl Into<Vec<u8>>) -> Self {
-        let (queue, payload) = (queue.into(), payload.into());
-        Self { wire: v1::NewTask { queue, payload, ..v1::NewTask::default() } }
+    /// A task of a queue, with a payload of JSON text or any other bytes.
+    pub fn new(queue: impl Into<String>, payload: impl Into<Payload>) -> Self {
+        let (queue, payload) = (Some(queue.into()), payload.into());
+        Self { task: tenure_api::NewTask { queue, payload, ..tenure_api::NewTask::default() } }
     }
 
-    fn with(mut self, set: impl FnOnce(&mut v1::NewTask)) -> Self {
-        set(&mut self.wire);
+    /// A task of a queue, with a value as its payload.
+    ///
+    /// A value that has no JSON, such as a map whose keys are not text, is an error.
+    #[cfg(feature = "json")]
+    pub fn json<T: serde::Serialize + ?Sized>(
+        queue: impl Into<String>,
+        value: &T,
+    ) -> Result<Self, Error> {
+        Ok(Self::new(queue, crate::json::payload("payload", value)?))
+    }
+
+    /// The message of a submit.
+    pub(crate) fn into_wire(self) -> Result<v1::NewTask, Error> {
+        let kind = self.task.backoff.as_ref().and_then(|backoff| backoff.kind.as_ref());
+        match kind {
+            Some(BackoffKind::Other(kind)) => Err(Error::unknown("backoff.kind", kind)),
+            _ => Ok(self.task.into()),
+        }
+    }
+
+    fn with(mut self, set: impl FnOnce(&mut tenure_api::NewTask)) -> Self {
+        set(&mut self.task);
         self
     }
 
-    /// From -100 to 100, higher first.
+    /// Sets the priority, from -100 to 100; higher is leased first.
     pub fn priority(self, priority: i32) -> Self {
-        self.with(|task| task.priority = priority)
+        self.with(|task| task.priority = Some(priority))
     }
 
-    /// Not before so long.
+    /// Delays the first lease by this time.
     pub fn delay(self, delay: Duration) -> Self {
         self.with(|task| task.delay_ms = Some(ms(delay)))
     }
 
-    /// Not before that moment.
+    /// Delays the first lease until this time of the server's wall clock.
     pub fn run_at(self, at: SystemTime) -> Self {
         let at = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.with(|task| task.run_at = Some(ms(at)))
+        self.with(|task| task.run_at = Some(Timestamp(ms(at))))
     }
 
-    /// Failures that end it; 20 unless told.
+    /// Sets the number of failures that end the task: 20 unless set.
     pub fn max_failures(self, failures: u32) -> Self {
         self.with(|task| task.max_failures = Some(failures))
     }
 
-    /// Failures and expired leases that together end it. With this, the other two budgets have no
-    /// default.
-    pub fn max_attempts(self, attempts: u32) -> Self {
-        self.with(|task| task.max_attempts = Some(attempts))
-    }
-
-    /// Expired leases that end it; 10 unless told.
+    /// Sets the number of expired leases that end the task: 10 unless set.
     pub fn max_expiries(self, expiries: u32) -> Self {
         self.with(|task| task.max_expiries = Some(expiries))
     }
 
-    /// How it waits between failures.
+    /// Sets the number of failures and expired leases that together end the task. The other two
+    /// budgets then have no default.
+    pub fn max_attempts(self, attempts: u32) -> Self {
+        self.with(|task| task.max_attempts = Some(attempts))
+    }
+
+    /// Sets how long the task waits after a failure.
     pub fn backoff(self, backoff: Backoff) -> Self {
-        let (kind, initial, max) = match backoff {
-            Backoff::Fixed(wait) => (v1::BackoffKind::Fixed, wait, wait),
-            Backoff::Linear(first, max) => (v1::BackoffKind::Linear, first, max),
-            Backoff::Exponential(first, max) => (v1::BackoffKind::Exponential, first, max),
-        };
-        let backoff = v1::Backoff {
-            kind: kind.into(),
-            initial_ms: Some(ms(initial)),
-            max_ms: Some(ms(max)),
-            jitter: None,
-        };
         self.with(|task| task.backoff = Some(backoff))
     }
 
-    /// How long a worker may be silent.
+    /// Sets the length of a lease: how long a worker may be silent.
     pub fn lease(self, lease: Duration) -> Self {
         let ms = u32::try_from(lease.as_millis()).unwrap_or(u32::MAX);
         self.with(|task| task.lease_ms = Some(ms))
     }
 
-    /// From submit to end. A task that takes longer ends FAILED with the code `TIMEOUT`.
+    /// Limits the time from submit to end. A task that takes longer ends FAILED with the code
+    /// `TIMEOUT`.
     pub fn total_timeout(self, timeout: Duration) -> Self {
         self.with(|task| task.total_timeout_ms = Some(ms(timeout)))
     }
 
-    /// How long one attempt may take, with heartbeats or without. One that takes longer is a failure
-    /// with the code `ATTEMPT_TIMEOUT`.
+    /// Limits the time of one attempt, with heartbeats or without. An attempt that takes longer is a
+    /// failure with the code `ATTEMPT_TIMEOUT`.
     pub fn attempt_timeout(self, timeout: Duration) -> Self {
         self.with(|task| task.attempt_timeout_ms = Some(ms(timeout)))
     }
 
-    /// How long the key is held, from submit. After it, the key makes a new task even if the first one
-    /// still runs.
-    pub fn key_ttl(self, ttl: Duration) -> Self {
-        self.with(|task| task.key_ttl_ms = Some(ms(ttl)))
-    }
-
-    /// Makes the same submit give the same task. With a key, a submit without an answer is tried
-    /// again; without one it is not, as nobody knows whether it was done.
+    /// Sets the idempotency key: submitting an equal task under the same key returns the existing
+    /// task. A submit without a response is retried only if it has a key.
     pub fn key(self, key: impl Into<String>) -> Self {
         self.with(|task| task.key = Some(key.into()))
     }
 
-    /// A label for people.
+    /// Sets how long the key is held, from submit. Afterwards the key creates a new task even if the
+    /// first one is still running.
+    pub fn key_ttl(self, ttl: Duration) -> Self {
+        self.with(|task| task.key_ttl_ms = Some(ms(ttl)))
+    }
+
+    /// Adds a tag, for people and for filters.
     pub fn tag(self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.with(|task| {
             task.tags.insert(key.into(), value.into());
         })
     }
 
-    /// What kind of work it is, for workers and for lists.
+    /// Sets the name of the kind of work, for workers and for filters.
     pub fn name(self, name: impl Into<String>) -> Self {
         self.with(|task| task.name = Some(name.into()))
     }
 
-    /// The W3C trace context of this submit. Its worker gets it with the lease.
+    /// Sets the W3C trace context of this submit, which the worker gets with the lease.
     pub fn traceparent(self, traceparent: impl Into<String>) -> Self {
         self.with(|task| task.traceparent = Some(traceparent.into()))
     }
 }
 
-/// A task as it goes over the wire, for what this builder has no words for.
-impl From<v1::NewTask> for NewTask {
-    fn from(wire: v1::NewTask) -> Self {
-        Self { wire }
+impl From<tenure_api::NewTask> for NewTask {
+    fn from(task: tenure_api::NewTask) -> Self {
+        Self { task }
     }
 }

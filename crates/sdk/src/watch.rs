@@ -1,112 +1,143 @@
-//! Following what happens, over cuts and restarts: nothing is missed and nothing comes twice.
+//! A subscription to events that survives disconnects and restarts: every event arrives exactly once.
 
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use futures_core::Stream;
+use tenure_api::{Event, EventFilter};
 use tenure_proto::v1;
+use tokio::time::Sleep;
 use tonic::Streaming;
+use v1::events_client::EventsClient;
 
 use crate::client::Client;
+use crate::delays::RetryDelays;
 use crate::error::Error;
-use crate::retry::Waits;
 
-const FIRST_WAIT: Duration = Duration::from_millis(50);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const DELAY_MIN: Duration = Duration::from_millis(50);
+const DELAY_MAX: Duration = Duration::from_secs(2);
 
-/// What to follow, and from where.
-#[derive(Clone, Debug, Default)]
-#[must_use]
-pub struct WatchFrom {
-    request: v1::WatchRequest,
-}
-
-impl WatchFrom {
-    /// Everything from now on.
-    pub fn now() -> Self {
-        Self::default()
-    }
-
-    /// Everything after an event or an LSN; "0" for all that the log has.
-    pub fn after(id: impl Into<String>) -> Self {
-        Self { request: v1::WatchRequest { after: Some(id.into()), ..Default::default() } }
-    }
-
-    /// Only of one task.
-    pub fn task(mut self, task_id: u64) -> Self {
-        self.request.task_id = Some(task_id);
-        self
-    }
-
-    /// Only of one run: its own steps, and those of its tasks.
-    pub fn run(mut self, run_id: u64) -> Self {
-        self.request.run_id = Some(run_id);
-        self
-    }
-
-    /// Only of one queue.
-    pub fn queue(mut self, queue: impl Into<String>) -> Self {
-        self.request.queue = Some(queue.into());
-        self
-    }
-}
-
-/// Follows what happens.
+/// A stream of events. It reconnects to a server that is away and resumes at its position.
+///
+/// An error is one that a retry does not mend, such as `log_trimmed`; the stream ends after it.
 #[derive(Debug)]
 pub struct Watch {
     client: Client,
     request: v1::WatchRequest,
-    stream: Option<Streaming<v1::Event>>,
-    waits: Waits,
+    state: State,
+    delays: RetryDelays,
+}
+
+type Subscribing =
+    Pin<Box<dyn Future<Output = Result<Streaming<v1::Event>, tonic::Status>> + Send>>;
+
+enum State {
+    Subscribed(Box<Streaming<v1::Event>>),
+    Delayed(Pin<Box<Sleep>>),
+    Subscribing(Subscribing),
+    Ended,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Subscribed(_) => "Subscribed",
+            Self::Delayed(_) => "Delayed",
+            Self::Subscribing(_) => "Subscribing",
+            Self::Ended => "Ended",
+        })
+    }
 }
 
 impl Watch {
-    pub(crate) async fn begin(client: Client, from: WatchFrom) -> Result<Self, Error> {
-        let mut request = from.request;
+    pub(crate) async fn begin(client: Client, filter: EventFilter) -> Result<Self, Error> {
+        let mut request = v1::WatchRequest::from(filter);
         if request.after.is_none() {
-            // Pinned down, so that a cut before the first event loses nothing.
+            // A fixed position, so that a disconnect before the first event loses nothing.
             request.after = Some(client.status().await?.durable_lsn.to_string());
         }
-        let waits = Waits::new(FIRST_WAIT, LONGEST_WAIT);
-        let stream = Some(client.events().watch(request.clone()).await?.into_inner());
-        Ok(Self { client, request, stream, waits })
+        let stream = subscribe(client.clone(), request.clone()).await;
+        let stream = stream.map_err(Error::from_status)?;
+        let delays = RetryDelays::new(DELAY_MIN, DELAY_MAX);
+        Ok(Self { client, request, state: State::Subscribed(Box::new(stream)), delays })
     }
 
-    /// The next event. Waits for as long as it takes, also for a server that is away; an error is
-    /// one that waiting does not mend, such as `log_trimmed`.
-    pub async fn next(&mut self) -> Result<v1::Event, Error> {
-        loop {
-            match self.try_next().await {
-                Ok(Some(event)) => {
-                    self.waits.reset();
-                    self.request.after = Some(event.id.clone());
-                    return Ok(event);
-                }
-                Ok(None) => self.stream = None,
-                Err(status) => {
-                    self.stream = None;
-                    let error = Error::from(status);
-                    if !error.is_retryable() {
-                        return Err(error);
-                    }
-                }
-            }
-            tokio::time::sleep(self.waits.next()).await;
-        }
+    /// The next event; none after an error.
+    pub async fn next(&mut self) -> Option<Result<Event, Error>> {
+        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// The id of the last event that was seen: where another watch may go on.
+    /// The id of the latest event, after which another watch can resume.
     #[must_use]
     pub fn position(&self) -> &str {
         self.request.after.as_deref().unwrap_or_default()
     }
 
-    async fn try_next(&mut self) -> Result<Option<v1::Event>, tonic::Status> {
-        if self.stream.is_none() {
-            let stream = self.client.events().watch(self.request.clone()).await?;
-            self.stream = Some(stream.into_inner());
+    /// Resubscribes after a delay.
+    fn delay(&mut self) {
+        self.state = State::Delayed(Box::pin(tokio::time::sleep(self.delays.next())));
+    }
+
+    /// Resubscribes after a retryable error; another one ends the stream.
+    fn recover(&mut self, status: tonic::Status) -> Result<(), Error> {
+        let error = Error::from_status(status);
+        if error.is_retryable() {
+            self.delay();
+            return Ok(());
         }
-        match &mut self.stream {
-            Some(stream) => stream.message().await,
-            None => Ok(None),
+        self.state = State::Ended;
+        Err(error)
+    }
+}
+
+impl Stream for Watch {
+    type Item = Result<Event, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let watch = &mut *self;
+        loop {
+            match &mut watch.state {
+                State::Subscribed(stream) => {
+                    match ready!(Pin::new(&mut **stream).poll_next(context)) {
+                        Some(Ok(event)) => {
+                            watch.delays.reset();
+                            watch.request.after = Some(event.id.clone());
+                            return Poll::Ready(Some(Ok(event.into())));
+                        }
+                        Some(Err(status)) => {
+                            if let Err(error) = watch.recover(status) {
+                                return Poll::Ready(Some(Err(error)));
+                            }
+                        }
+                        None => watch.delay(),
+                    }
+                }
+                State::Delayed(sleep) => {
+                    ready!(sleep.as_mut().poll(context));
+                    let subscribing = subscribe(watch.client.clone(), watch.request.clone());
+                    watch.state = State::Subscribing(Box::pin(subscribing));
+                }
+                State::Subscribing(subscribing) => match ready!(subscribing.as_mut().poll(context))
+                {
+                    Ok(stream) => watch.state = State::Subscribed(Box::new(stream)),
+                    Err(status) => {
+                        if let Err(error) = watch.recover(status) {
+                            return Poll::Ready(Some(Err(error)));
+                        }
+                    }
+                },
+                State::Ended => return Poll::Ready(None),
+            }
         }
     }
+}
+
+async fn subscribe(
+    client: Client,
+    request: v1::WatchRequest,
+) -> Result<Streaming<v1::Event>, tonic::Status> {
+    let mut rpc = EventsClient::new(client.connection()).max_decoding_message_size(usize::MAX);
+    Ok(rpc.watch(request).await?.into_inner())
 }

@@ -15,10 +15,10 @@ mod http;
 mod json;
 pub mod limits;
 mod listen;
-pub mod moment;
 mod observe;
 pub mod problem;
 mod redecide;
+mod show;
 mod system;
 mod wire;
 

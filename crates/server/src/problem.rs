@@ -3,11 +3,13 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
 use tenure_code::Code;
 use tenure_coordinator::{Error, Refusal};
 use tenure_flow::Fault;
+use tenure_proto::Malformed;
 use tenure_record::name::Invalid;
+
+use crate::show;
 
 /// How long a client should wait before it tries again, in seconds.
 const RETRY_AFTER_S: &str = "1";
@@ -25,47 +27,6 @@ pub struct Problem {
     pub detail: String,
     /// Of a definition: all that is wrong with it.
     pub faults: Vec<Fault>,
-}
-
-/// RFC 9457.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = Problem)]
-pub(crate) struct Body<'a> {
-    r#type: &'a str,
-    title: &'a str,
-    status: u16,
-    code: &'a str,
-    detail: &'a str,
-    /// Of a definition: all that is wrong with it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false)]
-    faults: Vec<ShownFault<'a>>,
-}
-
-/// One thing that is wrong with a definition.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub(crate) struct ShownFault<'a> {
-    /// Where: a JSON pointer; empty for the whole of it.
-    pointer: &'a str,
-    code: &'static str,
-    message: &'a str,
-    /// Where in the text, if that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<usize>,
-}
-
-impl<'a> ShownFault<'a> {
-    pub(crate) fn of(fault: &'a Fault) -> Self {
-        Self {
-            pointer: &fault.pointer,
-            code: fault.code.as_str(),
-            message: &fault.message,
-            line: fault.place.map(|place| place.line),
-            column: fault.place.map(|place| place.column),
-        }
-    }
 }
 
 impl Problem {
@@ -94,6 +55,11 @@ impl Problem {
         Self::new(Code::Unavailable, "the server is stopping")
     }
 
+    /// The problem with its place in the request before the sentence.
+    pub(crate) fn within(self, place: &str) -> Self {
+        Self { detail: format!("{place}{}", self.detail), ..self }
+    }
+
     /// The HTTP status.
     #[must_use]
     pub fn status(&self) -> StatusCode {
@@ -114,6 +80,12 @@ impl From<Invalid> for Problem {
     }
 }
 
+impl From<Malformed> for Problem {
+    fn from(malformed: Malformed) -> Self {
+        Self::invalid(malformed.to_string())
+    }
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         Self::new(error.code(), error.to_string())
@@ -123,13 +95,13 @@ impl From<Error> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = self.status();
-        let body = Body {
-            r#type: self.code.type_uri(),
-            title: self.code.title(),
+        let body = tenure_api::Problem {
+            r#type: self.code.type_uri().to_owned(),
+            title: self.code.title().to_owned(),
             status: status.as_u16(),
-            code: self.code.as_str(),
-            detail: &self.detail,
-            faults: self.faults.iter().map(ShownFault::of).collect(),
+            code: self.code.as_str().to_owned(),
+            detail: self.detail,
+            faults: self.faults.iter().map(show::workflow::fault).collect(),
         };
         let text = serde_json::to_string(&body).unwrap_or_default();
         let mut response = (status, [(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response();

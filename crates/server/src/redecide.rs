@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_code::Code;
 use tenure_record::id::{Lsn, RunId};
 
-pub(crate) use tenure_coordinator::Redecided;
+use tenure_coordinator::Redecided;
 
 use crate::app::App;
 use crate::limits::REDECIDES_MAX;

@@ -7,39 +7,39 @@
 //! and every recovery. Then the trouble ends, and everything has to come to an end.
 
 mod actors;
-mod book;
+mod callers;
 mod check;
-mod desk;
+mod config;
+mod coverage;
 mod disk;
-mod ending;
-mod ill;
+mod faults;
+mod injector;
 mod item;
 mod last_frames;
-mod lives;
+mod ledger;
 mod log;
-mod mix;
 mod model;
 mod network;
 mod plan;
 mod process;
 mod random;
 mod request;
+mod restarts;
 pub mod runner;
 mod shrink;
-mod tally;
+mod teardown;
 mod trace;
-mod trouble;
 // The same workflows that core's own tests play.
 #[path = "../../core/tests/runs/workflows.rs"]
 mod workflows;
 mod world;
 
 pub use check::{Broken, Sample};
-pub use ill::{Ill, Without};
-pub use mix::Mix;
+pub use config::SimConfig;
+pub use coverage::{Coverage, OUT_OF_REACH};
+pub use faults::{SimFault, Without};
 pub use plan::{Length, Plan};
 pub use shrink::shrink;
-pub use tally::{OUT_OF_REACH, Tally};
 
 use std::fmt;
 
@@ -55,9 +55,9 @@ pub struct Ran {
     /// Records that were written.
     pub records: u64,
     /// What happened how often.
-    pub tally: Tally,
+    pub coverage: Coverage,
     /// What the seed drew.
-    pub mix: Mix,
+    pub config: SimConfig,
     /// How much was kept, from time to time.
     pub curve: Vec<Sample>,
 }
@@ -68,7 +68,7 @@ pub struct Failed {
     /// Which run.
     pub plan: Plan,
     /// What its seed drew.
-    pub mix: Mix,
+    pub config: SimConfig,
     /// When it was, in virtual milliseconds.
     pub at_ms: u64,
     /// What was broken.
@@ -77,11 +77,11 @@ pub struct Failed {
 
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { plan, mix, at_ms, broken } = self;
+        let Self { plan, config, at_ms, broken } = self;
         write!(
             f,
             "seed {} breaks a law after {at_ms} virtual milliseconds\n  {broken}\n  it drew \
-             {mix:?}\nrepeat it, and read along, with:\n    {plan}",
+             {config:?}\nrepeat it, and read along, with:\n    {plan}",
             plan.seed
         )
     }

@@ -74,7 +74,7 @@ fn one(plan: &Plan) -> ExitCode {
             summary.add(&ran);
             println!("{}", progress::line(&summary));
             println!("{}", progress::speed(&summary, started_at.elapsed().as_secs_f64()));
-            println!("it drew {:?}", ran.mix);
+            println!("it drew {:?}", ran.config);
             println!("seed {} breaks no law: hash {:016x}", plan.seed, ran.hash);
             ExitCode::SUCCESS
         }

@@ -7,8 +7,8 @@ use tenure_coordinator::request::{CompleteTask, SubmitTask};
 use tenure_core::command::NewTask;
 use tenure_record::id::{LeaseId, Lsn, RunId, TaskId};
 
+use crate::callers::CallerId;
 use crate::check::AskedToForget;
-use crate::desk::CallerId;
 use crate::request::AnyRequest;
 
 /// A request of an actor; it may reach the coordinator in several copies.
@@ -17,7 +17,7 @@ pub(crate) type RequestId = u64;
 /// Tasks that were sent together, however often.
 pub(crate) type SubmissionId = u64;
 
-/// One copy of a request at the coordinator's desk.
+/// One copy of a request at the coordinator.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(crate) request: RequestId,
@@ -48,7 +48,7 @@ pub(crate) struct Submission {
 /// All that was asked and told.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
-    /// Copies that are at the desk and were not told anything.
+    /// Copies that are at the coordinator and were not answered.
     pub(crate) waiting: BTreeMap<CallerId, Delivery>,
     pub(crate) submissions: BTreeMap<SubmissionId, Submission>,
     /// Tasks that somebody was told of, and the payload that they must have.

@@ -1,8 +1,8 @@
 //! Messages between those outside and the coordinator: late, lost, doubled, and out of order.
 
-use crate::mix::Mix;
+use crate::config::SimConfig;
+use crate::coverage::Coverage;
 use crate::random::Random;
-use crate::tally::Tally;
 
 /// A message that takes so long is late.
 const LATE_MS: u64 = 100;
@@ -23,8 +23,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub(crate) fn of(mix: &Mix) -> Self {
-        let Mix { latency_ms, lost_permille, doubled_permille, .. } = *mix;
+    pub(crate) fn of(config: &SimConfig) -> Self {
+        let SimConfig { latency_ms, lost_permille, doubled_permille, .. } = *config;
         Self { latency_ms, lost_permille, doubled_permille }
     }
 
@@ -34,23 +34,23 @@ impl Line {
     }
 
     /// After how long each copy of a message arrives; none if it is lost.
-    pub(crate) fn send(&self, way: Way, random: &mut Random, tally: &mut Tally) -> Vec<u64> {
+    pub(crate) fn send(&self, way: Way, random: &mut Random, coverage: &mut Coverage) -> Vec<u64> {
         let (lost, doubled) = match way {
             Way::In => ("request lost", "request doubled"),
             Way::Out => ("reply lost", "reply doubled"),
         };
         if random.chance(self.lost_permille) {
-            tally.add("network", lost);
+            coverage.add("network", lost);
             return Vec::new();
         }
         let copies = match random.chance(self.doubled_permille) {
             true => 2,
             false => 1,
         };
-        tally.add_many("network", doubled, copies - 1);
+        coverage.add_many("network", doubled, copies - 1);
         let delays: Vec<u64> = (0..copies).map(|_| random.between(0, self.latency_ms)).collect();
         let late = delays.iter().filter(|delay| **delay >= LATE_MS).count();
-        tally.add_many("network", "late", late as u64);
+        coverage.add_many("network", "late", late as u64);
         delays
     }
 }

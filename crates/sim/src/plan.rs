@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ill::Without;
+use crate::faults::Without;
 
 /// How long a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

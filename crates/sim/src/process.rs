@@ -10,10 +10,10 @@ use tenure_record::time::Now;
 use tenure_wal::disk::model::ModelDisk;
 use tenure_wal::{Claim, Options, Spares, Wal};
 
+use crate::config::SimConfig;
 use crate::disk::SimDisk;
 use crate::last_frames::LastFrames;
 use crate::log::{SimLog, Slow, Tape};
-use crate::mix::Mix;
 use crate::random::Random;
 
 /// Virtual time begins there, in milliseconds since 1970.
@@ -89,37 +89,41 @@ impl Machine {
     }
 
     /// Starts a coordinator from what is on the disk.
-    pub(crate) fn start(&mut self, mix: &Mix, random: &mut Random) -> Result<Started, Failure> {
+    pub(crate) fn start(
+        &mut self,
+        config: &SimConfig,
+        random: &mut Random,
+    ) -> Result<Started, Failure> {
         self.starts += 1;
-        let options = options(mix, random.next());
+        let options = options(config, random.next());
         let (mut records, mut after) = (Vec::new(), 0);
         let claim = Claim::new(&self.disk.model, options)?;
         let log = Witness { claim, records: &mut records, after: &mut after };
         let mut recovery = recover(log, random.next(), |_| {})?;
-        recovery.state = recovery.state.ending_at_most(mix.end_items_max);
+        recovery.state = recovery.state.ending_at_most(config.end_items_max);
         let fork = random.fork();
         let notes = recovery.notes.clone();
-        let recovery =
-            recovery.map_log(|wal| Ok::<_, Failure>(SimLog::new(wal, fork, mix.sync_ms, self)))?;
+        let recovery = recovery
+            .map_log(|wal| Ok::<_, Failure>(SimLog::new(wal, fork, config.sync_ms, self)))?;
         let (born_at, wall_ahead) = (self.clock.get(), self.wall_ahead);
         let inbox = Inbox::default();
         let reading = Reading { monotonic_ms: 0, wall_ms: born_at + wall_ahead };
         let mut coordinator = Coordinator::new(recovery, inbox.clone(), reading, random.next())
-            .with_upkeep(mix.upkeep);
-        coordinator.limit_records(mix.record_bytes_max);
+            .with_upkeep(config.upkeep);
+        coordinator.limit_records(config.record_bytes_max);
         let life = Life {
             coordinator,
             inbox,
             start: self.starts,
             step_at: Some(born_at),
             is_stopping: false,
-            slow_ms: 2 * (mix.longest_sync_ms() + mix.wake_ms),
+            slow_ms: 2 * (config.longest_sync_ms() + config.wake_ms),
             full_seen: 0,
             is_full: false,
             held_at: 0,
             born_at,
             wall_ahead,
-            drift_ppm: mix.drift_ppm,
+            drift_ppm: config.drift_ppm,
         };
         Ok(Started { life, after, records, notes })
     }
@@ -131,23 +135,23 @@ impl Machine {
     pub(crate) fn read_copy(
         &self,
         copy: &ModelDisk,
-        mix: &Mix,
+        config: &SimConfig,
         random: &mut Random,
     ) -> Option<(usize, Vec<Vec<u8>>)> {
         let (mut records, mut after) = (Vec::new(), 0);
-        let claim = Claim::new(copy, options(mix, random.next())).ok()?;
+        let claim = Claim::new(copy, options(config, random.next())).ok()?;
         let log = Witness { claim, records: &mut records, after: &mut after };
         recover(log, random.next(), |_| {}).ok()?;
         Some((after as usize, records))
     }
 }
 
-fn options(mix: &Mix, salt_seed: u64) -> Options {
+fn options(config: &SimConfig, salt_seed: u64) -> Options {
     Options {
         spares: Spares::Caller,
-        segment_bytes: mix.segment_bytes,
+        segment_bytes: config.segment_bytes,
         // Two segments, as in the real one.
-        low_water_bytes: 2 * mix.segment_bytes,
+        low_water_bytes: 2 * config.segment_bytes,
         salt_seed,
         ..Options::new(7)
     }

@@ -1,26 +1,26 @@
 //! How a simulation is told of: a line while it runs, and tables at the end.
 
 use tenure_sim::runner::Summary;
-use tenure_sim::{Sample, Tally};
+use tenure_sim::{Coverage, Sample};
 
 /// How things stand.
 pub(crate) fn line(summary: &Summary) -> String {
     let Summary { seeds, events, .. } = summary;
     let hours = summary.virtual_ms as f64 / 3_600_000.0;
     let faults: Vec<String> =
-        summary.tally.of("fault").map(|(name, count)| format!("{name} {count}")).collect();
+        summary.coverage.of("fault").map(|(name, count)| format!("{name} {count}")).collect();
     format!("{seeds} seeds, {hours:.1} virtual hours, {events} events; {} ", faults.join(", "))
 }
 
 /// What happened how often, and what never did.
 pub(crate) fn table(summary: &Summary) {
-    for kind in Tally::kinds() {
-        println!("\n{kind} ({})", summary.tally.total(kind));
-        for (name, count) in summary.tally.of(kind) {
+    for kind in Coverage::kinds() {
+        println!("\n{kind} ({})", summary.coverage.total(kind));
+        for (name, count) in summary.coverage.of(kind) {
             println!("  {count:>10}  {name}");
         }
     }
-    let never = summary.tally.never();
+    let never = summary.coverage.never();
     match never.is_empty() {
         true => println!("\neverything that can happen did"),
         false => println!("\nnever happened: {}", never.join(", ")),
@@ -31,7 +31,7 @@ pub(crate) fn table(summary: &Summary) {
 pub(crate) fn speed(summary: &Summary, seconds: f64) -> String {
     let hours = summary.virtual_ms as f64 / 3_600_000.0;
     let cpu = cpu_seconds().unwrap_or(seconds);
-    let faults = summary.tally.total("fault") + summary.tally.total("network");
+    let faults = summary.coverage.total("fault") + summary.coverage.total("network");
     format!(
         "{} seeds in {seconds:.1} s and {cpu:.1} CPU seconds: {:.1} seeds a second, {:.1} virtual \
          hours a minute, {:.0} events and {:.0} faults a CPU second, {} records",

@@ -4,7 +4,7 @@
 use tenure_coordinator::request::*;
 use tenure_coordinator::{Envelope, Refusal, Request, RunInfo, TaskInfo};
 
-use crate::desk::{CallerId, Desk};
+use crate::callers::{CallerId, Callers};
 
 /// What became of a request.
 pub(crate) type Outcome = Result<AnyResponse, Refusal>;
@@ -31,11 +31,11 @@ macro_rules! define_any {
                 }
             }
 
-            /// The request on its way to the coordinator, answered at the desk.
-            pub(crate) fn seal(self, desk: &Desk, id: CallerId) -> Envelope {
+            /// The request on its way to the coordinator.
+            pub(crate) fn seal(self, callers: &Callers, id: CallerId) -> Envelope {
                 match self {
                     $(AnyRequest::$name(request) => {
-                        request.seal(desk.responder(id, AnyResponse::$name))
+                        request.seal(callers.responder(id, AnyResponse::$name))
                     })*
                 }
             }

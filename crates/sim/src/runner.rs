@@ -6,11 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::check::{Broken, Held};
-use crate::mix::Mix;
+use crate::check::{Broken, LawResult};
+use crate::config::SimConfig;
+use crate::coverage::Coverage;
 use crate::plan::Plan;
 use crate::random::Random;
-use crate::tally::Tally;
 use crate::world::World;
 use crate::{Failed, Ran, Voice, run};
 
@@ -23,12 +23,12 @@ thread_local! {
 
 pub(crate) fn guarded(
     plan: &Plan,
-    live: impl FnOnce(&Plan) -> (Held, World),
+    live: impl FnOnce(&Plan) -> (LawResult, World),
 ) -> Result<Ran, Box<Failed>> {
     let lived = catch_unwind(AssertUnwindSafe(|| live(plan)));
-    let failed = |mix: Mix, at_ms, broken| {
+    let failed = |config: SimConfig, at_ms, broken| {
         let plan = plan.clone();
-        Err(Box::new(Failed { plan, mix, at_ms, broken }))
+        Err(Box::new(Failed { plan, config, at_ms, broken }))
     };
     match lived {
         Ok((Ok(()), world)) => Ok(Ran {
@@ -36,18 +36,18 @@ pub(crate) fn guarded(
             virtual_ms: world.now,
             events: world.trace.events,
             records: world.laws.read as u64,
-            mix: world.mix,
+            config: world.config,
             curve: world.laws.disk.curve,
-            tally: world.tally,
+            coverage: world.coverage,
         }),
-        Ok((Err(broken), world)) => failed(world.mix, world.now, broken),
+        Ok((Err(broken), world)) => failed(world.config, world.now, broken),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
             let place = WHERE.take().unwrap_or_default();
             let what = format!("{} {place}", text.unwrap_or_default());
-            let mix = Mix::of(plan, &mut Random::new(plan.seed));
-            failed(mix, 0, Broken { law: NO_PANIC, what })
+            let config = SimConfig::of(plan, &mut Random::new(plan.seed));
+            failed(config, 0, Broken { law: NO_PANIC, what })
         }
     }
 }
@@ -71,7 +71,7 @@ pub struct Summary {
     /// Records that were written.
     pub records: u64,
     /// What happened how often.
-    pub tally: Tally,
+    pub coverage: Coverage,
 }
 
 impl Summary {
@@ -81,7 +81,7 @@ impl Summary {
         self.virtual_ms += ran.virtual_ms;
         self.events += ran.events;
         self.records += ran.records;
-        self.tally.merge(&ran.tally);
+        self.coverage.merge(&ran.coverage);
     }
 }
 

@@ -1,7 +1,7 @@
 //! A run that broke a law, made small: whatever is not needed is left out, one thing at a time, as
 //! long as the same law breaks. What is left is a command that repeats it.
 
-use crate::ill::Ill;
+use crate::faults::SimFault;
 use crate::plan::{Length, Plan};
 use crate::{Failed, Voice, run};
 
@@ -17,8 +17,8 @@ pub fn shrink(failed: Box<Failed>) -> Box<Failed> {
         let before = least.plan.clone();
         least = in_time(least);
         least = with_fewer(least);
-        for ill in Ill::ALL {
-            let without = least.plan.without.and(ill);
+        for fault in SimFault::ALL {
+            let without = least.plan.without.and(fault);
             if without != least.plan.without {
                 let plan = Plan { without, ..least.plan.clone() };
                 least = tried(least, &plan);
@@ -56,14 +56,14 @@ fn in_time(known: Box<Failed>) -> Box<Failed> {
 /// With fewer clients and workers.
 fn with_fewer(known: Box<Failed>) -> Box<Failed> {
     let mut least = known;
-    for clients in 0..least.mix.clients {
+    for clients in 0..least.config.clients {
         let plan = Plan { clients_max: Some(clients), ..least.plan.clone() };
         least = tried(least, &plan);
         if least.plan == plan {
             break;
         }
     }
-    for workers in 0..least.mix.workers {
+    for workers in 0..least.config.workers {
         let plan = Plan { workers_max: Some(workers), ..least.plan.clone() };
         least = tried(least, &plan);
         if least.plan == plan {

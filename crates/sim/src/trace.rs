@@ -38,8 +38,8 @@ impl Trace {
     /// A record is durable. All that was asked for and accepted is in one.
     pub(crate) fn record(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks();
-        words.iter().for_each(|word| self.mix(u64::from_le_bytes(*word)));
-        rest.iter().for_each(|byte| self.mix(u64::from(*byte)));
+        words.iter().for_each(|word| self.config(u64::from_le_bytes(*word)));
+        rest.iter().for_each(|byte| self.config(u64::from(*byte)));
     }
 
     pub(crate) fn hash(&self) -> u64 {
@@ -47,7 +47,7 @@ impl Trace {
     }
 
     /// As FNV-1a, and what the multiplication does not reach is folded back.
-    fn mix(&mut self, word: u64) {
+    fn config(&mut self, word: u64) {
         let mixed = (self.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
         self.hash = mixed ^ (mixed >> 32);
     }
@@ -55,7 +55,7 @@ impl Trace {
 
 impl Write for Trace {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        text.bytes().for_each(|byte| self.mix(u64::from(byte)));
+        text.bytes().for_each(|byte| self.config(u64::from(byte)));
         Ok(())
     }
 }

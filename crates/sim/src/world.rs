@@ -10,16 +10,16 @@ use tenure_coordinator::{Next, TaskInfo};
 use tenure_record::id::{Lsn, TaskId};
 
 use crate::actors::{Actor, Client, FollowerActor, Scene, Wish, Worker, is_huge};
-use crate::check::{Broken, Held, Laws, dropped, hold, wait_ms};
-use crate::desk::{CallerId, Desk};
-use crate::mix::Mix;
+use crate::callers::{CallerId, Callers};
+use crate::check::{Broken, LawResult, Laws, dropped, hold, wait_ms};
+use crate::config::SimConfig;
+use crate::coverage::{Coverage, count_outcome, request_name};
 use crate::model::{Delivery, RequestId};
 use crate::network::{Line, Way};
 use crate::plan::Plan;
 use crate::process::{Life, Machine};
 use crate::random::Random;
 use crate::request::{AnyRequest, AnyResponse, Outcome};
-use crate::tally::{Tally, count_outcome, request_name};
 use crate::trace::Trace;
 
 pub(crate) const CAUSE: &str = "a coordinator fails only for a reason";
@@ -69,14 +69,14 @@ pub(crate) enum Event {
 
 /// Everything.
 pub(crate) struct World {
-    pub(crate) mix: Mix,
+    pub(crate) config: SimConfig,
     pub(crate) random: Random,
     pub(crate) now: u64,
     queue: BTreeMap<(u64, u64), Event>,
     numbers: u64,
     pub(crate) machine: Machine,
     pub(crate) life: Option<Life>,
-    pub(crate) desk: Desk,
+    pub(crate) callers: Callers,
     pub(crate) line: Line,
     pub(crate) actors: Vec<Actor>,
     pub(crate) followers: Vec<FollowerActor>,
@@ -84,7 +84,7 @@ pub(crate) struct World {
     known: Vec<TaskId>,
     left: BTreeSet<RequestId>,
     pub(crate) laws: Laws,
-    pub(crate) tally: Tally,
+    pub(crate) coverage: Coverage,
     pub(crate) trace: Trace,
     pub(crate) healed_at: Option<u64>,
     /// Everything has come to an end.
@@ -96,34 +96,34 @@ pub(crate) struct World {
     /// The last request of each actor that arrived.
     arrived: BTreeMap<usize, RequestId>,
     /// What came of the last damage to a copy of the disk.
-    pub(crate) damage_found: Held,
+    pub(crate) damage_found: LawResult,
 }
 
 impl World {
     pub(crate) fn new(plan: &Plan, is_loud: bool) -> Self {
         let mut random = Random::new(plan.seed);
-        let mix = Mix::of(plan, &mut random);
-        let mut laws = Laws::new(&mix);
-        laws.model.purges.note(mix.upkeep.retention);
-        let clients = (0..mix.clients).map(|_| Actor::Client(Client::default()));
-        let workers = (0..mix.workers).map(|n| Actor::Worker(Worker::new(n, &mix)));
+        let config = SimConfig::of(plan, &mut random);
+        let mut laws = Laws::new(&config);
+        laws.model.purges.note(config.upkeep.retention);
+        let clients = (0..config.clients).map(|_| Actor::Client(Client::default()));
+        let workers = (0..config.workers).map(|n| Actor::Worker(Worker::new(n, &config)));
         let actors: Vec<Actor> = clients.chain(workers).collect();
         Self {
             actors,
-            followers: (0..mix.followers).map(|_| FollowerActor::new()).collect(),
-            line: Line::of(&mix),
-            mix,
+            followers: (0..config.followers).map(|_| FollowerActor::new()).collect(),
+            line: Line::of(&config),
+            config,
             random,
             now: 0,
             queue: BTreeMap::new(),
             numbers: 0,
             machine: Machine::new(),
             life: None,
-            desk: Desk::default(),
+            callers: Callers::default(),
             known: Vec::new(),
             left: BTreeSet::new(),
             laws,
-            tally: Tally::default(),
+            coverage: Coverage::default(),
             trace: Trace::new(is_loud),
             healed_at: None,
             is_over: false,
@@ -135,22 +135,22 @@ impl World {
     }
 
     /// Lives through it all.
-    pub(crate) fn run(&mut self) -> Held {
+    pub(crate) fn run(&mut self) -> LawResult {
         self.after(0, Event::Restart);
         for (name, is_so) in [
-            ("clock drift", self.mix.drift_ppm != 0),
-            ("short records", self.mix.has_short_records()),
-            ("long names", self.mix.name_padding > 0),
-            ("silent follower", self.mix.has_silent_follower),
+            ("clock drift", self.config.drift_ppm != 0),
+            ("short records", self.config.has_short_records()),
+            ("long names", self.config.name_padding > 0),
+            ("silent follower", self.config.has_silent_follower),
         ] {
-            self.tally.add_many("fault", name, u64::from(is_so));
+            self.coverage.add_many("fault", name, u64::from(is_so));
         }
         (0..self.actors.len()).for_each(|actor| self.after(1, Event::Wake(actor)));
         (0..self.followers.len()).for_each(|follower| self.after(5, Event::Look(follower)));
-        self.after(self.mix.check_ms, Event::Check);
-        self.after(self.mix.trouble_for_ms, Event::Heal);
-        if self.mix.trouble_every_ms > 0 {
-            self.after(self.mix.trouble_every_ms, Event::Trouble);
+        self.after(self.config.check_ms, Event::Check);
+        self.after(self.config.trouble_for_ms, Event::Heal);
+        if self.config.trouble_every_ms > 0 {
+            self.after(self.config.trouble_every_ms, Event::Trouble);
         }
         while !self.is_over {
             self.turn()?;
@@ -159,7 +159,7 @@ impl World {
     }
 
     /// The next thing that happens.
-    fn turn(&mut self) -> Held {
+    fn turn(&mut self) -> LawResult {
         let step_at = self.life.as_ref().and_then(|life| life.step_at);
         let event_at = self.queue.first_key_value().map(|((at, _), _)| *at);
         let is_step = step_at.is_some_and(|step| event_at.is_none_or(|event| step < event));
@@ -179,8 +179,8 @@ impl World {
     /// After so long, or with the next spell if most are quiet by then.
     pub(crate) fn after_a_while(&mut self, ms: u64, event: Event) {
         // Nobody sleeps through the end of the trouble.
-        let left_ms = self.mix.trouble_for_ms.saturating_sub(self.now + ms);
-        let quiet_ms = self.mix.quiet_after(self.now + ms).min(left_ms);
+        let left_ms = self.config.trouble_for_ms.saturating_sub(self.now + ms);
+        let quiet_ms = self.config.quiet_after(self.now + ms).min(left_ms);
         let waits = quiet_ms > 0 && self.healed_at.is_none();
         match waits && !self.random.chance(RESTLESS_PERMILLE) {
             true => self.after(ms + quiet_ms, event),
@@ -193,7 +193,7 @@ impl World {
         self.queue.insert((self.now + ms, self.numbers), event);
     }
 
-    fn happen(&mut self, event: Event) -> Held {
+    fn happen(&mut self, event: Event) -> LawResult {
         match event {
             Event::Arrive { actor, request, ask } => self.arrive(actor, request, ask)?,
             Event::Reply { actor, request, outcome } => {
@@ -202,7 +202,7 @@ impl World {
             }
             Event::Wake(actor) => self.with_actor(actor, Actor::wake),
             Event::GiveUp { actor, request } if self.actors[actor].waits_for(request) => {
-                self.tally.add("network", "given up");
+                self.coverage.add("network", "given up");
                 self.with_actor(actor, |actor, scene| actor.give_up(request, scene));
             }
             Event::GiveUp { .. } => {}
@@ -214,7 +214,7 @@ impl World {
             }
             Event::DiskIsFast => self.machine.slow.set(0),
             Event::Flood { actor, count } => {
-                self.tally.add("fault", "flood");
+                self.coverage.add("fault", "flood");
                 for _ in 0..count {
                     self.numbers += 1;
                     self.arrive(actor, self.numbers, Rc::new(GetStatus.into()))?;
@@ -232,7 +232,7 @@ impl World {
     fn with_actor(&mut self, number: usize, deed: impl FnOnce(&mut Actor, &mut Scene<'_>)) {
         let mut scene = Scene {
             random: &mut self.random,
-            mix: &self.mix,
+            config: &self.config,
             known: &mut self.known,
             counter: &mut self.numbers,
             wall_ms: self.now + self.machine.wall_ahead,
@@ -249,7 +249,7 @@ impl World {
         match wish {
             Wish::Wake(ms) => self.after_a_while(ms, Event::Wake(actor)),
             Wish::Leave(request) => self.leave(request),
-            Wish::Count(what) => self.tally.add("fault", what),
+            Wish::Count(what) => self.coverage.add("fault", what),
             Wish::Flood(count) => self.after(0, Event::Flood { actor, count }),
             Wish::Ask(request, ask) => {
                 let name = request_name(&ask);
@@ -261,10 +261,10 @@ impl World {
                         self.trace.note_in_words(self.now, few, many);
                     }
                 }
-                self.tally.add("ask", name);
-                let patience = self.mix.patience_ms + wait_ms(&ask);
+                self.coverage.add("ask", name);
+                let patience = self.config.patience_ms + wait_ms(&ask);
                 let ask = Rc::new(ask);
-                for delay in self.line.send(Way::In, &mut self.random, &mut self.tally) {
+                for delay in self.line.send(Way::In, &mut self.random, &mut self.coverage) {
                     self.after(delay, Event::Arrive { actor, request, ask: Rc::clone(&ask) });
                 }
                 self.after(patience, Event::GiveUp { actor, request });
@@ -275,46 +275,46 @@ impl World {
     /// Whoever asked is gone, and so are the copies that are still to come.
     fn leave(&mut self, request: RequestId) {
         self.trace.note(self.now, format_args!("{request} is left"));
-        self.tally.add("network", "left");
+        self.coverage.add("network", "left");
         self.left.insert(request);
         let Some(life) = &self.life else { return };
         let decided = life.coordinator.state().last_lsn();
         for (caller, delivery) in &mut self.laws.model.waiting {
             if delivery.request == request && delivery.gone_at.is_none() {
                 delivery.gone_at = Some(decided);
-                self.desk.leave(*caller);
+                self.callers.leave(*caller);
             }
         }
     }
 
     /// A copy of a request reaches the coordinator, if there is one.
-    fn arrive(&mut self, actor: usize, request: RequestId, ask: Rc<AnyRequest>) -> Held {
+    fn arrive(&mut self, actor: usize, request: RequestId, ask: Rc<AnyRequest>) -> LawResult {
         self.numbers += 1;
         let caller: CallerId = self.numbers;
         let Some(life) = self.life.as_mut().filter(|life| !life.is_stopping) else {
-            self.tally.add("network", "nobody there");
+            self.coverage.add("network", "nobody there");
             return Ok(());
         };
         let last = self.arrived.entry(actor).or_default();
-        self.tally.add_many("network", "overtaken", u64::from(request < *last));
+        self.coverage.add_many("network", "overtaken", u64::from(request < *last));
         *last = request.max(*last);
-        let after = self.laws.book.last_lsn;
+        let after = self.laws.ledger.last_lsn;
         let gone_at = self.left.contains(&request).then(|| {
-            self.desk.leave(caller);
+            self.callers.leave(caller);
             life.coordinator.state().last_lsn()
         });
         let (start, at) = (life.start, self.now);
-        life.inbox.push((*ask).clone().seal(&self.desk, caller));
+        life.inbox.push((*ask).clone().seal(&self.callers, caller));
         let delivery = Delivery { request, actor, ask, start, at, after, gone_at };
         self.laws.model.delivered(caller, delivery);
-        let soon = self.random.between(0, self.mix.wake_ms);
+        let soon = self.random.between(0, self.config.wake_ms);
         life.step_by(self.now + soon);
         self.trace.note(self.now, format_args!("{request} arrives as {caller}"));
         self.laws.arrived(life)
     }
 
     /// One step of the coordinator.
-    pub(crate) fn step(&mut self) -> Held {
+    pub(crate) fn step(&mut self) -> LawResult {
         let now = self.now;
         let Some(life) = &mut self.life else { return Ok(()) };
         life.step_at = None;
@@ -334,9 +334,9 @@ impl World {
         }
     }
 
-    fn stepped(&mut self, next: Next) -> Held {
+    fn stepped(&mut self, next: Next) -> LawResult {
         let now = self.now;
-        let wake = self.random.between(0, self.mix.wake_ms.min(2));
+        let wake = self.random.between(0, self.config.wake_ms.min(2));
         let Some(life) = &mut self.life else { return Ok(()) };
         let busy = life.coordinator.log().busy_until().max(now);
         match next {
@@ -398,37 +398,37 @@ impl World {
     }
 
     /// The laws look at every record that may be told since they looked last.
-    pub(crate) fn read_tape(&mut self) -> Held {
+    pub(crate) fn read_tape(&mut self) -> LawResult {
         let tape = self.machine.tape.borrow();
         while let Some(bytes) = tape.get(self.laws.read) {
             self.trace.record(bytes);
             for name in self.laws.record(bytes)? {
-                self.tally.add("event", name);
+                self.coverage.add("event", name);
             }
         }
         Ok(())
     }
 
     /// Whoever was told something hears it, if the line allows.
-    fn hear_desk(&mut self) -> Held {
-        let news = self.desk.take_news();
+    fn hear_desk(&mut self) -> LawResult {
+        let news = self.callers.take_news();
         let Some(life) = &self.life else { return Ok(()) };
         let leaves_after = life.coordinator.log().busy_until().saturating_sub(self.now);
         for (caller, outcome) in &news.unclaimed {
             if matches!(outcome, Ok(AnyResponse::Lease(grants)) if !grants.is_empty()) {
-                self.tally.add("network", "unclaimed grant");
+                self.coverage.add("network", "unclaimed grant");
             }
             self.laws.unclaimed(*caller, outcome, life, self.now)?;
         }
         for caller in news.dropped {
-            dropped(&mut self.laws.model, caller, self.desk.is_gone(caller))?;
+            dropped(&mut self.laws.model, caller, self.callers.is_gone(caller))?;
         }
         for (caller, outcome) in news.told {
             self.note_told(caller, &outcome);
             let delivery = self.laws.told(caller, &outcome)?;
-            count_outcome(&mut self.tally, &outcome);
+            count_outcome(&mut self.coverage, &outcome);
             let (actor, request, outcome) = (delivery.actor, delivery.request, Rc::new(outcome));
-            for delay in self.line.send(Way::Out, &mut self.random, &mut self.tally) {
+            for delay in self.line.send(Way::Out, &mut self.random, &mut self.coverage) {
                 let outcome = Rc::clone(&outcome);
                 self.after(leaves_after + delay, Event::Reply { actor, request, outcome });
             }

@@ -8,8 +8,11 @@ fn a_day_of_steady_work_keeps_disk_and_memory_within_their_bounds() {
     let plan = Plan { length: Length::Hours(24), ..Plan::of(1) };
     let ran = run(&plan, Voice::Quiet).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(ran.virtual_ms >= 24 * 3_600_000);
-    assert!(ran.tally.count("log", "segment trimmed") > 5, "the policy never had anything to do");
-    assert!(ran.tally.count("event", "TasksPurged") > 50, "nothing was ever forgotten");
+    assert!(
+        ran.coverage.count("log", "segment trimmed") > 5,
+        "the policy never had anything to do"
+    );
+    assert!(ran.coverage.count("event", "TasksPurged") > 50, "nothing was ever forgotten");
     let records = ran.records;
     assert!(records > 10_000, "{records} records are no steady work");
     for sample in &ran.curve {

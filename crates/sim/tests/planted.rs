@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use tenure_coordinator::planted as coordinator;
 use tenure_core::planted as core;
 use tenure_sim::runner::hush_panics;
-use tenure_sim::{Broken, Ill, Length, Plan, Voice, run, shrink};
+use tenure_sim::{Broken, Length, Plan, SimFault, Voice, run, shrink};
 use tenure_wal::planted as wal;
 
 /// How many seeds a bug may survive.
@@ -154,8 +154,15 @@ fn a_run_that_fails_is_made_small_and_fails_for_the_same_reason() {
     plant(Planted::Nothing);
     println!("{}", least.plan);
     assert_eq!((again.broken.law, least.broken.law), (law, law));
-    for ill in [Ill::Crash, Ill::Eio, Ill::Full, Ill::Rot, Ill::Damage, Ill::Jump] {
-        assert!(least.plan.without.has(ill), "{ill:?} has nothing to do with it");
+    for fault in [
+        SimFault::Crash,
+        SimFault::Eio,
+        SimFault::Full,
+        SimFault::Rot,
+        SimFault::Damage,
+        SimFault::Jump,
+    ] {
+        assert!(least.plan.without.has(fault), "{fault:?} has nothing to do with it");
     }
     assert!(run(&least.plan, Voice::Quiet).is_ok(), "without the bug nothing is wrong with it");
 }

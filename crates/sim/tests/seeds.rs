@@ -16,7 +16,7 @@ fn no_seed_breaks_a_law() {
         Ok(summary) => {
             println!("{} seeds, {} events", summary.seeds, summary.events);
             // A path that nobody walks is not tested.
-            assert_eq!(summary.tally.never(), Vec::<String>::new());
+            assert_eq!(summary.coverage.never(), Vec::<String>::new());
         }
         Err(failed) => {
             panic!("{failed}\nor, with less around it:\n    {}", shrink(failed.clone()).plan)

@@ -162,8 +162,8 @@ pub use tenure_core::command::{
     Accepted, Extended, LeaseRef, Registered, Reported, Signaled, Started, SubmitOutcome, Submitted,
 };
 pub use tenure_core::state::{
-    Eligibility, Halted, LeaseView, Phase, Place, QueueView, SharedBytes, StateBytes, StateCounts,
-    StateHash, TaskError,
+    Eligibility, Halted, LeaseView, Phase, QueuePosition, QueueView, SharedBytes, StateBytes,
+    StateCounts, StateHash, TaskError,
 };
 pub use tenure_record::event::{QueueSettings, RunState};
 pub use tenure_record::id::{GroupId, LeaseId, Lsn, RunId, TaskId, TokenId};

@@ -46,10 +46,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tenure-value",
         ],
     ),
-    ("tenure-proto", &[]),
+    ("tenure-api", &["tenure-code"]),
+    ("tenure-proto", &["tenure-api", "tenure-code"]),
     (
         "tenure-server",
         &[
+            "tenure-api",
             "tenure-code",
             "tenure-core",
             "tenure-flow",
@@ -60,10 +62,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tenure-proto",
         ],
     ),
-    ("tenure-sdk", &["tenure-code", "tenure-proto"]),
+    ("tenure-sdk", &["tenure-api", "tenure-code", "tenure-proto"]),
     (
         "tenure-cli",
         &[
+            "tenure-api",
             "tenure-audit",
             "tenure-code",
             "tenure-core",

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenure_sdk::{Client, Error, wire};
+use tenure_proto::v1;
+use tenure_sdk::Error;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use v1::tasks_client::TasksClient;
+use v1::workers_client::WorkersClient;
 
 use super::Load;
 use super::tally::{Tally, collect};
+use super::wire::{Connection, connect, refused};
 use crate::client::Server;
 use crate::failure::Failure;
 
@@ -28,17 +32,17 @@ pub(super) async fn run(
 ) -> Result<Tally, Failure> {
     let mut running = Vec::new();
     for number in 0..connections {
-        let client = server.connect().await?;
-        running.push(tokio::spawn(submit(client.clone(), Arc::clone(load))));
-        running.push(tokio::spawn(work(client, Arc::clone(load), number)));
+        let connection = connect(server).await?;
+        running.push(tokio::spawn(submit(connection.clone(), Arc::clone(load))));
+        running.push(tokio::spawn(work(connection, Arc::clone(load), number)));
     }
     collect(running).await
 }
 
-async fn submit(client: Client, load: Arc<Load>) -> Result<Tally, Failure> {
+async fn submit(connection: Connection, load: Arc<Load>) -> Result<Tally, Failure> {
     let (send, batches) = mpsc::channel(AHEAD as usize);
     let (sent, mut waiting) = mpsc::channel(AHEAD as usize);
-    let task = wire::NewTask {
+    let task = v1::NewTask {
         queue: load.queue.clone(),
         payload: load.payload.clone(),
         ..Default::default()
@@ -50,7 +54,7 @@ async fn submit(client: Client, load: Arc<Load>) -> Result<Tally, Failure> {
                 break;
             }
             let tasks = vec![task.clone(); tasks as usize];
-            if send.send(wire::SubmitStreamRequest { sequence: 0, tasks }).await.is_err() {
+            if send.send(v1::SubmitStreamRequest { sequence: 0, tasks }).await.is_err() {
                 break;
             }
         }
@@ -58,13 +62,10 @@ async fn submit(client: Client, load: Arc<Load>) -> Result<Tally, Failure> {
     };
     let receiving = async {
         let mut tally = Tally::default();
-        let mut client = client.tasks();
-        let mut answers = client
-            .submit_stream(ReceiverStream::new(batches))
-            .await
-            .map_err(Error::from)?
-            .into_inner();
-        while let Some(answer) = answers.message().await.map_err(Error::from)? {
+        let mut client = TasksClient::new(connection).max_decoding_message_size(usize::MAX);
+        let answers = client.submit_stream(ReceiverStream::new(batches)).await;
+        let mut answers = answers.map_err(|status| refused(&status))?.into_inner();
+        while let Some(answer) = answers.message().await.map_err(|status| refused(&status))? {
             // Acknowledgements come in the order of the batches.
             let Some((start, tasks)) = waiting.recv().await else { break };
             tally.took(start.elapsed());
@@ -80,9 +81,9 @@ async fn submit(client: Client, load: Arc<Load>) -> Result<Tally, Failure> {
     tokio::join!(sending, receiving).1
 }
 
-async fn work(client: Client, load: Arc<Load>, number: u32) -> Result<Tally, Failure> {
+async fn work(connection: Connection, load: Arc<Load>, number: u32) -> Result<Tally, Failure> {
     let mut tally = Tally::default();
-    let mut stream = Stream::open(&client, &load, &format!("bench-{number}"), AHEAD).await?;
+    let mut stream = Stream::open(connection, &load, &format!("bench-{number}"), AHEAD).await?;
     let mut last = Instant::now();
     while !load.is_done() {
         let Some(news) = stream.next(GLANCE).await? else {
@@ -104,50 +105,54 @@ async fn work(client: Client, load: Arc<Load>, number: u32) -> Result<Tally, Fai
 
 /// A worker's stream.
 pub(super) struct Stream {
-    outgoing: mpsc::Sender<wire::WorkRequest>,
-    incoming: tenure_sdk::Incoming<wire::WorkResponse>,
+    outgoing: mpsc::Sender<v1::WorkRequest>,
+    incoming: tonic::Streaming<v1::WorkResponse>,
     sequence: u64,
 }
 
 impl Stream {
     pub(super) async fn open(
-        client: &Client,
+        connection: Connection,
         load: &Load,
         worker: &str,
         batches: u32,
     ) -> Result<Self, Failure> {
         let (outgoing, messages) = mpsc::channel(OUTGOING_MAX);
-        let hello = wire::Hello {
+        let hello = v1::Hello {
             worker: worker.to_owned(),
             queues: vec![load.queue.clone()],
             ..Default::default()
         };
         let credit = batches * load.batch;
-        let first = wire::WorkRequest { hello: Some(hello), credit, ..Default::default() };
+        let first = v1::WorkRequest { hello: Some(hello), credit, ..Default::default() };
         outgoing.send(first).await.map_err(|_| gone())?;
-        let mut workers = client.workers();
-        let incoming = workers.work(ReceiverStream::new(messages)).await.map_err(Error::from)?;
-        Ok(Self { outgoing, incoming: incoming.into_inner(), sequence: 0 })
+        let mut workers = WorkersClient::new(connection).max_decoding_message_size(usize::MAX);
+        let incoming = workers.work(ReceiverStream::new(messages)).await;
+        let incoming = incoming.map_err(|status| refused(&status))?.into_inner();
+        Ok(Self { outgoing, incoming, sequence: 0 })
     }
 
     /// The next message; nothing if none came in time.
     pub(super) async fn next(
         &mut self,
         within: Duration,
-    ) -> Result<Option<wire::WorkResponse>, Failure> {
+    ) -> Result<Option<v1::WorkResponse>, Failure> {
         match tokio::time::timeout(within, self.incoming.message()).await {
             Err(_) => Ok(None),
-            Ok(message) => Ok(Some(message.map_err(Error::from)?.ok_or_else(gone)?)),
+            Ok(message) => {
+                let message = message.map_err(|status| refused(&status))?;
+                Ok(Some(message.ok_or_else(gone)?))
+            }
         }
     }
 
     /// Completes what is held, and can take as many more.
-    pub(super) async fn complete(&mut self, leases: Vec<wire::Lease>) -> Result<(), Failure> {
+    pub(super) async fn complete(&mut self, leases: Vec<v1::Lease>) -> Result<(), Failure> {
         if leases.is_empty() {
             return Ok(());
         }
         let credit = leases.len() as u32;
-        let complete = |lease: wire::Lease| wire::CompleteReport {
+        let complete = |lease: v1::Lease| v1::CompleteReport {
             task_id: lease.task_id,
             lease_id: lease.lease_id,
             output: b"1".to_vec(),
@@ -156,8 +161,8 @@ impl Stream {
         };
         let completes = leases.into_iter().map(complete).collect();
         self.sequence += 1;
-        let reports = wire::Reports { sequence: self.sequence, completes, ..Default::default() };
-        let message = wire::WorkRequest { credit, reports: Some(reports), ..Default::default() };
+        let reports = v1::Reports { sequence: self.sequence, completes, ..Default::default() };
+        let message = v1::WorkRequest { credit, reports: Some(reports), ..Default::default() };
         Ok(self.outgoing.send(message).await.map_err(|_| gone())?)
     }
 }

@@ -7,6 +7,7 @@ mod offered;
 mod paced;
 mod probe;
 mod tally;
+mod wire;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -161,7 +162,7 @@ pub(crate) fn run(args: &Bench, server: &Server, format: Format) -> Result<(), F
             return offered::run(server, &load, offer).await;
         }
         let tally = match (args.rate, args.protocol) {
-            (Some(rate), Protocol::Grpc) => paced::over_grpc(&client, &load, rate).await?,
+            (Some(rate), Protocol::Grpc) => paced::over_grpc(server, &client, &load, rate).await?,
             (Some(rate), Protocol::Http) => paced::over_http(server, &load, rate).await?,
             (None, Protocol::Grpc) => grpc::run(server, &load, args.connections).await?,
             (None, Protocol::Http) => http::run(server, &load, args.connections).await?,

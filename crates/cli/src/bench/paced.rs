@@ -12,6 +12,7 @@ use super::Load;
 use super::grpc::Stream;
 use super::http::{Door, complete, lease_body};
 use super::tally::Tally;
+use super::wire::connect;
 use crate::client::Server;
 use crate::failure::Failure;
 
@@ -21,18 +22,20 @@ const WORKER: &str = "bench-0";
 
 /// A task is submitted by one request, and pushed to a worker's stream on another connection.
 pub(super) async fn over_grpc(
+    server: &Server,
     client: &Client,
     load: &Arc<Load>,
     rate: u32,
 ) -> Result<Tally, Failure> {
     let (mut tally, mut ticks) = (Tally::default(), ticks(rate));
-    let mut stream = Stream::open(client, load, WORKER, 1).await?;
+    let mut stream = Stream::open(connect(server).await?, load, WORKER, 1).await?;
     stream.next(PATIENCE).await?;
+    let tasks = client.tasks();
     for _ in 0..load.lifecycles {
         ticks.tick().await;
         let start = Instant::now();
         let task = NewTask::new(load.queue.as_str(), load.payload.clone());
-        let submitted = client.submit(task);
+        let submitted = tasks.submit(task);
         let pushed = async {
             loop {
                 let news = stream.next(PATIENCE).await?.ok_or_else(late)?;

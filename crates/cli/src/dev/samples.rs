@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tenure_sdk::{Backoff, Client, Code, Error, NewTask};
+use tenure_sdk::{Backoff, BackoffKind, Client, Code, Error, NewTask};
 
 /// Where they wait.
 pub(super) const QUEUE: &str = "samples";
@@ -15,7 +15,7 @@ const THIRD_TIME_LUCKY: &str = "\
 
 pub(super) async fn submit(client: &Client) -> Result<(), Error> {
     for task in tasks() {
-        match client.submit(task).await {
+        match client.tasks().submit(task).await {
             Ok(_) => {}
             // An earlier version had another task under this key, which is as good.
             Err(error) if *error.code() == Code::Conflict => {}
@@ -27,11 +27,13 @@ pub(super) async fn submit(client: &Client) -> Result<(), Error> {
 
 fn tasks() -> [NewTask; 5] {
     let second = Duration::from_secs(1);
+    let fixed =
+        Backoff { kind: Some(BackoffKind::Fixed), initial_ms: Some(1_000), ..Backoff::default() };
     [
         command("echo", &["echo", "hello from Tenure"]),
         command("date", &["date"]),
         command("third-time-lucky", &["sh", "-c", THIRD_TIME_LUCKY])
-            .backoff(Backoff::Fixed(second))
+            .backoff(fixed)
             .tag("sample", "fails twice"),
         command("later", &["echo", "ten seconds later"]).delay(10 * second),
         command("slow", &["sleep", "3"]).priority(10),

@@ -78,7 +78,7 @@ pub(super) async fn begin(client: &Client, folder: &Path) -> Result<Vec<Begun>, 
     for (name, input) in RUNS {
         let file = folder.join(format!("{name}.yaml"));
         let text = fs::read(&file).map_err(|cause| Failure::Unreadable { file, cause })?;
-        if let Err(error) = client.put_workflow(Definition::yaml(text).named(name)).await {
+        if let Err(error) = client.workflows().put(Definition::yaml(text).named(name)).await {
             if error.faults().is_empty() {
                 return Err(error.into());
             }
@@ -88,7 +88,7 @@ pub(super) async fn begin(client: &Client, folder: &Path) -> Result<Vec<Begun>, 
             output::complain(&format!("{error}; look with `tenure workflow check {file}`"));
         }
         let run = NewRun::of(name).input(input).key(format!("sample/{name}")).tag("sample", name);
-        let run_id = client.start_run(run).await?.id;
+        let run_id = client.runs().start(run).await?.id;
         begun.push(Begun { name, run_id });
     }
     Ok(begun)

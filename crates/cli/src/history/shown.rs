@@ -1,8 +1,8 @@
 //! Archived tasks and runs for people.
 
-use anstyle::Style;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tenure_sdk::{RunState, TaskState};
 
 use super::Kind;
 use super::item::Item;
@@ -11,9 +11,6 @@ use crate::ui::moment::{self, clock, relative};
 use crate::ui::output::{self, Lines};
 use crate::ui::style::{self, Paint};
 use crate::ui::table::{Cell, Column, Facts, Table};
-
-/// The numbers of states on the wire.
-const STATES: std::ops::RangeInclusive<i32> = 1..=6;
 
 const TASKS: [Column; 8] = [
     Column::number("ID"),
@@ -241,11 +238,9 @@ fn ago(at: &str) -> String {
 }
 
 fn task_state(name: &str) -> Cell {
-    let known = STATES.into_iter().find(|state| style::state_name(*state) == Some(name));
-    Cell::styled(name, known.map_or_else(Style::new, style::state))
+    Cell::state(&TaskState::from(name))
 }
 
 fn run_state(name: &str) -> Cell {
-    let known = STATES.into_iter().find(|state| style::run_state_name(*state) == Some(name));
-    Cell::styled(name, known.map_or_else(Style::new, style::run_state))
+    Cell::run_state(&RunState::from(name))
 }

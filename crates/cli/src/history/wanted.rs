@@ -1,6 +1,7 @@
 //! Which tasks or runs are wanted.
 
 use clap::Args;
+use tenure_sdk::Timestamp;
 
 use super::item::Item;
 use crate::ui::{moment, span};
@@ -35,11 +36,11 @@ pub(super) struct Wanted {
 
     /// Only what ended at or after this moment, such as 2026-11-15T22:40:00Z or 2d (ago).
     #[arg(long, value_name = "WHEN", value_parser = parse_when)]
-    since: Option<u64>,
+    since: Option<Timestamp>,
 
     /// Only what ended before this moment.
     #[arg(long, value_name = "WHEN", value_parser = parse_when)]
-    until: Option<u64>,
+    until: Option<Timestamp>,
 }
 
 impl Wanted {
@@ -49,7 +50,7 @@ impl Wanted {
 
     /// Files that were begun and left before this day have nothing that is wanted.
     pub(super) fn since_day(&self) -> Option<String> {
-        let day = moment::rfc_3339(self.since?.saturating_sub(DAY_MS));
+        let day = Timestamp(self.since?.0.saturating_sub(DAY_MS)).to_string();
         day.split_once('T').map(|(day, _)| day.to_owned())
     }
 
@@ -78,9 +79,9 @@ fn parse_state(text: &str) -> Result<String, String> {
 }
 
 /// A moment, or how long ago it was.
-fn parse_when(text: &str) -> Result<u64, String> {
+fn parse_when(text: &str) -> Result<Timestamp, String> {
     if let Ok(span) = span::parse(text) {
-        return Ok(moment::now().saturating_sub(span.as_millis() as u64));
+        return Ok(Timestamp(moment::now().0.saturating_sub(span.as_millis() as u64)));
     }
     moment::parse(text).map_err(|wrong| format!("{wrong}, or a span such as 2d, which is ago"))
 }
@@ -98,8 +99,8 @@ mod tests {
         assert!(parse_state("waiting").unwrap_err().contains("completed"));
         assert!(parse_when("yesterday").unwrap_err().contains("2d"));
         assert_eq!(parse_state("timed-out").unwrap(), "TIMED_OUT");
-        assert!(parse_when("1h").unwrap() <= moment::now() - 3_600_000);
-        assert_eq!(parse_when("1970-01-01T00:00:01Z"), Ok(1_000));
+        assert!(parse_when("1h").unwrap().0 <= moment::now().0 - 3_600_000);
+        assert_eq!(parse_when("1970-01-01T00:00:01Z"), Ok(Timestamp(1_000)));
     }
 
     #[test]
@@ -113,7 +114,11 @@ mod tests {
         let takes = |wanted: Wanted| wanted.takes(&task);
         assert!(takes(Wanted::default()));
         assert!(takes(Wanted { queue: text("mail"), key: text("k"), ..Wanted::default() }));
-        assert!(takes(Wanted { since: Some(2_000), until: Some(2_001), ..Wanted::default() }));
+        assert!(takes(Wanted {
+            since: Some(Timestamp(2_000)),
+            until: Some(Timestamp(2_001)),
+            ..Wanted::default()
+        }));
         assert!(takes(Wanted { of_run: Some(3), state: text("FAILED"), ..Wanted::default() }));
         for wanted in [
             Wanted { queue: text("mai"), ..Wanted::default() },
@@ -121,8 +126,8 @@ mod tests {
             Wanted { key: text("K"), ..Wanted::default() },
             Wanted { workflow: text("mail"), ..Wanted::default() },
             Wanted { of_run: Some(1), ..Wanted::default() },
-            Wanted { since: Some(2_001), ..Wanted::default() },
-            Wanted { until: Some(2_000), ..Wanted::default() },
+            Wanted { since: Some(Timestamp(2_001)), ..Wanted::default() },
+            Wanted { until: Some(Timestamp(2_000)), ..Wanted::default() },
         ] {
             assert!(!wanted.takes(&task), "{wanted:?}");
         }
@@ -131,7 +136,7 @@ mod tests {
     #[test]
     fn a_day_before_is_looked_at_too() {
         let since = |ms| Wanted { since: Some(ms), ..Wanted::default() }.since_day();
-        assert_eq!(since(2 * DAY_MS).as_deref(), Some("1970-01-02"));
+        assert_eq!(since(Timestamp(2 * DAY_MS)).as_deref(), Some("1970-01-02"));
         assert_eq!(Wanted::default().since_day(), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use tenure_sdk::PauseQueue;
+use tenure_sdk::{PauseQueue, Timestamp};
 
 use super::print_one;
 use crate::Format;
@@ -40,21 +40,22 @@ pub(super) struct Pause {
 
     /// It opens by itself at this moment of the server's wall clock, in RFC 3339.
     #[arg(long, value_name = "TIME", value_parser = moment::parse, conflicts_with = "span")]
-    until: Option<u64>,
+    until: Option<Timestamp>,
 }
 
 pub(super) fn pause(pause: &Pause, server: &Server, format: Format) -> Result<(), Failure> {
     let for_ms = pause.span.and_then(|span| u64::try_from(span.as_millis()).ok());
-    let pause = PauseQueue { queue: pause.queue.clone(), until: pause.until, for_ms };
+    let (queue, until) = (&pause.queue, pause.until);
     server.with(|client| async move {
-        print_one(&client.pause_until(pause).await?, format);
+        let pause = PauseQueue { until, for_ms };
+        print_one(&client.queues().pause(queue, pause).await?, format);
         Ok(())
     })
 }
 
 pub(super) fn resume(named: &Named, server: &Server, format: Format) -> Result<(), Failure> {
     server.with(|client| async move {
-        print_one(&client.resume(&named.queue).await?, format);
+        print_one(&client.queues().resume(&named.queue).await?, format);
         Ok(())
     })
 }

@@ -1,9 +1,7 @@
 //! `tenure queue configure`: settings of a queue.
 
-use std::time::Duration;
-
 use clap::{ArgGroup, Args};
-use tenure_sdk::QueueSettings;
+use tenure_sdk::{QueueSettings, Setting};
 
 use super::print_one;
 use crate::Format;
@@ -29,7 +27,7 @@ pub(super) struct Configure {
 
     /// How long its finished tasks are kept.
     #[arg(long, value_name = "SPAN|default", value_parser = parse_setting, group = "settings")]
-    retention: Option<Setting>,
+    retention: Option<Setting<u64>>,
 
     /// The queue that gets a copy of each task that ends FAILED or DEAD. One that is not there yet is made.
     #[arg(long, value_name = "QUEUE", group = "settings")]
@@ -40,36 +38,29 @@ pub(super) struct Configure {
     no_dead_letter_queue: bool,
 }
 
-/// A new value of a setting.
-#[derive(Clone, Copy, Debug)]
-enum Setting {
-    Span(Duration),
-    Default,
-}
-
-fn parse_setting(text: &str) -> Result<Setting, String> {
+fn parse_setting(text: &str) -> Result<Setting<u64>, String> {
     match text {
-        "default" => Ok(Setting::Default),
-        text => span::parse(text).map(Setting::Span),
+        "default" => Ok(Setting::Clear),
+        text => {
+            let ms = span::parse(text)?.as_millis();
+            Ok(Setting::Set(u64::try_from(ms).unwrap_or(u64::MAX)))
+        }
     }
 }
 
 pub(super) fn run(configure: &Configure, server: &Server, format: Format) -> Result<(), Failure> {
-    let mut settings = QueueSettings {
-        queue: configure.queue.clone(),
-        dead_letter_queue: configure.dead_letter_queue.clone(),
+    let dead_letter_queue = match (&configure.dead_letter_queue, configure.no_dead_letter_queue) {
+        (Some(queue), _) => Setting::Set(queue.clone()),
+        (None, true) => Setting::Clear,
+        (None, false) => Setting::Keep,
+    };
+    let settings = QueueSettings {
+        retention_ms: configure.retention.unwrap_or_default(),
+        dead_letter_queue,
         ..QueueSettings::default()
     };
-    match configure.retention {
-        Some(Setting::Span(span)) => settings.retention_ms = u64::try_from(span.as_millis()).ok(),
-        Some(Setting::Default) => settings.clear.push("retention_ms".to_owned()),
-        None => {}
-    }
-    if configure.no_dead_letter_queue {
-        settings.clear.push("dead_letter_queue".to_owned());
-    }
     server.with(|client| async move {
-        print_one(&client.configure_queue(settings).await?, format);
+        print_one(&client.queues().configure(&configure.queue, settings).await?, format);
         Ok(())
     })
 }

@@ -23,7 +23,7 @@ pub(super) struct Delete {
 
 pub(super) fn run(delete: &Delete, server: &Server) -> Result<(), Failure> {
     server.with(|client| async move {
-        client.delete_queue(&delete.queue).await?;
+        client.queues().delete(&delete.queue).await?;
         let mut out = Lines::new();
         out.print(format_args!("queue {} is deleted", plain::line(&delete.queue)));
         out.finish();

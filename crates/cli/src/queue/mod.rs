@@ -11,7 +11,7 @@ use tenure_sdk::Queue as QueueInfo;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown::{self, ShownQueue};
+use crate::ui::json;
 use crate::ui::moment::{now, relative};
 use crate::ui::output::Lines;
 use crate::ui::span;
@@ -108,7 +108,7 @@ fn print_one(queue: &QueueInfo, format: Format) {
     let mut out = Lines::new();
     match format {
         Format::Table => table([queue]).print(&mut out, ""),
-        Format::Json => shown::print(&mut out, &ShownQueue::of(queue)),
+        Format::Json => json::print(&mut out, queue),
     }
     out.finish();
 }

@@ -7,12 +7,13 @@ use std::io::{self, BufRead, BufReader};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tenure_sdk::api::Ids;
 use tenure_sdk::{Client, Code, NewRun};
 
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown;
+use crate::ui::json;
 use crate::ui::output::Lines;
 
 /// Runs that are sent together. A batch that is too much for one record is halved.
@@ -29,12 +30,6 @@ struct Line {
     tags: BTreeMap<String, String>,
 }
 
-/// The runs that began.
-#[derive(serde::Serialize)]
-struct ShownIds<'a> {
-    ids: &'a [u64],
-}
-
 pub(super) fn run(
     workflow: &str,
     path: &str,
@@ -47,7 +42,7 @@ pub(super) fn run(
         let mut out = Lines::new();
         match format {
             Format::Table => ids.iter().for_each(|id| out.print(id)),
-            Format::Json => shown::print(&mut out, &ShownIds { ids: &ids }),
+            Format::Json => json::print(&mut out, &Ids { ids: ids.clone() }),
         }
         out.finish();
         match failed {
@@ -74,7 +69,7 @@ async fn start(
     let (mut ids, mut size) = (Vec::with_capacity(runs.len()), BATCH_RUNS);
     while ids.len() < runs.len() {
         let next = &runs[ids.len()..runs.len().min(ids.len() + size)];
-        match client.start_runs(workflow, next.iter().cloned()).await {
+        match client.runs().start_batch(workflow, next.iter().cloned()).await {
             Ok(begun) => ids.extend(begun),
             Err(error) if *error.code() == Code::PayloadTooLarge && size > 1 => {
                 size = next.len().div_ceil(2);
@@ -106,7 +101,7 @@ fn read(workflow: &str, path: &str) -> Result<Vec<NewRun>, Failure> {
         let Line { input, key, version, tags } = serde_json::from_str(&line).map_err(wrong)?;
         let mut run = NewRun::of(workflow);
         if let Some(input) = input {
-            run = run.input(input.get().as_bytes());
+            run = run.input(input.get());
         }
         if let Some(key) = key {
             run = run.key(key);

@@ -2,15 +2,14 @@
 
 use clap::Args;
 
-use super::shown::{ShownRun, standing_words};
 use super::which::Which;
+use super::words::standing_words;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown;
+use crate::ui::json;
 use crate::ui::moment::now;
 use crate::ui::output::Lines;
-use crate::ui::style::run_state_name;
 
 pub(super) const EXAMPLES: &str = "\
 All that is live in the run ends with it: tasks are CANCELED, waiting or leased, their workers hear
@@ -31,11 +30,11 @@ pub(super) struct Cancel {
 pub(super) fn run(cancel: &Cancel, server: &Server, format: Format) -> Result<(), Failure> {
     let which = cancel.which.parse()?;
     server.with(|client| async move {
-        let run = client.cancel_run(which).await?;
+        let run = client.runs().cancel(which).await?;
         let mut out = Lines::new();
         match format {
             Format::Table => {
-                let state = run_state_name(run.state).unwrap_or("-");
+                let state = &run.state;
                 let standing = standing_words(&run, now()).map(|words| format!(", {words}"));
                 out.print(format_args!(
                     "run {} is {state}{}",
@@ -43,7 +42,7 @@ pub(super) fn run(cancel: &Cancel, server: &Server, format: Format) -> Result<()
                     standing.unwrap_or_default()
                 ));
             }
-            Format::Json => shown::print(&mut out, &ShownRun::of(&run)),
+            Format::Json => json::print(&mut out, &run),
         }
         out.finish();
         Ok(())

@@ -1,17 +1,17 @@
 //! `tenure run get`: a run, with all that is known about it.
 
 use clap::Args;
-use tenure_sdk::Run;
+use tenure_sdk::{Payload, Run, Timestamp};
 
-use super::shown::{ShownRun, error_words, standing_words, state_cell};
 use super::which::Which;
+use super::words::{error_words, standing_words};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown::{self, Verbatim};
+use crate::ui::json;
 use crate::ui::moment::{now, relative};
 use crate::ui::output::Lines;
-use crate::ui::table::Facts;
+use crate::ui::table::{Cell, Facts};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -28,7 +28,7 @@ pub(super) struct Get {
 pub(super) fn run(get: &Get, server: &Server, format: Format) -> Result<(), Failure> {
     let which = get.which.parse()?;
     server.with(|client| async move {
-        print(&client.run(which).await?, format);
+        print(&client.runs().get(which).await?, format);
         Ok(())
     })
 }
@@ -38,14 +38,14 @@ pub(super) fn print(run: &Run, format: Format) {
     let mut out = Lines::new();
     match format {
         Format::Table => facts(run, now()).print(&mut out),
-        Format::Json => shown::print(&mut out, &ShownRun::of(run)),
+        Format::Json => json::print(&mut out, run),
     }
     out.finish();
 }
 
-fn facts(run: &Run, now: u64) -> Facts {
-    let ago = |at: u64| relative(at, now);
-    let some = |bytes: &[u8]| (!bytes.is_empty()).then(|| shown::text(&Verbatim(bytes)));
+fn facts(run: &Run, now: Timestamp) -> Facts {
+    let ago = |at: Timestamp| relative(at, now);
+    let some = |payload: &Payload| (!payload.is_empty()).then(|| json::text(payload));
     let parent = run.parent.as_ref();
     let parent = parent.map(|parent| format!("run {}, token {}", parent.run_id, parent.token));
     let tags = run.tags.iter().map(|(key, value)| format!("{key}={value}"));
@@ -53,7 +53,7 @@ fn facts(run: &Run, now: u64) -> Facts {
     let mut facts = Facts::default();
     facts.add("id", run.id.to_string());
     facts.add("workflow", format!("{} {}", run.workflow, run.version));
-    facts.add("state", state_cell(run.state));
+    facts.add("state", Cell::run_state(&run.state));
     facts.add_some("standing", standing_words(run, now));
     facts.add_some("error", error_words(&run.error));
     facts.add("tokens", format!("{}, {} live", run.tokens, run.live_tokens));

@@ -8,16 +8,16 @@ use std::time::Duration;
 use clap::Args;
 use tenure_flow::Definition;
 use tenure_graph::{Graph, Tally, Token, dot, svg, text};
-use tenure_sdk::{Client, Run, TokenFilter, WatchFrom, Workflow};
+use tenure_sdk::{Client, EventFilter, Run, Workflow};
 
-use super::shown::{error_words, standing_words};
+use super::words::{error_words, standing_words};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
 use crate::ui::moment::{clock, now, relative};
 use crate::ui::output::Lines;
 use crate::ui::pages::Range;
-use crate::ui::style::{self, Paint, run_state_name};
+use crate::ui::style::{self, Paint};
 
 pub(super) const EXAMPLES: &str = "\
 Each node has its ways below it, in the order in which they are tried. Behind a way stands how often
@@ -90,7 +90,8 @@ pub(super) fn run(draw: &Draw, server: &Server, format: Format) -> Result<(), Fa
 
 /// Draws it again and again.
 async fn watch(client: &Client, draw: &Draw) -> Result<(), Failure> {
-    let mut events = client.watch(WatchFrom::now().run(draw.id)).await?;
+    let filter = EventFilter { run: Some(draw.id), ..EventFilter::default() };
+    let mut events = client.watch(filter).await?;
     let mut told = std::pin::pin!(tokio::signal::ctrl_c());
     let clears = io::stdout().is_terminal();
     let mut is_first = true;
@@ -109,14 +110,14 @@ async fn watch(client: &Client, draw: &Draw) -> Result<(), Failure> {
             return Ok(());
         }
         tokio::select! {
-            event = events.next() => { event?; }
+            Some(event) = events.next() => { event?; }
             _ = &mut told => return Ok(()),
         }
         let together = tokio::time::sleep(TOGETHER);
         let mut together = std::pin::pin!(together);
         loop {
             tokio::select! {
-                event = events.next() => { event?; }
+                Some(event) = events.next() => { event?; }
                 () = &mut together => break,
             }
         }
@@ -124,15 +125,10 @@ async fn watch(client: &Client, draw: &Draw) -> Result<(), Failure> {
 }
 
 async fn print(client: &Client, draw: &Draw) -> Result<Run, Failure> {
-    let run = client.run(draw.id).await?;
-    let workflow = client.workflow(&run.workflow, Some(run.version)).await?;
-    let page = async |limit, cursor| {
-        let filter =
-            TokenFilter { run_id: run.id, limit: Some(limit), cursor, ..TokenFilter::default() };
-        let page = client.list_tokens(filter).await?;
-        Ok((page.tokens, page.next_cursor))
-    };
-    let tokens = Range::whole().fetch(page).await?;
+    let run = client.runs().get(draw.id).await?;
+    let workflow = client.workflows().get(&run.workflow, Some(run.version)).await?;
+    let runs = client.runs();
+    let tokens = Range::whole().fetch(async |page| runs.tokens(run.id, page).await).await?;
     let mut tally = Tally::new(definition(&workflow)?);
     tokens.items.iter().for_each(|token| add(&mut tally, token));
     let mut out = Lines::new();
@@ -143,7 +139,7 @@ async fn print(client: &Client, draw: &Draw) -> Result<Run, Failure> {
 
 /// A definition that a server has, which it has checked.
 pub(crate) fn definition(workflow: &Workflow) -> Result<Arc<Definition>, Failure> {
-    let compiled = Definition::from_json(&workflow.definition).map_err(|faults| {
+    let compiled = Definition::from_json(workflow.definition.as_bytes()).map_err(|faults| {
         let found = faults.first().map(ToString::to_string).unwrap_or_default();
         Failure::Usage(format!(
             "this version cannot read the definition that the server has: {found}; use the \
@@ -155,7 +151,7 @@ pub(crate) fn definition(workflow: &Workflow) -> Result<Arc<Definition>, Failure
 
 fn title(run: &Run) -> Vec<String> {
     let now = now();
-    let state = run_state_name(run.state).unwrap_or("-");
+    let state = &run.state;
     let end = run.finished_at.map(|at| format!(", over {}", relative(at, now)));
     let mut title = vec![
         format!("{} {}, run {}", run.workflow, run.version, run.id),
@@ -173,12 +169,12 @@ fn title(run: &Run) -> Vec<String> {
 
 /// Counts a token of the run.
 fn add(tally: &mut Tally, token: &tenure_sdk::Token) {
-    let error: serde_json::Value = serde_json::from_slice(&token.error).unwrap_or_default();
+    let error: serde_json::Value = token.error.parse().unwrap_or_default();
     tally.add(Token {
         id: token.id,
         parent: token.parent,
         node: &token.node,
-        state: &token.state,
+        state: token.state.as_str(),
         via: token.via.as_deref(),
         path: &token.path,
         branch_total: token.branch_total,

@@ -4,13 +4,12 @@ use clap::Args;
 use tenure_flow::Definition;
 use tenure_sdk::{Client, Error, Run, RunStep};
 
-use super::shown::ShownRunHistory;
 use super::story::Story;
 use super::which::Which;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown;
+use crate::ui::json;
 use crate::ui::moment::clock;
 use crate::ui::output::{self, Lines};
 use crate::ui::style::{self, Paint};
@@ -34,18 +33,18 @@ pub(super) struct History {
 pub(super) fn run(history: &History, server: &Server, format: Format) -> Result<(), Failure> {
     let which = history.which.parse()?;
     server.with(|client| async move {
-        let told = client.run_history(which.clone()).await?;
+        let told = client.runs().history(which.clone()).await?;
         let mut out = Lines::new();
         match format {
-            Format::Json => shown::print(&mut out, &ShownRunHistory::of(&told)),
+            Format::Json => json::print(&mut out, &told),
             Format::Table => {
-                let definition = definition(&client, &client.run(which).await?).await?;
+                let definition = definition(&client, &client.runs().get(which).await?).await?;
                 let mut story = Story::new(definition.as_ref());
                 let paint = Paint::of_stdout();
-                for step in &told.steps {
+                for step in &told.items {
                     paragraph(&mut out, &mut story, step, paint);
                 }
-                if told.steps.is_empty() {
+                if told.items.is_empty() {
                     out.print("nothing of its history is left in the log");
                 }
             }
@@ -60,17 +59,17 @@ pub(super) fn run(history: &History, server: &Server, format: Format) -> Result<
 
 /// The definition that a run began with; none if this version cannot read it.
 pub(super) async fn definition(client: &Client, run: &Run) -> Result<Option<Definition>, Error> {
-    let workflow = client.workflow(&run.workflow, Some(run.version)).await?;
-    Ok(Definition::from_json(&workflow.definition).ok())
+    let workflow = client.workflows().get(&run.workflow, Some(run.version)).await?;
+    Ok(Definition::from_json(workflow.definition.as_bytes()).ok())
 }
 
 fn paragraph(out: &mut Lines, story: &mut Story<'_>, step: &RunStep, paint: Paint) {
     let lsn = paint.draw(style::faint(), &format!("{:>6}", step.lsn));
     let at = paint.draw(style::faint(), &clock(step.at));
-    let cause = paint.draw(style::heading(), &story.cause(&step.cause));
+    let cause = paint.draw(style::heading(), &story.cause(step.cause.as_bytes()));
     out.print(format_args!("{lsn}  {at}  {cause}"));
     for decision in &step.decisions {
-        for sentence in story.decision(decision) {
+        for sentence in story.decision(decision.as_bytes()) {
             out.print(format_args!("{:22}{sentence}", ""));
         }
     }

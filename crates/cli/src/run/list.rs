@@ -1,17 +1,17 @@
 //! `tenure run list`: runs, newest first.
 
 use clap::Args;
-use tenure_sdk::{Run, RunFilter, RunState};
+use tenure_sdk::{PageQuery, Run, RunFilter, RunState, Timestamp};
 
-use super::shown::{ShownRun, error_words, standing_brief, state_cell};
+use super::words::{error_words, standing_brief};
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown::{self, Verbatim};
 use crate::task::parse_tag;
+use crate::ui::json;
 use crate::ui::moment::{now, relative};
 use crate::ui::output::Lines;
-use crate::ui::pages::Range;
+use crate::ui::pages::{Range, tell_rest};
 use crate::ui::table::{Cell, Column, Table};
 
 pub(super) const EXAMPLES: &str = "\
@@ -79,26 +79,21 @@ const COLUMNS: [Column; 7] = [
 
 pub(super) fn run(list: &List, server: &Server, format: Format) -> Result<(), Failure> {
     server.with(|client| async move {
-        let page = async |limit, cursor| {
+        let page = async |PageQuery { limit, cursor }| {
             let filter = RunFilter {
                 workflow: list.workflow.clone(),
-                state: list.state.map_or(RunState::Unspecified, RunState::from).into(),
+                state: list.state.map(RunState::from),
                 tag: list.tag.clone(),
-                limit: Some(limit),
-                cursor,
                 key: list.key.clone(),
+                limit,
+                cursor,
             };
-            let page = client.list_runs(filter).await?;
-            Ok((page.runs, page.next_cursor))
+            client.runs().list(filter).await
         };
         let found = list.range.fetch(page).await?;
         let mut out = Lines::new();
         match format {
-            Format::Json => {
-                let items = found.items.iter().map(ShownRun::of).collect();
-                let next_cursor = found.next_cursor.clone();
-                shown::print(&mut out, &shown::List { items, next_cursor });
-            }
+            Format::Json => json::print(&mut out, &found),
             Format::Table => {
                 let now = now();
                 let mut table = Table::new(COLUMNS);
@@ -110,20 +105,20 @@ pub(super) fn run(list: &List, server: &Server, format: Format) -> Result<(), Fa
         }
         out.finish();
         if format == Format::Table {
-            found.tell_rest();
+            tell_rest(found.next_cursor.as_deref());
         }
         Ok(())
     })
 }
 
-fn row(run: &Run, now: u64) -> [Cell; 7] {
+fn row(run: &Run, now: Timestamp) -> [Cell; 7] {
     [
         run.id.to_string().into(),
-        state_cell(run.state),
+        Cell::run_state(&run.state),
         format!("{} {}", run.workflow, run.version).into(),
         run.live_tokens.to_string().into(),
         relative(run.started_at, now).into(),
         Cell::maybe(standing_brief(run).or_else(|| error_words(&run.error))),
-        shown::text(&Verbatim(&run.input)).into(),
+        json::text(&run.input).into(),
     ]
 }

@@ -7,13 +7,13 @@ pub(crate) mod graph;
 mod history;
 mod list;
 mod redecide;
-mod shown;
 mod signal;
 mod start;
 pub(crate) mod story;
 mod tokens;
 mod unpark;
 mod which;
+mod words;
 
 use clap::{Args, Subcommand};
 

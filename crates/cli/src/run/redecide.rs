@@ -1,16 +1,15 @@
 //! `tenure run redecide`: what today's rules would decide, beside what was decided.
 
 use clap::Args;
-use serde::Serialize;
-use tenure_sdk::Redecided;
+use tenure_sdk::{Payload, Redecided};
 
 use super::history::definition;
 use super::story::Story;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown::{self, Verbatim};
-use crate::ui::moment::{clock, rfc_3339};
+use crate::ui::json;
+use crate::ui::moment::clock;
 use crate::ui::output::Lines;
 use crate::ui::plain;
 use crate::ui::style::{self, Paint};
@@ -40,13 +39,13 @@ pub(super) struct Redecide {
 pub(super) fn run(redecide: &Redecide, server: &Server, format: Format) -> Result<(), Failure> {
     server.with(|client| async move {
         let Redecide { id, lsn } = *redecide;
-        let found = client.redecide_run(id, lsn).await?;
+        let found = client.runs().redecide(id, lsn).await?;
         let mut out = Lines::new();
         match format {
-            Format::Json => shown::print(&mut out, &ShownRedecided::of(id, &found)),
+            Format::Json => json::print(&mut out, &found),
             Format::Table => {
                 // A run that is forgotten can still be decided again, with numbers for names.
-                let definition = match client.run(id).await {
+                let definition = match client.runs().get(id).await {
                     Ok(run) => definition(&client, &run).await?,
                     Err(_) => None,
                 };
@@ -64,7 +63,7 @@ pub(super) fn run(redecide: &Redecide, server: &Server, format: Format) -> Resul
 }
 
 fn lines(story: &mut Story<'_>, found: &Redecided, paint: Paint) -> Vec<String> {
-    let cause = paint.draw(style::heading(), &story.cause(&found.cause));
+    let cause = paint.draw(style::heading(), &story.cause(found.cause.as_bytes()));
     let mut lines = vec![format!("LSN {}, {}: {cause}", found.lsn, clock(found.at))];
     lines.push(match (found.same, &found.refused) {
         (true, _) => "today's rules decide the same:".to_owned(),
@@ -74,89 +73,50 @@ fn lines(story: &mut Story<'_>, found: &Redecided, paint: Paint) -> Vec<String> 
         }
         (false, None) => "today's rules decide something else (- recorded, + today):".to_owned(),
     });
-    let mut told = |mark: char, decision: &[u8]| {
-        for sentence in story.decision(decision) {
+    let mut told = |mark: char, decision: &Payload| {
+        if decision.is_empty() {
+            return;
+        }
+        for sentence in story.decision(decision.as_bytes()) {
             let line = format!("  {mark} {sentence}");
             lines.push(paint.draw(style::difference(mark), &line));
         }
     };
     for pair in &found.decisions {
-        match (pair.same, &pair.recorded, &pair.decided) {
-            (true, Some(recorded), _) => told('=', recorded),
-            (_, recorded, decided) => {
-                recorded.iter().for_each(|recorded| told('-', recorded));
-                decided.iter().for_each(|decided| told('+', decided));
+        match pair.same {
+            true => told('=', &pair.recorded),
+            false => {
+                told('-', &pair.recorded);
+                told('+', &pair.decided);
             }
         }
     }
     lines
 }
 
-#[derive(Debug, Serialize)]
-struct ShownRedecided<'a> {
-    run_id: u64,
-    lsn: u64,
-    at: String,
-    same: bool,
-    cause: Verbatim<'a>,
-    decisions: Vec<ShownPair<'a>>,
-    refused: Option<ShownRefusal<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct ShownPair<'a> {
-    same: bool,
-    recorded: Option<Verbatim<'a>>,
-    decided: Option<Verbatim<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct ShownRefusal<'a> {
-    code: &'a str,
-    detail: &'a str,
-}
-
-impl<'a> ShownRedecided<'a> {
-    fn of(run_id: u64, found: &'a Redecided) -> Self {
-        let pair = |pair: &'a tenure_sdk::wire::RedecidedPair| ShownPair {
-            same: pair.same,
-            recorded: pair.recorded.as_deref().map(Verbatim),
-            decided: pair.decided.as_deref().map(Verbatim),
-        };
-        let refused = found.refused.as_ref();
-        Self {
-            run_id,
-            lsn: found.lsn,
-            at: rfc_3339(found.at),
-            same: found.same,
-            cause: Verbatim(&found.cause),
-            decisions: found.decisions.iter().map(pair).collect(),
-            refused: refused.map(|it| ShownRefusal { code: &it.code, detail: &it.detail }),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use tenure_sdk::wire::{RedecideRefusal, RedecidedPair};
+    use tenure_sdk::Timestamp;
+    use tenure_sdk::api::{DecisionPair, Refusal};
 
     use super::*;
 
-    fn found(decisions: Vec<RedecidedPair>) -> Redecided {
+    fn found(decisions: Vec<DecisionPair>) -> Redecided {
         Redecided {
+            run_id: 17,
             lsn: 42,
-            at: 1_794_782_400_500,
+            at: Timestamp(1_794_782_400_500),
             same: decisions.iter().all(|pair| pair.same),
-            cause: br#"{"event": "TaskCompleted", "task_id": 7, "lease_id": 9}"#.to_vec(),
+            cause: r#"{"event": "TaskCompleted", "task_id": 7, "lease_id": 9}"#.into(),
             decisions,
             refused: None,
         }
     }
 
-    fn pair(recorded: Option<&str>, decided: Option<&str>) -> RedecidedPair {
-        let bytes = |text: &str| text.as_bytes().to_vec();
-        let (recorded, decided) = (recorded.map(bytes), decided.map(bytes));
-        RedecidedPair { same: recorded == decided, recorded, decided }
+    fn pair(recorded: Option<&str>, decided: Option<&str>) -> DecisionPair {
+        let payload = |text: Option<&str>| text.map(Payload::from).unwrap_or_default();
+        let (recorded, decided) = (payload(recorded), payload(decided));
+        DecisionPair { same: recorded == decided, recorded, decided }
     }
 
     const DONE: &str =
@@ -187,8 +147,7 @@ mod tests {
 
     #[test]
     fn a_refusal_says_why() {
-        let refused =
-            Some(RedecideRefusal { code: "not_found".into(), detail: "no such signal".into() });
+        let refused = Some(Refusal { code: "not_found".into(), detail: "no such signal".into() });
         let found = Redecided { refused, same: false, ..found(vec![pair(Some(DONE), None)]) };
         let lines = lines(&mut Story::new(None), &found, Paint::Plain);
         assert_eq!(lines[1], "today's rules refuse it (not_found): no such signal");

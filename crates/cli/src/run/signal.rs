@@ -3,12 +3,11 @@
 use clap::Args;
 use tenure_sdk::SignalOutcome;
 
-use super::shown::ShownSignal;
 use super::which::Which;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown;
+use crate::ui::json;
 use crate::ui::output::Lines;
 use crate::ui::{given, plain};
 
@@ -61,8 +60,8 @@ pub(super) fn run(signal: &Signal, server: &Server, format: Format) -> Result<()
     }
     let which = signal.which.parse()?;
     server.with(|client| async move {
-        let signaled = client.signal_run(which, sent).await.map_err(|error| {
-            if error.is_refusal() || signal.signal_id.is_some() {
+        let signaled = client.runs().signal(which, sent).await.map_err(|error| {
+            if error.is_definite() || signal.signal_id.is_some() {
                 return Failure::Refused(error);
             }
             let told = "it may have been taken: look with `tenure run history`, and give a \
@@ -72,15 +71,13 @@ pub(super) fn run(signal: &Signal, server: &Server, format: Format) -> Result<()
         })?;
         let mut out = Lines::new();
         match format {
-            Format::Json => {
-                shown::print(&mut out, &ShownSignal::of(signaled.run_id, &signal.name, &signaled));
-            }
+            Format::Json => json::print(&mut out, &signaled),
             Format::Table => {
                 let (id, name) = (signaled.run_id, plain::line(&signal.name));
                 if signaled.started {
                     out.print(format_args!("run {id} has begun"));
                 }
-                out.print(match signaled.outcome() {
+                out.print(match signaled.outcome {
                     SignalOutcome::Given => {
                         let token = signaled.token.unwrap_or_default();
                         format!("token {token} of run {id} has got {name}")
@@ -89,7 +86,7 @@ pub(super) fn run(signal: &Signal, server: &Server, format: Format) -> Result<()
                         format!("nobody waits for {name} yet; run {id} keeps it")
                     }
                     SignalOutcome::Known => format!("run {id} had this {name} before"),
-                    SignalOutcome::Unspecified => format!("run {id} took {name}"),
+                    SignalOutcome::Other(_) | _ => format!("run {id} took {name}"),
                 });
             }
         }

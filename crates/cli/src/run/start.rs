@@ -8,15 +8,14 @@ use tenure_sdk::{Client, Error, NewRun, RunState};
 use tokio::time::Instant;
 
 use super::batch;
-use super::shown::{ShownRun, error_words};
+use super::words::error_words;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown::{self, Verbatim};
 use crate::submit::parse_tag;
 use crate::ui::given;
+use crate::ui::json;
 use crate::ui::output::{self, Lines};
-use crate::ui::style::run_state_name;
 
 pub(super) const EXAMPLES: &str = "\
 It prints the run's number. With --wait it follows the run to its end, also over a restart of the
@@ -73,14 +72,14 @@ pub(super) fn run(start: &Start, server: &Server, format: Format) -> Result<(), 
     }
     let new_run = start.parse()?;
     server.with(|client| async move {
-        let run = client.start_run(new_run).await.map_err(|error| start.unsure(error))?;
+        let run = client.runs().start(new_run).await.map_err(|error| start.unsure(error))?;
         if start.wait {
             return print_end(&client, run.id, format).await;
         }
         let mut out = Lines::new();
         match format {
             Format::Table => out.print(run.id),
-            Format::Json => shown::print(&mut out, &ShownRun::of(&run)),
+            Format::Json => json::print(&mut out, &run),
         }
         out.finish();
         Ok(())
@@ -107,7 +106,7 @@ impl Start {
 
     /// A start without an answer may have been done.
     fn unsure(&self, error: Error) -> Failure {
-        if error.is_refusal() {
+        if error.is_definite() {
             return Failure::Refused(error);
         }
         let told = match &self.key {
@@ -130,18 +129,18 @@ async fn print_end(client: &Client, id: u64, format: Format) -> Result<(), Failu
     let run = end(client, id).await.inspect_err(|_| {
         output::complain(&format!("run {id} has begun; `tenure run get {id}` shows it"));
     })?;
-    let is_good = run.state() == RunState::Completed;
+    let is_good = run.state == RunState::Completed;
     let mut out = Lines::new();
     match format {
-        Format::Json => shown::print(&mut out, &ShownRun::of(&run)),
-        Format::Table if is_good => shown::print(&mut out, &Verbatim(&run.output)),
+        Format::Json => json::print(&mut out, &run),
+        Format::Table if is_good => json::print(&mut out, &run.output),
         Format::Table => {}
     }
     out.finish();
     match is_good {
         true => Ok(()),
         false => {
-            let state = run_state_name(run.state).unwrap_or("-");
+            let state = run.state;
             Err(Failure::RunEnded { run_id: run.id, state, error: error_words(&run.error) })
         }
     }
@@ -150,7 +149,7 @@ async fn print_end(client: &Client, id: u64, format: Format) -> Result<(), Failu
 async fn end(client: &Client, id: u64) -> Result<tenure_sdk::Run, Error> {
     let mut heard = Instant::now();
     loop {
-        match client.wait_for_run(id, ASK).await {
+        match client.runs().wait(id, ASK).await {
             Ok(run) if run.finished_at.is_some() => return Ok(run),
             Ok(_) => heard = Instant::now(),
             Err(error) if error.is_retryable() && heard.elapsed() < AWAY_MAX => {

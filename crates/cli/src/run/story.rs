@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use tenure_flow::Definition;
 use tenure_flow::definition::Transition;
+use tenure_sdk::Timestamp;
 
-use crate::ui::moment::rfc_3339;
 use crate::ui::plain;
 
 /// Letters of a value before the rest is left out.
@@ -340,7 +340,7 @@ fn canceled(cancel: &Value) -> String {
 }
 
 fn timer(set: &Value, token: &str, group: &str) -> String {
-    let at = rfc_3339(number(set, "at_ms"));
+    let at = Timestamp(number(set, "at_ms"));
     match text(set, "kind") {
         "join" => format!("{group} has time until {at}"),
         "wake" => format!("{token} waits until {at}"),

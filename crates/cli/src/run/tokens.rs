@@ -2,17 +2,17 @@
 
 use clap::Args;
 use tenure_graph::Standing;
-use tenure_sdk::{Token, TokenFilter};
+use tenure_sdk::{Timestamp, Token};
 
-use super::shown::{ShownToken, error_words};
 use super::which::Which;
+use super::words::error_words;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown;
+use crate::ui::json;
 use crate::ui::moment::{now, relative};
 use crate::ui::output::Lines;
-use crate::ui::pages::Range;
+use crate::ui::pages::{Range, tell_rest};
 use crate::ui::style;
 use crate::ui::table::{Cell, Column, Table};
 
@@ -46,20 +46,12 @@ const COLUMNS: [Column; 7] = [
 pub(super) fn run(tokens: &Tokens, server: &Server, format: Format) -> Result<(), Failure> {
     let which = tokens.which.parse()?;
     server.with(|client| async move {
-        let page = async |limit, cursor| {
-            let (run_id, by_key) = which.clone().into_wire();
-            let filter = TokenFilter { run_id, by_key, limit: Some(limit), cursor };
-            let page = client.list_tokens(filter).await?;
-            Ok((page.tokens, page.next_cursor))
-        };
+        let runs = client.runs();
+        let page = async |page| runs.tokens(which.clone(), page).await;
         let found = tokens.range.fetch(page).await?;
         let mut out = Lines::new();
         match format {
-            Format::Json => {
-                let items = found.items.iter().map(ShownToken::of).collect();
-                let next_cursor = found.next_cursor.clone();
-                shown::print(&mut out, &shown::List { items, next_cursor });
-            }
+            Format::Json => json::print(&mut out, &found),
             Format::Table => {
                 let now = now();
                 let mut table = Table::new(COLUMNS);
@@ -71,17 +63,17 @@ pub(super) fn run(tokens: &Tokens, server: &Server, format: Format) -> Result<()
         }
         out.finish();
         if format == Format::Table {
-            found.tell_rest();
+            tell_rest(found.next_cursor.as_deref());
         }
         Ok(())
     })
 }
 
-fn row(token: &Token, now: u64) -> [Cell; 7] {
+fn row(token: &Token, now: Timestamp) -> [Cell; 7] {
     [
         token.id.to_string().into(),
         token.node.as_str().into(),
-        Cell::styled(&token.state, style::standing(Standing::of(&token.state))),
+        Cell::styled(token.state.as_str(), style::standing(Standing::of(token.state.as_str()))),
         token.path.as_str().into(),
         Cell::maybe(token.parent),
         Cell::maybe(work(token, now)),
@@ -90,13 +82,13 @@ fn row(token: &Token, now: u64) -> [Cell; 7] {
 }
 
 /// What it is, or was, there for.
-fn work(token: &Token, now: u64) -> Option<String> {
+fn work(token: &Token, now: Timestamp) -> Option<String> {
     let task = token.task_id.map(|id| format!("task {id}"));
     let child = || token.child_run_id.map(|id| format!("run {id}"));
     let signal = || {
-        token.signal.as_ref().map(|name| match token.correlation.as_deref().unwrap_or_default() {
-            "" => format!("signal {name}"),
-            correlation => format!("signal {name} of {correlation}"),
+        token.signal.as_ref().map(|signal| match signal.correlation.as_str() {
+            "" => format!("signal {}", signal.name),
+            correlation => format!("signal {} of {correlation}", signal.name),
         })
     };
     let timer = || token.wakes_at.map(|at| relative(at, now));

@@ -2,14 +2,13 @@
 
 use clap::Args;
 
-use super::shown::{ShownRun, standing_words};
+use super::words::standing_words;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown;
+use crate::ui::json;
 use crate::ui::moment::now;
 use crate::ui::output::Lines;
-use crate::ui::style::run_state_name;
 
 pub(super) const EXAMPLES: &str = "\
 The server parks a run whose next step does not fit one record: its tasks are not granted, its
@@ -32,15 +31,15 @@ pub(super) struct Unpark {
 pub(super) fn run(unpark: &Unpark, server: &Server, format: Format) -> Result<(), Failure> {
     server.with(|client| async move {
         for id in &unpark.ids {
-            let run = client.unpark_run(*id).await?;
+            let run = client.runs().unpark(*id).await?;
             let mut out = Lines::new();
             match format {
                 Format::Table => {
-                    let state = run_state_name(run.state).unwrap_or("-");
+                    let state = &run.state;
                     let standing = standing_words(&run, now()).map(|words| format!(", {words}"));
                     out.print(format_args!("run {id} is {state}{}", standing.unwrap_or_default()));
                 }
-                Format::Json => shown::print(&mut out, &ShownRun::of(&run)),
+                Format::Json => json::print(&mut out, &run),
             }
             out.finish();
         }

@@ -1,6 +1,6 @@
 //! How a task waits between failures, as people write it: `exponential,initial=1s,max=5m,jitter=0.2`.
 
-use tenure_sdk::wire::{Backoff, BackoffKind};
+use tenure_sdk::{Backoff, BackoffKind};
 
 use super::ms;
 use crate::ui::span;
@@ -11,7 +11,7 @@ pub(super) fn parse(text: &str) -> Result<Backoff, String> {
         let (name, value) = part.split_once('=').unwrap_or(("kind", part));
         let span = || span::parse(value).map(ms).map_err(|why| format!("{name}: {why}"));
         match name {
-            "kind" => backoff.kind = kind(value)?.into(),
+            "kind" => backoff.kind = Some(known(value.into())?),
             "initial" => backoff.initial_ms = Some(span()?),
             "max" => backoff.max_ms = Some(span()?),
             "jitter" => {
@@ -26,14 +26,12 @@ pub(super) fn parse(text: &str) -> Result<Backoff, String> {
     Ok(backoff)
 }
 
-/// A kind by its name.
-pub(super) fn kind(name: &str) -> Result<BackoffKind, String> {
-    match name {
-        "fixed" => Ok(BackoffKind::Fixed),
-        "linear" => Ok(BackoffKind::Linear),
-        "exponential" => Ok(BackoffKind::Exponential),
-        other => Err(format!("the kind is {other:?}; it must be fixed, linear or exponential")),
+/// A kind that this version knows.
+pub(super) fn known(kind: BackoffKind) -> Result<BackoffKind, String> {
+    if let BackoffKind::Other(other) = &kind {
+        return Err(format!("the kind is {other:?}; it must be fixed, linear or exponential"));
     }
+    Ok(kind)
 }
 
 #[cfg(test)]
@@ -50,7 +48,7 @@ mod tests {
     #[test]
     fn every_part_is_optional() {
         let all = parse("linear,initial=1s,max=5m,jitter=0.5").unwrap();
-        let kind = BackoffKind::Linear.into();
+        let kind = Some(BackoffKind::Linear);
         let (initial_ms, max_ms) = (Some(1_000), Some(300_000));
         assert_eq!(all, Backoff { kind, initial_ms, max_ms, jitter: Some(0.5) });
         assert_eq!(

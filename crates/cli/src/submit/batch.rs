@@ -12,7 +12,7 @@ use std::io::{self, BufReader, Read};
 use std::time::Duration;
 
 use serde::Serialize;
-use tenure_sdk::{Client, Code, Error, NewTask};
+use tenure_sdk::{Client, Code, Error};
 use tokio::time::Instant;
 
 use self::chunks::{Chunk, Chunks};
@@ -20,7 +20,7 @@ use self::progress::Progress;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown;
+use crate::ui::json;
 use crate::ui::output::{Lines, Listener};
 
 /// How long a server may have no room for a chunk.
@@ -88,7 +88,7 @@ impl<'a> Submitted<'a> {
         if self.format == Format::Json {
             let mut out = Lines::new();
             let (submitted, next_line) = (self.ids.len(), self.next_line);
-            shown::print(&mut out, &Summary { submitted, next_line, ids: &self.ids });
+            json::print(&mut out, &Summary { submitted, next_line, ids: &self.ids });
             out.finish();
         }
         outcome
@@ -130,7 +130,7 @@ impl<'a> Submitted<'a> {
 
     fn refused(&self, chunk: &Chunk, error: Error) -> Failure {
         let said = chunk.by_lines(error.message());
-        let told = match error.is_refusal() {
+        let told = match error.is_definite() {
             true => self.go_on(),
             false => format!("{}; {}", unknown(chunk), self.go_on()),
         };
@@ -161,8 +161,8 @@ fn unknown(chunk: &Chunk) -> String {
 async fn submit(client: &Client, chunk: &Chunk) -> Result<Vec<u64>, Error> {
     let until = Instant::now() + NO_ROOM_MAX;
     loop {
-        let tasks = chunk.tasks.iter().cloned().map(NewTask::from);
-        match client.submit_batch(tasks).await {
+        let tasks = chunk.tasks.iter().cloned();
+        match client.tasks().submit_batch(tasks).await {
             Err(error)
                 if error.is_retryable()
                     && *error.code() != Code::Unavailable

@@ -8,7 +8,8 @@ mod wait;
 use std::time::Duration;
 
 use clap::Args;
-use tenure_sdk::{Error, NewTask, TaskInfo, wire};
+use tenure_sdk::api::NewTask;
+use tenure_sdk::{Backoff, Error, Task, Timestamp};
 
 use crate::Format;
 use crate::client::Server;
@@ -56,7 +57,7 @@ pub(crate) struct Submit {
 
     /// Not before that moment, such as 2026-11-15T22:40:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment::parse)]
-    run_at: Option<u64>,
+    run_at: Option<Timestamp>,
 
     /// What kind of work it is, for workers and for lists.
     #[arg(long, value_name = "NAME")]
@@ -89,7 +90,7 @@ pub(crate) struct Submit {
     /// How it waits between failures: KIND,initial=SPAN,max=SPAN,jitter=0..1, each of them optional.
     /// KIND is fixed, linear or exponential.
     #[arg(long, value_name = "BACKOFF", value_parser = backoff::parse)]
-    backoff: Option<wire::Backoff>,
+    backoff: Option<Backoff>,
 
     /// The same submit under the same key gives the same task.
     #[arg(long, value_name = "KEY")]
@@ -143,9 +144,9 @@ pub(crate) fn run(submit: &Submit, server: &Server, format: Format) -> Result<()
     if let Some(file) = &submit.batch {
         return batch::run(file, submit.from_line, server, format);
     }
-    let new_task = NewTask::from(submit.parse()?);
+    let new_task = submit.parse()?;
     server.with(|client| async move {
-        let task = client.submit(new_task).await.map_err(|error| submit.unsure(error))?;
+        let task = client.tasks().submit(new_task).await.map_err(|error| submit.unsure(error))?;
         match submit.wait {
             true => wait::print_end(&client, task.id, format).await,
             false => {
@@ -157,23 +158,23 @@ pub(crate) fn run(submit: &Submit, server: &Server, format: Format) -> Result<()
 }
 
 impl Submit {
-    fn parse(&self) -> Result<wire::NewTask, Failure> {
+    fn parse(&self) -> Result<NewTask, Failure> {
         let mut tags = std::collections::BTreeMap::new();
         for (key, value) in &self.tags {
             if tags.insert(key.clone(), value.clone()).is_some() {
                 return Err(Failure::Usage(format!("--tag {key} is given twice; keep one")));
             }
         }
-        Ok(wire::NewTask {
-            queue: self.queue.clone(),
-            payload: given::read("payload", &self.payload)?,
-            priority: self.priority,
+        Ok(NewTask {
+            queue: Some(self.queue.clone()),
+            payload: given::read("payload", &self.payload)?.into(),
+            priority: Some(self.priority),
             delay_ms: self.delay.map(ms),
             run_at: self.run_at,
             max_failures: self.max_failures,
             max_expiries: self.max_expiries,
             max_attempts: self.max_attempts,
-            backoff: self.backoff,
+            backoff: self.backoff.clone(),
             lease_ms: self.lease,
             total_timeout_ms: self.total_timeout.map(ms),
             attempt_timeout_ms: self.attempt_timeout.map(ms),
@@ -189,7 +190,7 @@ impl Submit {
 impl Submit {
     /// A submit without an answer may have been done.
     fn unsure(&self, error: Error) -> Failure {
-        if error.is_refusal() {
+        if error.is_definite() {
             return Failure::Refused(error);
         }
         let told = match &self.key {
@@ -204,7 +205,7 @@ impl Submit {
     }
 }
 
-fn print(new: &TaskInfo, format: Format) {
+fn print(new: &Task, format: Format) {
     match format {
         Format::Table => {
             let mut out = Lines::new();

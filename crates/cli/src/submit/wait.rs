@@ -3,14 +3,13 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use tenure_sdk::{Client, Error, TaskInfo, TaskState};
+use tenure_sdk::{Client, Error, Task, TaskState};
 use tokio::time::Instant;
 
 use crate::Format;
 use crate::failure::Failure;
-use crate::shown::{self, ShownTask, Verbatim};
+use crate::ui::json;
 use crate::ui::output::{self, Lines};
-use crate::ui::style::state_name;
 
 /// One question; the task is asked for again and again.
 const ASK: Duration = Duration::from_secs(60);
@@ -27,26 +26,26 @@ pub(super) async fn print_end(client: &Client, id: u64, format: Format) -> Resul
         output::complain(&format!("task {id} was submitted; `tenure task get {id}` shows it"));
     })?;
     let mut out = Lines::new();
-    let is_good = task.state() == TaskState::Completed;
+    let is_good = task.state == TaskState::Completed;
     match format {
-        Format::Json => shown::print(&mut out, &ShownTask::of(&task)),
-        Format::Table if is_good => shown::print(&mut out, &Verbatim(&task.output)),
+        Format::Json => json::print(&mut out, &task),
+        Format::Table if is_good => json::print(&mut out, &task.output),
         Format::Table => {}
     }
     out.finish();
     match is_good {
         true => Ok(()),
         false => {
-            let state = state_name(task.state).unwrap_or("-");
-            Err(Failure::Ended { task_id: task.id, state, error: task.error })
+            let (task_id, state) = (task.id, task.state);
+            Err(Failure::Ended { task_id, state, error: task.error })
         }
     }
 }
 
-async fn end(client: &Client, id: u64) -> Result<TaskInfo, Error> {
+async fn end(client: &Client, id: u64) -> Result<Task, Error> {
     let mut heard = Instant::now();
     loop {
-        match client.wait(id, ASK).await {
+        match client.tasks().wait(id, ASK).await {
             Ok(task) if task.finished_at.is_some() => return Ok(task),
             Ok(_) => heard = Instant::now(),
             Err(error) if error.is_retryable() && heard.elapsed() < AWAY_MAX => {

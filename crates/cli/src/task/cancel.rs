@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use clap::Args;
-use tenure_sdk::TaskInfo;
+use tenure_sdk::Task;
 
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown::{self, ShownTask};
+use crate::ui::json;
 use crate::ui::output::Lines;
-use crate::ui::style::state_name;
 use crate::ui::{plain, span};
 
 pub(super) const EXAMPLES: &str = "\
@@ -33,19 +32,19 @@ pub(super) struct Cancel {
 
 pub(super) fn run(cancel: &Cancel, server: &Server, format: Format) -> Result<(), Failure> {
     server.with(|client| async move {
-        let task = client.cancel(cancel.id, cancel.grace).await?;
+        let task = client.tasks().cancel(cancel.id, cancel.grace).await?;
         let mut out = Lines::new();
         match format {
             Format::Table => out.print(sentence(&task)),
-            Format::Json => shown::print(&mut out, &ShownTask::of(&task)),
+            Format::Json => json::print(&mut out, &task),
         }
         out.finish();
         Ok(())
     })
 }
 
-fn sentence(task: &TaskInfo) -> String {
-    let (id, state) = (task.id, state_name(task.state).unwrap_or("-"));
+fn sentence(task: &Task) -> String {
+    let (id, state) = (task.id, &task.state);
     match &task.lease {
         Some(lease) => {
             let worker = plain::line(&lease.worker);

@@ -6,7 +6,7 @@ use tenure_sdk::Explanation;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown::{self, ShownExplanation};
+use crate::ui::json;
 use crate::ui::moment::{now, relative};
 use crate::ui::output::Lines;
 use crate::ui::table::{Cell, Facts};
@@ -24,11 +24,11 @@ pub(super) struct Explain {
 
 pub(super) fn run(explain: &Explain, server: &Server, format: Format) -> Result<(), Failure> {
     server.with(|client| async move {
-        let explanation = client.explain(explain.id).await?;
+        let explanation = client.tasks().explain(explain.id).await?;
         let mut out = Lines::new();
         match format {
             Format::Table => facts(&explanation).print(&mut out),
-            Format::Json => shown::print(&mut out, &ShownExplanation::of(&explanation)),
+            Format::Json => json::print(&mut out, &explanation),
         }
         out.finish();
         Ok(())
@@ -37,7 +37,7 @@ pub(super) fn run(explain: &Explain, server: &Server, format: Format) -> Result<
 
 fn facts(explanation: &Explanation) -> Facts {
     let mut facts = Facts::default();
-    facts.add("state", Cell::state(explanation.state));
+    facts.add("state", Cell::state(&explanation.state));
     facts.add_some("position", explanation.position.map(|position| position.to_string()));
     facts.add_some("starts", explanation.earliest_start_at.map(|at| relative(at, now())));
     for reason in &explanation.reasons {

@@ -1,12 +1,13 @@
 //! `tenure task get`: a task, with all that is known about it.
 
 use clap::Args;
-use tenure_sdk::TaskInfo;
+use tenure_sdk::api::TaskLink;
+use tenure_sdk::{Payload, Phase, Progress, Task, Timestamp};
 
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown::{self, ShownTask, Verbatim};
+use crate::ui::json;
 use crate::ui::moment::{now, relative};
 use crate::ui::output::Lines;
 use crate::ui::span;
@@ -25,17 +26,17 @@ pub(super) struct Get {
 
 pub(super) fn run(get: &Get, server: &Server, format: Format) -> Result<(), Failure> {
     server.with(|client| async move {
-        print(&client.get(get.id).await?, format);
+        print(&client.tasks().get(get.id).await?, format);
         Ok(())
     })
 }
 
 /// Prints a task.
-pub(crate) fn print(task: &TaskInfo, format: Format) {
+pub(crate) fn print(task: &Task, format: Format) {
     let mut out = Lines::new();
     match format {
         Format::Table => facts(task, now()).print(&mut out),
-        Format::Json => shown::print(&mut out, &ShownTask::of(task)),
+        Format::Json => json::print(&mut out, task),
     }
     out.finish();
 }
@@ -48,9 +49,9 @@ fn counted(count: u32, budget: Option<u32>) -> String {
     }
 }
 
-fn facts(task: &TaskInfo, now: u64) -> Facts {
-    let ago = |at: u64| relative(at, now);
-    let some = |bytes: &[u8]| (!bytes.is_empty()).then(|| shown::text(&Verbatim(bytes)));
+fn facts(task: &Task, now: Timestamp) -> Facts {
+    let ago = |at: Timestamp| relative(at, now);
+    let some = |payload: &Payload| (!payload.is_empty()).then(|| json::text(payload));
     let lease = task.lease.as_ref().map(|lease| {
         format!("{} by {}, ends {}", lease.lease_id, lease.worker, ago(lease.expires_at))
     });
@@ -62,8 +63,8 @@ fn facts(task: &TaskInfo, now: u64) -> Facts {
     facts.add("id", task.id.to_string());
     facts.add("queue", task.queue.as_str());
     facts.add_some("name", task.name.as_deref());
-    facts.add("state", Cell::state(task.state));
-    facts.add_some("phase", task.phase.as_deref());
+    facts.add("state", Cell::state(&task.state));
+    facts.add_some("phase", task.phase.as_ref().map(Phase::as_str));
     facts.add_some("next attempt", task.next_attempt_at.map(ago));
     facts.add_some("cancel", canceled);
     facts.add_some("lease", lease);
@@ -91,11 +92,11 @@ fn facts(task: &TaskInfo, now: u64) -> Facts {
     facts
 }
 
-fn task_link(link: &tenure_sdk::wire::TaskLink) -> String {
+fn task_link(link: &TaskLink) -> String {
     format!("task {}", link.task_id)
 }
 
-fn progress(said: &tenure_sdk::wire::Progress, now: u64) -> String {
+fn progress(said: &Progress, now: Timestamp) -> String {
     let percent = said.fraction.map(|fraction| format!("{:.0} %", fraction * 100.0));
     let words = [percent.as_deref(), said.message.as_deref()].into_iter().flatten();
     format!("{}, {}", words.collect::<Vec<_>>().join(", "), relative(said.at, now))

@@ -1,12 +1,12 @@
 //! `tenure task history`: what happened to a task, oldest first.
 
 use clap::Args;
-use tenure_sdk::Step;
+use tenure_sdk::{TaskStep, Timestamp};
 
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown::{self, ShownHistory};
+use crate::ui::json;
 use crate::ui::moment::{now, relative};
 use crate::ui::output::{self, Lines};
 use crate::ui::table::{Cell, Column, Table};
@@ -36,14 +36,14 @@ const COLUMNS: [Column; 9] = [
 
 pub(super) fn run(history: &History, server: &Server, format: Format) -> Result<(), Failure> {
     server.with(|client| async move {
-        let history = client.history(history.id).await?;
+        let history = client.tasks().history(history.id).await?;
         let mut out = Lines::new();
         match format {
-            Format::Json => shown::print(&mut out, &ShownHistory::of(&history)),
+            Format::Json => json::print(&mut out, &history),
             Format::Table => {
                 let now = now();
                 let mut table = Table::new(COLUMNS);
-                for step in &history.steps {
+                for step in &history.items {
                     table.row(row(step, now));
                 }
                 table.print(&mut out, "nothing of its history is left in the log");
@@ -57,7 +57,7 @@ pub(super) fn run(history: &History, server: &Server, format: Format) -> Result<
     })
 }
 
-fn row(step: &Step, now: u64) -> [Cell; 9] {
+fn row(step: &TaskStep, now: Timestamp) -> [Cell; 9] {
     let reason = match (&step.code, &step.reason) {
         (Some(code), Some(reason)) => Some(format!("{reason} ({code})")),
         (Some(one), None) | (None, Some(one)) => Some(one.clone()),
@@ -67,8 +67,8 @@ fn row(step: &Step, now: u64) -> [Cell; 9] {
         step.lsn.to_string().into(),
         relative(step.at, now).into(),
         step.event.as_str().into(),
-        Cell::state(step.from),
-        Cell::state(step.to),
+        step.from.as_ref().map_or_else(|| Cell::maybe(None::<&str>), Cell::state),
+        Cell::state(&step.to),
         step.attempt.to_string().into(),
         Cell::maybe(step.lease_id),
         Cell::maybe(step.worker.as_ref()),

@@ -1,14 +1,15 @@
 //! `tenure task list`: tasks, newest first, page after page.
 
 use clap::Args;
-use tenure_sdk::{Client, TaskFilter, TaskInfo, TaskState};
+use tenure_sdk::{Client, Task, TaskFilter, TaskState, Timestamp};
 
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown::{self, ShownTask, Verbatim};
+use crate::ui::json;
 use crate::ui::moment::{now, relative};
-use crate::ui::output::{self, Lines};
+use crate::ui::output::Lines;
+use crate::ui::pages::tell_rest;
 use crate::ui::table::{Cell, Column, Table};
 
 pub(super) const EXAMPLES: &str = "\
@@ -120,12 +121,12 @@ impl Pages {
     fn of(client: Client, list: &List) -> Self {
         let filter = TaskFilter {
             queue: list.queue.clone(),
-            state: list.state.map_or(TaskState::Unspecified, TaskState::from).into(),
+            state: list.state.map(TaskState::from),
             tag: list.tag.clone(),
             worker: list.worker.clone(),
             limit: None,
-            cursor: list.cursor.clone().unwrap_or_default(),
-            run_id: list.run,
+            cursor: list.cursor.clone(),
+            run: list.run,
             name: list.name.clone(),
             code: list.code.clone(),
             retrying: list.retrying.then_some(true),
@@ -134,21 +135,21 @@ impl Pages {
         Self { client, filter, left, is_done: false }
     }
 
-    async fn next(&mut self) -> Result<Option<Vec<TaskInfo>>, Failure> {
+    async fn next(&mut self) -> Result<Option<Vec<Task>>, Failure> {
         if self.is_done || self.left == 0 {
             return Ok(None);
         }
         self.filter.limit = u32::try_from(self.left.min(PAGE_TASKS_MAX)).ok();
-        let page = self.client.list(self.filter.clone()).await?;
-        self.left = self.left.saturating_sub(page.tasks.len() as u64);
-        self.is_done = page.next_cursor.is_empty();
+        let page = self.client.tasks().list(self.filter.clone()).await?;
+        self.left = self.left.saturating_sub(page.items.len() as u64);
+        self.is_done = page.next_cursor.is_none();
         self.filter.cursor = page.next_cursor;
-        Ok(Some(page.tasks))
+        Ok(Some(page.items))
     }
 
     /// Where somebody else may go on.
     fn cursor(&self) -> Option<&str> {
-        Some(self.filter.cursor.as_str()).filter(|cursor| !cursor.is_empty())
+        self.filter.cursor.as_deref()
     }
 }
 
@@ -174,22 +175,20 @@ async fn print_table(mut pages: Pages) -> Result<(), Failure> {
     let mut out = Lines::new();
     table.print(&mut out, "no such tasks");
     out.finish();
-    if let Some(cursor) = pages.cursor() {
-        output::complain(&format!("there are more: --all lists them, --cursor {cursor} goes on"));
-    }
+    tell_rest(pages.cursor());
     Ok(())
 }
 
-fn row(task: &TaskInfo, now: u64) -> [Cell; 8] {
+fn row(task: &Task, now: Timestamp) -> [Cell; 8] {
     [
         task.id.to_string().into(),
-        Cell::state(task.state),
+        Cell::state(&task.state),
         task.queue.as_str().into(),
         task.priority.to_string().into(),
         task.attempt.to_string().into(),
         relative(task.created_at, now).into(),
         Cell::maybe(task.lease.as_ref().map(|lease| &lease.worker)),
-        shown::text(&Verbatim(&task.payload)).into(),
+        json::text(&task.payload).into(),
     ]
 }
 
@@ -202,7 +201,7 @@ async fn print_json(mut pages: Pages) -> Result<(), Failure> {
     while let Some(page) = tasks {
         for task in &page {
             out.part(before);
-            out.part(shown::text(&ShownTask::of(task)));
+            out.part(json::text(task));
             before = ",";
         }
         tasks = pages.next().await?;
@@ -210,7 +209,7 @@ async fn print_json(mut pages: Pages) -> Result<(), Failure> {
     if before != "," {
         out.part(before);
     }
-    out.print(format_args!("],\"next_cursor\":{}}}", shown::text(&pages.cursor())));
+    out.print(format_args!("],\"next_cursor\":{}}}", json::text(&pages.cursor())));
     out.finish();
     Ok(())
 }

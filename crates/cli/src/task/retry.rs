@@ -5,9 +5,8 @@ use clap::Args;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown::{self, ShownTask};
+use crate::ui::json;
 use crate::ui::output::Lines;
-use crate::ui::style::state_name;
 
 pub(super) const EXAMPLES: &str = "\
 The task waits in its old place again: its failures, expiries and deadline begin anew, its attempts
@@ -25,14 +24,14 @@ pub(super) struct Retry {
 
 pub(super) fn run(retry: &Retry, server: &Server, format: Format) -> Result<(), Failure> {
     server.with(|client| async move {
-        let task = client.retry(retry.id).await?;
+        let task = client.tasks().retry(retry.id).await?;
         let mut out = Lines::new();
         match format {
             Format::Table => {
-                let state = state_name(task.state).unwrap_or("-");
+                let state = &task.state;
                 out.print(format_args!("task {} is {state} again", task.id));
             }
-            Format::Json => shown::print(&mut out, &ShownTask::of(&task)),
+            Format::Json => json::print(&mut out, &task),
         }
         out.finish();
         Ok(())

@@ -1,8 +1,8 @@
 //! User interface helpers that several verbs share: arguments, paging, styled text and tables.
 
-pub(crate) mod base64;
 pub(crate) mod copying;
 pub(crate) mod given;
+pub(crate) mod json;
 pub(crate) mod moment;
 pub(crate) mod output;
 pub(crate) mod pages;

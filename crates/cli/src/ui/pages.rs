@@ -1,7 +1,7 @@
 //! Lists that come page by page: how many, and from where.
 
 use clap::Args;
-use tenure_sdk::Error;
+use tenure_sdk::{Error, Page, PageQuery};
 
 use crate::failure::Failure;
 use crate::ui::output;
@@ -26,52 +26,36 @@ pub(crate) struct Range {
     cursor: Option<String>,
 }
 
-/// A page, and where to go on; empty at the end.
-pub(crate) type Page<T> = (Vec<T>, String);
-
-/// What was found, and where to go on if there is more.
-#[derive(Debug)]
-pub(crate) struct Found<T> {
-    pub(crate) items: Vec<T>,
-    pub(crate) next_cursor: Option<String>,
-}
-
 impl Range {
     /// All of a list.
     pub(crate) fn whole() -> Self {
         Self { limit: u64::MAX, all: true, cursor: None }
     }
 
-    /// Asks for page after page, until there are no more or there were enough.
+    /// Requests page after page, until there are no more or there were enough, as one page.
     pub(crate) async fn fetch<T>(
         &self,
-        mut page: impl AsyncFnMut(u32, String) -> Result<Page<T>, Error>,
-    ) -> Result<Found<T>, Failure> {
+        mut request: impl AsyncFnMut(PageQuery) -> Result<Page<T>, Error>,
+    ) -> Result<Page<T>, Failure> {
         let mut left = if self.all { u64::MAX } else { self.limit };
-        let mut items = Vec::new();
-        let mut cursor = self.cursor.clone().unwrap_or_default();
+        let mut all = Page { items: Vec::new(), next_cursor: self.cursor.clone() };
         while left > 0 {
-            let limit = u32::try_from(left.min(PAGE_ITEMS_MAX)).unwrap_or(u32::MAX);
-            let (found, next) = page(limit, cursor).await?;
-            left = left.saturating_sub(found.len() as u64);
-            items.extend(found);
-            cursor = next;
-            if cursor.is_empty() {
+            let limit = u32::try_from(left.min(PAGE_ITEMS_MAX)).ok();
+            let page = request(PageQuery { limit, cursor: all.next_cursor.take() }).await?;
+            left = left.saturating_sub(page.items.len() as u64);
+            all.items.extend(page.items);
+            all.next_cursor = page.next_cursor;
+            if all.next_cursor.is_none() {
                 break;
             }
         }
-        let next_cursor = Some(cursor).filter(|cursor| !cursor.is_empty());
-        Ok(Found { items, next_cursor })
+        Ok(all)
     }
 }
 
-impl<T> Found<T> {
-    /// Says on stderr that a table was cut short.
-    pub(crate) fn tell_rest(&self) {
-        if let Some(cursor) = &self.next_cursor {
-            output::complain(&format!(
-                "there are more: --all lists them, --cursor {cursor} goes on"
-            ));
-        }
+/// Says on stderr that a table was cut short.
+pub(crate) fn tell_rest(cursor: Option<&str>) {
+    if let Some(cursor) = cursor {
+        output::complain(&format!("there are more: --all lists them, --cursor {cursor} goes on"));
     }
 }

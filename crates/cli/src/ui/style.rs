@@ -87,55 +87,29 @@ pub(crate) fn difference(mark: char) -> Style {
     }
 }
 
-/// The name of a state as the HTTP API has it; none if it is not given.
-pub(crate) fn state_name(state: i32) -> Option<&'static str> {
-    match TaskState::try_from(state).unwrap_or_default() {
-        TaskState::Unspecified => None,
-        TaskState::Waiting => Some("WAITING"),
-        TaskState::Leased => Some("LEASED"),
-        TaskState::Completed => Some("COMPLETED"),
-        TaskState::Failed => Some("FAILED"),
-        TaskState::Dead => Some("DEAD"),
-        TaskState::Canceled => Some("CANCELED"),
-    }
-}
-
-/// How a state is drawn.
-pub(crate) fn state(state: i32) -> Style {
+/// How a task's state is drawn.
+pub(crate) fn state(state: &TaskState) -> Style {
     let color = |color: AnsiColor| Style::new().fg_color(Some(color.into()));
-    match TaskState::try_from(state).unwrap_or_default() {
-        TaskState::Unspecified => Style::new(),
+    match state {
         TaskState::Waiting => color(AnsiColor::Yellow),
         TaskState::Leased => color(AnsiColor::Cyan),
         TaskState::Completed => color(AnsiColor::Green),
         TaskState::Failed | TaskState::Dead => color(AnsiColor::Red),
         TaskState::Canceled => color(AnsiColor::Magenta),
-    }
-}
-
-/// The name of a run's state as the HTTP API has it; none if it is not given.
-pub(crate) fn run_state_name(state: i32) -> Option<&'static str> {
-    match RunState::try_from(state).unwrap_or_default() {
-        RunState::Unspecified => None,
-        RunState::Running => Some("RUNNING"),
-        RunState::Waiting => Some("WAITING"),
-        RunState::Completed => Some("COMPLETED"),
-        RunState::Failed => Some("FAILED"),
-        RunState::Canceled => Some("CANCELED"),
-        RunState::TimedOut => Some("TIMED_OUT"),
+        TaskState::Other(_) | _ => Style::new(),
     }
 }
 
 /// How a run's state is drawn.
-pub(crate) fn run_state(state: i32) -> Style {
+pub(crate) fn run_state(state: &RunState) -> Style {
     let color = |color: AnsiColor| Style::new().fg_color(Some(color.into()));
-    match RunState::try_from(state).unwrap_or_default() {
-        RunState::Unspecified => Style::new(),
+    match state {
         RunState::Waiting => color(AnsiColor::Yellow),
         RunState::Running => color(AnsiColor::Cyan),
         RunState::Completed => color(AnsiColor::Green),
         RunState::Failed | RunState::TimedOut => color(AnsiColor::Red),
         RunState::Canceled => color(AnsiColor::Magenta),
+        RunState::Other(_) | _ => Style::new(),
     }
 }
 
@@ -145,7 +119,7 @@ mod tests {
 
     #[test]
     fn plain_text_stays_plain() {
-        let red = state(TaskState::Dead.into());
+        let red = state(&TaskState::Dead);
         assert_eq!(Paint::Plain.draw(red, "DEAD"), "DEAD");
         assert_eq!(Paint::Colors.draw(red, "DEAD"), "\u{1b}[31mDEAD\u{1b}[0m");
         assert_eq!(Paint::Colors.draw(Style::new(), "x"), "x");

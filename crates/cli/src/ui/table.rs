@@ -1,6 +1,7 @@
 //! Tables for people: as wide as the terminal and no wider, one line for each row.
 
 use anstyle::Style;
+use tenure_sdk::{RunState, TaskState};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::ui::output::Lines;
@@ -53,10 +54,14 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A state in its color.
-    pub(crate) fn state(state: i32) -> Self {
-        let text = style::state_name(state).unwrap_or(NOTHING).to_owned();
-        Self { text, style: style::state(state) }
+    /// A task's state in its color.
+    pub(crate) fn state(state: &TaskState) -> Self {
+        Self::styled(state.as_str(), style::state(state))
+    }
+
+    /// A run's state in its color.
+    pub(crate) fn run_state(state: &RunState) -> Self {
+        Self::styled(state.as_str(), style::run_state(state))
     }
 
     /// Text in a style.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tenure_record::event::{
@@ -17,7 +19,6 @@ use tenure_record::terms::{Backoff, BackoffKind, Budget};
 use tenure_record::time::Clock;
 
 use super::time::{moment, moment_or_null};
-use crate::ui::base64::base64;
 
 /// Levels of a payload that are shown as JSON: what most readers take.
 const PAYLOAD_DEPTH_MAX: usize = 127;
@@ -385,7 +386,7 @@ impl Object {
         let raw = serde_json::from_slice::<&RawValue>(bytes).ok();
         match raw.and_then(|raw| on_one_line(raw.get())) {
             Some(json) => self.with_text(name, &json),
-            None => self.with(name_base64, base64(bytes)),
+            None => self.with(name_base64, STANDARD.encode(bytes)),
         }
     }
 }

@@ -20,7 +20,7 @@ use tenure_wal::{Beginning, Inspection, Located, inspect, inspect_until};
 
 pub(crate) use self::verify::Proof;
 use crate::Format;
-use crate::failure::{Failure, Place};
+use crate::failure::{Failure, RecordLocation};
 
 const EXAMPLES: &str = "\
 Nothing in the data folder is changed and no lock is taken: a server may be running on it.
@@ -95,7 +95,8 @@ fn read(
                     }
                 }
                 Err(found) => {
-                    let at = Place { file: at.segment.file.clone(), offset: at.offset, lsn };
+                    let at =
+                        RecordLocation { file: at.segment.file.clone(), offset: at.offset, lsn };
                     return Err(Failure::Record { at, found });
                 }
             }

@@ -24,7 +24,7 @@ use self::progress::Progress;
 use super::time::{moment, text};
 use super::{Data, sentence, walk};
 use crate::Format;
-use crate::failure::{Failure, Place};
+use crate::failure::{Failure, RecordLocation};
 use crate::ui::output::Lines;
 
 pub(super) const EXAMPLES: &str = "\
@@ -102,7 +102,7 @@ struct Verifier {
     state: State,
     progress: Progress,
     /// The last frame that was read, for what is only known at the end.
-    last: Place,
+    last: RecordLocation,
     /// Snapshots that are still to come, the next one last.
     snapshots: Vec<SnapshotFooter>,
 }
@@ -110,7 +110,7 @@ struct Verifier {
 impl Verifier {
     fn new(state: State, snapshots: Vec<SnapshotFooter>) -> Self {
         let (audit, progress) = (seeded(state.facts()), Progress::new());
-        Self { audit, state, progress, last: Place::default(), snapshots }
+        Self { audit, state, progress, last: RecordLocation::default(), snapshots }
     }
 
     fn frame(&mut self, at: &Located<'_>) -> Result<(), Failure> {
@@ -147,7 +147,7 @@ impl Verifier {
         match stored == found {
             true => Ok(()),
             false => Err(Failure::Unsound {
-                at: Place { file: file_name(footer.lsn), offset: 0, lsn: footer.lsn },
+                at: RecordLocation { file: file_name(footer.lsn), offset: 0, lsn: footer.lsn },
                 law: "SnapshotsFollowTheLog".to_owned(),
                 found: format!("its state has hash {stored}, and by the records {found}"),
             }),

@@ -1,15 +1,15 @@
 //! `tenure worker list`: who was heard of lately.
 
 use clap::Args;
-use tenure_sdk::{WorkerFilter, WorkerInfo};
+use tenure_sdk::{Timestamp, WorkerInfo};
 
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown::{self, ShownWorker};
+use crate::ui::json;
 use crate::ui::moment::{now, relative};
 use crate::ui::output::Lines;
-use crate::ui::pages::Range;
+use crate::ui::pages::{Range, tell_rest};
 use crate::ui::table::{Cell, Column, Table};
 
 pub(super) const EXAMPLES: &str = "\
@@ -35,18 +35,11 @@ pub(super) struct List {
 
 pub(super) fn run(list: &List, server: &Server, format: Format) -> Result<(), Failure> {
     server.with(|client| async move {
-        let page = async |limit, cursor| {
-            let page = client.list_workers(WorkerFilter { limit: Some(limit), cursor }).await?;
-            Ok((page.workers, page.next_cursor))
-        };
-        let found = list.range.fetch(page).await?;
+        let workers = client.workers();
+        let found = list.range.fetch(async |page| workers.list(page).await).await?;
         let mut out = Lines::new();
         match format {
-            Format::Json => {
-                let items = found.items.iter().map(ShownWorker::of).collect();
-                let next_cursor = found.next_cursor.clone();
-                shown::print(&mut out, &shown::List { items, next_cursor });
-            }
+            Format::Json => json::print(&mut out, &found),
             Format::Table => {
                 let now = now();
                 let mut table = Table::new(COLUMNS);
@@ -58,13 +51,13 @@ pub(super) fn run(list: &List, server: &Server, format: Format) -> Result<(), Fa
         }
         out.finish();
         if format == Format::Table {
-            found.tell_rest();
+            tell_rest(found.next_cursor.as_deref());
         }
         Ok(())
     })
 }
 
-fn row(worker: &WorkerInfo, now: u64) -> [Cell; 7] {
+fn row(worker: &WorkerInfo, now: Timestamp) -> [Cell; 7] {
     let state = match (worker.connected, worker.draining) {
         (false, _) => "dead",
         (true, true) => "draining",
@@ -73,7 +66,7 @@ fn row(worker: &WorkerInfo, now: u64) -> [Cell; 7] {
     let labels = worker.labels.iter().map(|(key, value)| format!("{key}={value}"));
     let labels = labels.collect::<Vec<_>>().join(" ");
     [
-        worker.name.as_str().into(),
+        worker.id.as_str().into(),
         state.into(),
         relative(worker.last_seen_at, now).into(),
         worker.active_leases.to_string().into(),

@@ -30,7 +30,7 @@ pub(super) fn of(bytes: &[u8]) -> Result<Output, Failure> {
 
 /// More came out than a task can keep. It would again, so it is not tried again.
 pub(super) fn too_large(reason: String) -> Failure {
-    Failure::new(reason).code("output_too_large").last()
+    Failure::permanent(reason).code("output_too_large")
 }
 
 #[cfg(test)]

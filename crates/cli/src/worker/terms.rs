@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use tenure_sdk::{Client, Failure, Output, Task};
+use tenure_sdk::{Client, Failure, LeasedTask, Output};
 
 use crate::ui::span;
 
@@ -65,7 +65,7 @@ impl Terms {
 
 /// Does a task, with a line in the log when it begins and when it ends.
 pub(super) async fn told(
-    task: &Task,
+    task: &LeasedTask,
     what: impl fmt::Display,
     work: impl Future<Output = Result<Output, Failure>>,
 ) -> Result<Output, Failure> {

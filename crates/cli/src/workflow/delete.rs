@@ -27,7 +27,7 @@ pub(super) struct Delete {
 
 pub(super) fn run(delete: &Delete, server: &Server) -> Result<(), Failure> {
     server.with(|client| async move {
-        client.delete_workflow(&delete.name, delete.version).await?;
+        client.workflows().delete(&delete.name, delete.version).await?;
         let mut out = Lines::new();
         let name = plain::line(&delete.name);
         match delete.version {

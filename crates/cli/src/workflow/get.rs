@@ -4,12 +4,12 @@ use clap::Args;
 use tenure_graph::Graph;
 use tenure_sdk::Workflow;
 
-use super::shown::ShownDefinition;
+use super::put::fault_line;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
 use crate::run::graph::Picture;
-use crate::shown;
+use crate::ui::json;
 use crate::ui::output::Lines;
 
 pub(super) const EXAMPLES: &str = "\
@@ -34,16 +34,16 @@ pub(super) struct Get {
 
 pub(super) fn run(get: &Get, server: &Server, format: Format) -> Result<(), Failure> {
     server.with(|client| async move {
-        let workflow = client.workflow(&get.name, get.version).await?;
+        let workflow = client.workflows().get(&get.name, get.version).await?;
         let mut out = Lines::new();
         match format {
-            Format::Json => shown::print(&mut out, &ShownDefinition::of(&workflow)),
+            Format::Json => json::print(&mut out, &workflow),
             Format::Table if !workflow.faults.is_empty() => {
                 let Workflow { name, version, faults, .. } = &workflow;
                 out.print(format_args!(
                     "{name} {version} no longer compiles; no run of it can begin:"
                 ));
-                faults.iter().for_each(|fault| out.print(format_args!("  {fault}")));
+                faults.iter().for_each(|fault| out.print(format_args!("  {}", fault_line(fault))));
             }
             Format::Table => {
                 let definition = crate::run::graph::definition(&workflow)?;

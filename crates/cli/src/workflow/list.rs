@@ -1,16 +1,15 @@
 //! `tenure workflow list`: what a server knows.
 
 use clap::Args;
-use tenure_sdk::{Workflow, WorkflowFilter};
+use tenure_sdk::{Timestamp, Workflow};
 
-use super::shown::ShownWorkflow;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown;
+use crate::ui::json;
 use crate::ui::moment::{now, relative};
 use crate::ui::output::Lines;
-use crate::ui::pages::Range;
+use crate::ui::pages::{Range, tell_rest};
 use crate::ui::table::{Cell, Column, Table};
 
 pub(super) const EXAMPLES: &str = "\
@@ -34,18 +33,11 @@ const COLUMNS: [Column; 5] = [
 
 pub(super) fn run(list: &List, server: &Server, format: Format) -> Result<(), Failure> {
     server.with(|client| async move {
-        let page = async |limit, cursor| {
-            let page = client.list_workflows(WorkflowFilter { limit: Some(limit), cursor }).await?;
-            Ok((page.workflows, page.next_cursor))
-        };
-        let found = list.range.fetch(page).await?;
+        let workflows = client.workflows();
+        let found = list.range.fetch(async |page| workflows.list(page).await).await?;
         let mut out = Lines::new();
         match format {
-            Format::Json => {
-                let items = found.items.iter().map(ShownWorkflow::of).collect();
-                let next_cursor = found.next_cursor.clone();
-                shown::print(&mut out, &shown::List { items, next_cursor });
-            }
+            Format::Json => json::print(&mut out, &found),
             Format::Table => {
                 let now = now();
                 let mut table = Table::new(COLUMNS);
@@ -57,13 +49,13 @@ pub(super) fn run(list: &List, server: &Server, format: Format) -> Result<(), Fa
         }
         out.finish();
         if format == Format::Table {
-            found.tell_rest();
+            tell_rest(found.next_cursor.as_deref());
         }
         Ok(())
     })
 }
 
-fn row(workflow: &Workflow, now: u64) -> [Cell; 5] {
+fn row(workflow: &Workflow, now: Timestamp) -> [Cell; 5] {
     [
         workflow.name.as_str().into(),
         workflow.version.to_string().into(),

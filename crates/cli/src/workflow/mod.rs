@@ -5,7 +5,6 @@ mod delete;
 mod get;
 mod list;
 mod put;
-mod shown;
 
 use clap::{Args, Subcommand};
 

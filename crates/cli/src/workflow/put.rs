@@ -6,11 +6,10 @@ use clap::Args;
 use tenure_sdk::{Definition, Fault};
 
 use super::check;
-use super::shown::ShownVersion;
 use crate::Format;
 use crate::client::Server;
 use crate::failure::Failure;
-use crate::shown;
+use crate::ui::json;
 use crate::ui::output::Lines;
 use crate::ui::plain;
 
@@ -39,7 +38,7 @@ pub(super) fn run(put: &Put, server: &Server, format: Format) -> Result<(), Fail
     };
     server.with(|client| async move {
         let registered =
-            client.put_workflow(definition).await.map_err(|error| match error.faults() {
+            client.workflows().put(definition).await.map_err(|error| match error.faults() {
                 [] => Failure::Refused(error),
                 faults => {
                     print_faults(put, faults);
@@ -48,7 +47,7 @@ pub(super) fn run(put: &Put, server: &Server, format: Format) -> Result<(), Fail
             })?;
         let mut out = Lines::new();
         match format {
-            Format::Json => shown::print(&mut out, &ShownVersion::of(&registered)),
+            Format::Json => json::print(&mut out, &registered),
             Format::Table => {
                 let (name, version) = (plain::line(&registered.name), registered.version);
                 let news = if registered.existed { "is, as before," } else { "is now" };
@@ -69,9 +68,14 @@ fn print_faults(put: &Put, faults: &[Fault]) {
             (Some(line), Some(column)) => format!("{file}:{line}:{column}: "),
             _ => format!("{file}: "),
         };
-        let (pointer, message) = (plain::line(&fault.pointer), plain::line(&fault.message));
-        let pointer = if pointer.is_empty() { pointer } else { format!("{pointer}: ") };
-        out.print(format_args!("{place}{pointer}{message} [{}]", plain::line(&fault.code)));
+        out.print(format_args!("{place}{}", fault_line(fault)));
     }
     out.finish();
+}
+
+/// A fault with its pointer and its code, without the file.
+pub(super) fn fault_line(fault: &Fault) -> String {
+    let (pointer, message) = (plain::line(&fault.pointer), plain::line(&fault.message));
+    let pointer = if pointer.is_empty() { pointer } else { format!("{pointer}: ") };
+    format!("{pointer}{message} [{}]", plain::line(&fault.code))
 }

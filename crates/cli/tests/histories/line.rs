@@ -1,8 +1,11 @@
 //! How a client speaks to the server: over HTTP or over gRPC. What comes back means the same.
 
 use serde_json::{Value, json};
-use tenure_sdk::wire as v1;
+use tenure_proto::v1;
+use tonic::transport::{Channel, Endpoint};
 use tonic::{Response, Status};
+use v1::tasks_client::TasksClient;
+use v1::workers_client::WorkersClient;
 
 use crate::register::{LEASE_US, MAX_EXPIRIES, MAX_FAILURES, Shown};
 use crate::server::{JSON, agent, url};
@@ -42,7 +45,7 @@ pub(crate) struct Granted {
 /// A client's end of a connection.
 pub(crate) enum Line {
     Http { agent: ureq::Agent, address: String },
-    Grpc { runtime: tokio::runtime::Runtime, client: Box<tenure_sdk::Client> },
+    Grpc { runtime: tokio::runtime::Runtime, channel: Channel },
 }
 
 const LEASE_MS: u32 = (LEASE_US / 1_000) as u32;
@@ -54,15 +57,16 @@ impl Line {
 
     pub(crate) fn grpc(address: &str) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let client = runtime.block_on(tenure_sdk::Client::connect(format!("http://{address}")));
-        Self::Grpc { runtime, client: Box::new(client.unwrap()) }
+        let endpoint = Endpoint::new(format!("http://{address}")).unwrap();
+        let channel = runtime.block_on(endpoint.connect()).unwrap();
+        Self::Grpc { runtime, channel }
     }
 
     /// Asks, and waits for the answer.
     pub(crate) fn ask(&self, ask: &Ask) -> Heard {
         match self {
             Self::Http { agent, address } => over_http(agent, address, ask),
-            Self::Grpc { runtime, client } => runtime.block_on(over_grpc(client, ask)),
+            Self::Grpc { runtime, channel } => runtime.block_on(over_grpc(channel, ask)),
         }
     }
 }
@@ -142,8 +146,9 @@ fn hear(ask: &Ask, status: u16, body: &Value) -> Heard {
     }
 }
 
-async fn over_grpc(client: &tenure_sdk::Client, ask: &Ask) -> Heard {
-    let (mut tasks, mut workers) = (client.tasks(), client.workers());
+async fn over_grpc(channel: &Channel, ask: &Ask) -> Heard {
+    let mut tasks = TasksClient::new(channel.clone());
+    let mut workers = WorkersClient::new(channel.clone());
     match *ask {
         Ask::Submit { ref queue, nonce } => {
             let request = v1::SubmitRequest { task: Some(new_task(queue, nonce)) };
@@ -162,7 +167,7 @@ async fn over_grpc(client: &tenure_sdk::Client, ask: &Ask) -> Heard {
                 Ok(answer) => {
                     Heard::Leases(answer.into_inner().leases.iter().map(granted).collect())
                 }
-                Err(status) => refused(status),
+                Err(status) => refused(&status),
             }
         }
         Ask::Heartbeat { task, lease } => {
@@ -172,7 +177,7 @@ async fn over_grpc(client: &tenure_sdk::Client, ask: &Ask) -> Heard {
                 Ok(answer) => {
                     Heard::Extended { cancel_requested: answer.into_inner().cancel_requested }
                 }
-                Err(status) => refused(status),
+                Err(status) => refused(&status),
             }
         }
         Ask::Complete { task, lease } => {
@@ -228,7 +233,7 @@ fn granted(lease: &v1::Lease) -> Granted {
 fn task_of(answer: Result<Response<v1::Task>, Status>) -> Heard {
     let task = match answer {
         Ok(answer) => answer.into_inner(),
-        Err(status) => return refused(status),
+        Err(status) => return refused(&status),
     };
     let shown = Shown {
         state: task.state().as_str_name().trim_start_matches("TASK_STATE_").to_owned(),
@@ -241,10 +246,10 @@ fn task_of(answer: Result<Response<v1::Task>, Status>) -> Heard {
     Heard::Task(task.id, shown)
 }
 
-fn refused(status: Status) -> Heard {
-    let error = tenure_sdk::Error::from(status);
-    match error.is_refusal() {
-        true => Heard::Refused(error.code().to_string()),
-        false => Heard::Nothing,
+/// A status without a code comes from no server, and one that stops may have done what was asked.
+fn refused(status: &Status) -> Heard {
+    match status.metadata().get("tenure-code").map(|code| code.to_str().unwrap()) {
+        Some("unavailable") | None => Heard::Nothing,
+        Some(code) => Heard::Refused(code.to_owned()),
     }
 }

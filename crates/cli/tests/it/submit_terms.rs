@@ -178,18 +178,21 @@ async fn a_submit_is_the_same_over_http_and_grpc() {
     let client = Client::connect(format!("http://{}", server.address)).await.unwrap();
     let (_, first) = server.post_text("/v1/tasks", r#"{"key": "k", "payload": {"b": 1, "a": 2}}"#);
     let task = |payload: &str| NewTask::new("default", payload).key("k");
-    let same = client.submit(task(r#"{"a":2, "b":1}"#)).await.unwrap();
+    let same = client.tasks().submit(task(r#"{"a":2, "b":1}"#)).await.unwrap();
     assert_eq!(first["id"], same.id);
-    assert_eq!(client.submit(task(r#"{"a":2}"#)).await.unwrap_err().code().as_str(), "conflict");
-    let bytes = || NewTask::new("default", b"\xff {".to_vec()).key("bytes");
-    let first = client.submit(bytes()).await.unwrap();
     assert_eq!(
-        client.submit(bytes()).await.unwrap().id,
+        client.tasks().submit(task(r#"{"a":2}"#)).await.unwrap_err().code().as_str(),
+        "conflict"
+    );
+    let bytes = || NewTask::new("default", b"\xff {".to_vec()).key("bytes");
+    let first = client.tasks().submit(bytes()).await.unwrap();
+    assert_eq!(
+        client.tasks().submit(bytes()).await.unwrap().id,
         first.id,
         "what is not JSON is compared as is"
     );
     let other = NewTask::new("default", b"\xff  {".to_vec()).key("bytes");
-    assert_eq!(client.submit(other).await.unwrap_err().code().as_str(), "conflict");
+    assert_eq!(client.tasks().submit(other).await.unwrap_err().code().as_str(), "conflict");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::apply;
 use crate::command::{Reply, Rest, Swept};
 use crate::limits::DUE_ITEMS_MAX;
 use crate::state::{Draft, Ledger, Runs, TimerRef};
-use crate::workflow::{self, At, Cascade, Fault, TaskEnd};
+use crate::workflow::{self, At, Cascade, RunFault, TaskEnd};
 
 pub(super) fn decide(draft: &mut Draft<'_>, now: Now, seed: u64) -> Verdict<'static> {
     let state = draft.base();
@@ -175,7 +175,7 @@ impl Sweep<'_, '_> {
             OnRunTimeout::Fail => RunState::TimedOut,
             OnRunTimeout::Cancel => RunState::Canceled,
         };
-        let fault = Fault::new("RUN_TIMEOUT", "the run did not end before its deadline");
+        let fault = RunFault::new("RUN_TIMEOUT", "the run did not end before its deadline");
         let mut cascade = Cascade::new(self.draft, self.now);
         cascade.cancel_run(run_id, state, Some(fault.at(None, 0, None)));
         let cascade = cascade.finish();
@@ -215,14 +215,14 @@ impl Sweep<'_, '_> {
     }
 }
 
-fn timeout_fault(kind: &NodeKind) -> Fault {
+fn timeout_fault(kind: &NodeKind) -> RunFault {
     match kind {
         NodeKind::Signal(node) => {
             let message = format!("no signal `{}` came before the deadline", node.signal);
-            Fault::new("SIGNAL_TIMEOUT", message)
+            RunFault::new("SIGNAL_TIMEOUT", message)
         }
         NodeKind::Task(_) | NodeKind::Pass | NodeKind::Workflow(_) | NodeKind::Timer(_) => {
-            Fault::new("NODE_TIMEOUT", "the node was not done before its deadline")
+            RunFault::new("NODE_TIMEOUT", "the node was not done before its deadline")
         }
     }
 }

@@ -21,8 +21,8 @@ pub use self::hash::{Hashing, StateHash};
 pub use self::index::{StateCounts, TimerRef};
 pub use self::read::{
     ArtifactState, ArtifactView, Due, Eligibility, EndingView, Filter, GroupView, Halted,
-    LeaseView, Page, ParkedView, Phase, Place, QueueView, RunFilter, RunPage, RunView, TaskView,
-    TokenView, WorkflowView,
+    LeaseView, Page, ParkedView, Phase, QueuePosition, QueueView, RunFilter, RunPage, RunView,
+    TaskView, TokenView, WorkflowView,
 };
 pub use self::store::{NearBytes, SharedBytes};
 

@@ -15,7 +15,7 @@ use tenure_record::id::{GroupId, RunId};
 use tenure_record::name::Text;
 
 use super::cascade::{At, Cascade};
-use super::error::Fault;
+use super::error::RunFault;
 use crate::limits::ARTIFACTS_PER_RUN_MAX;
 use crate::planted::{self, Bug};
 use crate::state::{Runs, ScopeRef, Staged};
@@ -25,13 +25,13 @@ const ITEM_BYTES: usize = 80;
 
 impl Cascade<'_, '_> {
     /// Refuses more artifacts than a run may have, before anything is decided.
-    pub(super) fn check_artifacts(&self, run: RunId) -> Result<(), Fault> {
+    pub(super) fn check_artifacts(&self, run: RunId) -> Result<(), RunFault> {
         let staged = self.run(run).staged as usize + self.artifacts.len();
         if staged > ARTIFACTS_PER_RUN_MAX {
             let message = format!(
                 "the run would have {staged} artifacts; at most {ARTIFACTS_PER_RUN_MAX} are allowed"
             );
-            return Err(Fault::new("LIMIT_ARTIFACTS", message));
+            return Err(RunFault::new("LIMIT_ARTIFACTS", message));
         }
         self.check_record(self.artifacts.iter().map(bytes_of).sum())
     }
@@ -76,7 +76,7 @@ impl Cascade<'_, '_> {
         &self,
         run: RunId,
         state: RunState,
-    ) -> Result<Vec<Committed<'static>>, Fault> {
+    ) -> Result<Vec<Committed<'static>>, RunFault> {
         let rule = self.definition(run).artifacts;
         let commits = state == RunState::Completed || rule.commit_on == CommitOn::Always;
         let staged = &self.run(run).root.artifacts;
@@ -141,7 +141,7 @@ fn named<'a>(
     staged: &'a [Arc<Staged>],
     on_conflict: OnArtifactConflict,
     path: &impl Fn(&Staged) -> String,
-) -> Result<Vec<(Arc<str>, &'a Staged)>, Fault> {
+) -> Result<Vec<(Arc<str>, &'a Staged)>, RunFault> {
     // The same file under the same name is one artifact, however often it was handed in.
     let mut seen = BTreeSet::new();
     let once = staged.iter().filter(|it| seen.insert((&it.name, &it.media_type, it.sha256)));
@@ -151,7 +151,7 @@ fn named<'a>(
             Some(at) => {
                 let name = &list[*at].0;
                 let message = format!("several artifacts of the run are called {name:?}");
-                Err(Fault::new("ARTIFACT_CONFLICT", message))
+                Err(RunFault::new("ARTIFACT_CONFLICT", message))
             }
             None => Ok(list),
         },

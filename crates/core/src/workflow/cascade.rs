@@ -13,7 +13,7 @@ use tenure_record::id::{GroupId, Lsn, RunId, TaskId, TokenId};
 use tenure_record::time::Now;
 use tenure_value::Value;
 
-use super::error::Fault;
+use super::error::RunFault;
 use crate::apply::precomputed::Precomputed;
 use crate::apply::{self, Stamp};
 use crate::limits::CASCADE_BYTES_MAX;
@@ -159,19 +159,19 @@ impl<'d, 's> Cascade<'d, 's> {
             }
             TaskEnd::Completed(text, _) => match Value::from_json_exact(text) {
                 Ok(value) => return self.push(Task::Accept(at, value, Source::Item)),
-                Err(fault) => Fault::new("OUTPUT_INVALID", fault.about("the output")),
+                Err(fault) => RunFault::new("OUTPUT_INVALID", fault.about("the output")),
             },
-            TaskEnd::Failed { code, reason } => Fault::new(code, reason),
+            TaskEnd::Failed { code, reason } => RunFault::new(code, reason),
             TaskEnd::Dead => {
-                Fault::new("TASK_DEAD", "its workers kept vanishing; look at what they ran into")
+                RunFault::new("TASK_DEAD", "its workers kept vanishing; look at what they ran into")
             }
-            TaskEnd::Canceled => Fault::new("TASK_CANCELED", "its task was canceled"),
+            TaskEnd::Canceled => RunFault::new("TASK_CANCELED", "its task was canceled"),
         };
         self.fail_node(at, attempts, &fault, TokenState::Failed);
     }
 
     /// A node failed.
-    pub(crate) fn fail_node(&mut self, at: At, attempts: u32, fault: &Fault, state: TokenState) {
+    pub(crate) fn fail_node(&mut self, at: At, attempts: u32, fault: &RunFault, state: TokenState) {
         let node = self.node_name(at);
         let error = fault.at(Some(&node), attempts, None);
         self.push(Task::Fail(at, error, state));

@@ -9,9 +9,9 @@ use tenure_record::id::RunId;
 use tenure_value::Value;
 
 use super::cascade::{At, Cascade, Source, Task};
-use super::conditions::{self, Place};
+use super::conditions::{self, ExpressionRoots};
 use super::context::sentence;
-use super::error::Fault;
+use super::error::RunFault;
 use crate::state::ScopeRef;
 
 impl Cascade<'_, '_> {
@@ -35,21 +35,21 @@ impl Cascade<'_, '_> {
         self.tell_parent(run);
     }
 
-    fn outcome(&self, run: RunId) -> Result<(Value, Vec<Committed<'static>>), Fault> {
+    fn outcome(&self, run: RunId) -> Result<(Value, Vec<Committed<'static>>), RunFault> {
         let output = self.output(run)?;
         Ok((output, self.manifest(run, RunState::Completed)?))
     }
 
-    fn output(&self, run: RunId) -> Result<Value, Fault> {
+    fn output(&self, run: RunId) -> Result<Value, RunFault> {
         let definition = self.definition(run);
-        let place = Place::new(self.draft, run, ScopeRef::ROOT);
+        let place = ExpressionRoots::new(self.draft, run, ScopeRef::ROOT);
         let output = match &definition.output_mapping {
             Some(mapping) => {
                 let mut reads = Reads::unnoted();
                 let output = mapping.object_of_present(&place, &mut reads);
                 self.draft.count_steps(reads.steps());
                 output.map_err(|error| {
-                    Fault::new("MAPPING_ERROR", format!("the run's output_mapping, {error}"))
+                    RunFault::new("MAPPING_ERROR", format!("the run's output_mapping, {error}"))
                 })?
             }
             None => Value::empty_map(),
@@ -57,7 +57,7 @@ impl Cascade<'_, '_> {
         conditions::check_depth(&output, "the run's output")?;
         if let Some(schema) = &definition.output_schema {
             self.draft.check(schema, &output).map_err(|complaints| {
-                Fault::new("OUTPUT_INVALID", sentence("the run's output", &complaints))
+                RunFault::new("OUTPUT_INVALID", sentence("the run's output", &complaints))
             })?;
         }
         self.check_record(output.bytes())?;
@@ -70,7 +70,7 @@ impl Cascade<'_, '_> {
         if self.run(at.run).workflow.is_broken() {
             let message =
                 "a child run ended, and the definition that waits for it no longer compiles";
-            let error = Fault::new("WORKFLOW_BROKEN", message).at(None, 0, None);
+            let error = RunFault::new("WORKFLOW_BROKEN", message).at(None, 0, None);
             return self.cancel_run(at.run, RunState::Failed, Some(error));
         }
         let head = self.run(child);
@@ -106,9 +106,9 @@ impl Cascade<'_, '_> {
         let workflow = Value::Text(Arc::clone(&head.workflow.name));
         let details =
             Value::map(vec![("run".into(), Value::uint(child.0)), ("workflow".into(), workflow)]);
-        let fault = Fault {
+        let fault = RunFault {
             details,
-            ..Fault::new(text("code").unwrap_or(code), text("message").unwrap_or(message))
+            ..RunFault::new(text("code").unwrap_or(code), text("message").unwrap_or(message))
         };
         fault.at(Some(&self.node_name(at)), 0, head.error.as_ref())
     }

@@ -8,11 +8,11 @@ use tenure_record::id::RunId;
 use tenure_record::name::Text;
 use tenure_value::Value;
 
-use super::error::Fault;
+use super::error::RunFault;
 use crate::state::{Draft, Group, Run, Runs, Scope, ScopeRef};
 
-/// A place in a run from which expressions are evaluated.
-pub(crate) struct Place<'a, 's> {
+/// The roots that expressions read at a scope of a run.
+pub(crate) struct ExpressionRoots<'a, 's> {
     draft: &'a Draft<'s>,
     run_id: RunId,
     run: &'a Run,
@@ -26,9 +26,9 @@ pub(crate) struct Place<'a, 's> {
     pub item: Option<(Arc<str>, Value)>,
 }
 
-impl<'a, 's> Place<'a, 's> {
+impl<'a, 's> ExpressionRoots<'a, 's> {
     pub(crate) fn new(draft: &'a Draft<'s>, run_id: RunId, at: ScopeRef) -> Self {
-        let run = Runs::run(draft, run_id).expect("a place is in a run");
+        let run = Runs::run(draft, run_id).expect("expressions are evaluated in runs that exist");
         let scope = draft.scope(run_id, at).expect("expressions are evaluated in live scopes");
         Self { draft, run_id, run, at, scope, error: None, result: None, item: None }
     }
@@ -103,7 +103,7 @@ impl<'a, 's> Place<'a, 's> {
     }
 }
 
-impl Roots for Place<'_, '_> {
+impl Roots for ExpressionRoots<'_, '_> {
     fn root(&self, name: &str) -> Option<Value> {
         match name {
             "input" => Some(self.run.input.clone()),
@@ -124,8 +124,8 @@ impl Roots for Place<'_, '_> {
 /// Whether a condition holds, and what it read.
 pub(crate) fn holds(
     condition: &Expression,
-    place: &Place<'_, '_>,
-) -> Result<(bool, Text<'static>), Fault> {
+    place: &ExpressionRoots<'_, '_>,
+) -> Result<(bool, Text<'static>), RunFault> {
     let mut reads = Reads::noted();
     let held = condition.condition(place, &mut reads);
     place.draft.count_steps(reads.steps());
@@ -133,7 +133,7 @@ pub(crate) fn holds(
         Ok(holds) => Ok((holds, Text::Shared(reads.shown().to_json().into()))),
         Err(error) => {
             let message = format!("`{}`: {error}", condition.text());
-            Err(Fault { details: reads.shown(), ..Fault::new("CONDITION_ERROR", message) })
+            Err(RunFault { details: reads.shown(), ..RunFault::new("CONDITION_ERROR", message) })
         }
     }
 }
@@ -141,7 +141,7 @@ pub(crate) fn holds(
 /// The value of an expression, which may be too deep to keep.
 pub(crate) fn value(
     expression: &Expression,
-    place: &Place<'_, '_>,
+    place: &ExpressionRoots<'_, '_>,
 ) -> Result<Value, EvaluationError> {
     let mut reads = Reads::unnoted();
     let value = expression.evaluate(place, &mut reads);
@@ -150,9 +150,11 @@ pub(crate) fn value(
 }
 
 /// A value that cannot be kept because it is too deep.
-pub(crate) fn check_depth(value: &Value, what: &str) -> Result<(), Fault> {
+pub(crate) fn check_depth(value: &Value, what: &str) -> Result<(), RunFault> {
     match value.is_too_deep() {
-        true => Err(Fault::new("MAPPING_ERROR", format!("{what} is nested too deep to be kept"))),
+        true => {
+            Err(RunFault::new("MAPPING_ERROR", format!("{what} is nested too deep to be kept")))
+        }
         false => Ok(()),
     }
 }

@@ -11,8 +11,8 @@ use tenure_record::name::Text;
 use tenure_value::Value;
 
 use super::cascade::{At, Cascade, Source};
-use super::conditions::{self, Place};
-use super::error::Fault;
+use super::conditions::{self, ExpressionRoots};
+use super::error::RunFault;
 use crate::apply::precomputed::ValueOf;
 use crate::limits::{CASCADE_BYTES_MAX, CONTEXT_BYTES_MAX};
 use crate::state::Runs;
@@ -49,10 +49,10 @@ impl Cascade<'_, '_> {
         node: &Node,
         output: &Value,
         source: Source,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RunFault> {
         if let Some(schema) = &node.output_schema {
             self.draft.check(schema, output).map_err(|complaints| {
-                Fault::new("OUTPUT_INVALID", sentence("the output", &complaints))
+                RunFault::new("OUTPUT_INVALID", sentence("the output", &complaints))
             })?;
         }
         let scope = self.token(at).scope;
@@ -80,18 +80,18 @@ impl Cascade<'_, '_> {
         definition: &Arc<Definition>,
         node: &Node,
         output: &Value,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RunFault> {
         if node.output_mapping.entries().is_empty() {
             return Ok(());
         }
         let (scope, error) = (self.token(at).scope, self.token(at).error.clone());
-        let mut place = Place::new(self.draft, at.run, scope);
+        let mut place = ExpressionRoots::new(self.draft, at.run, scope);
         (place.result, place.error) = (Some(output), error.as_deref());
         let mut reads = Reads::unnoted();
         let written = node.output_mapping.evaluate(&place, &mut reads);
         self.draft.count_steps(reads.steps());
         let written = written
-            .map_err(|error| Fault::new("MAPPING_ERROR", format!("output_mapping, {error}")))?;
+            .map_err(|error| RunFault::new("MAPPING_ERROR", format!("output_mapping, {error}")))?;
         let held = self.draft.scope(at.run, scope).expect("a live token has a scope");
         let (mut context, outputs) = (held.context.clone(), held.outputs.bytes());
         let mut bytes = 0;
@@ -101,15 +101,15 @@ impl Cascade<'_, '_> {
             if &*path.segments()[0] == "context" {
                 context = path
                     .set_below(&context, value.clone())
-                    .map_err(|fault| Fault::new("MAPPING_ERROR", fault.message))?;
+                    .map_err(|fault| RunFault::new("MAPPING_ERROR", fault.message))?;
             } else if scope.is_root() {
                 let message = format!("`{path}` is set outside of any branch");
-                return Err(Fault::new("MAPPING_ERROR", message));
+                return Err(RunFault::new("MAPPING_ERROR", message));
             }
         }
         if let Some(schema) = &definition.context_schema {
             self.draft.check(schema, &context).map_err(|complaints| {
-                Fault::new("MAPPING_ERROR", sentence("the context", &complaints))
+                RunFault::new("MAPPING_ERROR", sentence("the context", &complaints))
             })?;
         }
         fits(context.bytes().saturating_add(outputs))?;
@@ -125,10 +125,10 @@ impl Cascade<'_, '_> {
     }
 
     /// Refuses what would make the record too long.
-    pub(super) fn check_record(&self, bytes: usize) -> Result<(), Fault> {
+    pub(super) fn check_record(&self, bytes: usize) -> Result<(), RunFault> {
         match self.has_room_for(bytes) {
             true => Ok(()),
-            false => Err(Fault::new(
+            false => Err(RunFault::new(
                 "LIMIT_RECORD",
                 format!(
                     "{bytes} bytes are more than is left of the {CASCADE_BYTES_MAX} of one record; \
@@ -140,10 +140,10 @@ impl Cascade<'_, '_> {
 }
 
 /// Refuses a scope that would be too large.
-pub(super) fn fits(bytes: usize) -> Result<(), Fault> {
+pub(super) fn fits(bytes: usize) -> Result<(), RunFault> {
     match bytes <= CONTEXT_BYTES_MAX {
         true => Ok(()),
-        false => Err(Fault::new(
+        false => Err(RunFault::new(
             "LIMIT_CONTEXT",
             format!(
                 "context and outputs would take {bytes} bytes; at most {CONTEXT_BYTES_MAX} are allowed"

@@ -20,9 +20,9 @@ use tenure_record::time::{Clock, Timestamp};
 use tenure_value::Value;
 
 use super::cascade::{At, Cascade, Source, Task};
-use super::conditions::{self, Place};
+use super::conditions::{self, ExpressionRoots};
 use super::context::sentence;
-use super::error::Fault;
+use super::error::RunFault;
 use crate::limits::{CHILD_DEPTH_MAX, QUEUES_MAX};
 use crate::state::{Runs, Workflow};
 
@@ -40,7 +40,7 @@ impl Cascade<'_, '_> {
         }
     }
 
-    fn start_node(&mut self, at: At, node: &Node) -> Result<(), Fault> {
+    fn start_node(&mut self, at: At, node: &Node) -> Result<(), RunFault> {
         match &node.kind {
             NodeKind::Pass => {
                 let value = self.input(at, node)?;
@@ -77,33 +77,33 @@ impl Cascade<'_, '_> {
     }
 
     /// What a node is given: the mapped object, or an empty one.
-    fn input(&self, at: At, node: &Node) -> Result<Value, Fault> {
+    fn input(&self, at: At, node: &Node) -> Result<Value, RunFault> {
         let Some(mapping) = &node.input_mapping else { return Ok(Value::empty_map()) };
         let token = self.token(at);
-        let mut place = Place::new(self.draft, at.run, token.scope);
+        let mut place = ExpressionRoots::new(self.draft, at.run, token.scope);
         place.error = token.error.as_deref();
         let mut reads = Reads::unnoted();
         let value = mapping.object(&place, &mut reads);
         self.draft.count_steps(reads.steps());
         let value = value
-            .map_err(|error| Fault::new("MAPPING_ERROR", format!("input_mapping, {error}")))?;
+            .map_err(|error| RunFault::new("MAPPING_ERROR", format!("input_mapping, {error}")))?;
         conditions::check_depth(&value, "the mapped input")?;
         Ok(value)
     }
 
-    fn start_task(&mut self, at: At, node: &Node, rule: &TaskNode) -> Result<(), Fault> {
+    fn start_task(&mut self, at: At, node: &Node, rule: &TaskNode) -> Result<(), RunFault> {
         let mut payload = Vec::new();
         self.input(at, node)?.write_json(&mut payload);
         if payload.len() > PAYLOAD_BYTES_MAX {
             let bytes = payload.len();
             let message =
                 format!("the payload has {bytes} bytes; at most {PAYLOAD_BYTES_MAX} are allowed");
-            return Err(Fault::new("PAYLOAD_TOO_LARGE", message));
+            return Err(RunFault::new("PAYLOAD_TOO_LARGE", message));
         }
         self.check_record(payload.len() + 512)?;
         if self.draft.find_queue(&rule.queue).is_none() && self.draft.queue_count() >= QUEUES_MAX {
             let message = format!("there are {QUEUES_MAX} queues already; use one that exists");
-            return Err(Fault::new("TOO_MANY_QUEUES", message));
+            return Err(RunFault::new("TOO_MANY_QUEUES", message));
         }
         let tags = rule.tags.iter().map(|(key, value)| Tag {
             key: Text::Shared(Arc::clone(key)),
@@ -146,18 +146,20 @@ impl Cascade<'_, '_> {
     }
 
     /// Begins to wait for a moment, or goes on at once if it has passed. Says whether it waits.
-    fn start_timer(&mut self, at: At, rule: &TimerNode) -> Result<bool, Fault> {
+    fn start_timer(&mut self, at: At, rule: &TimerNode) -> Result<bool, RunFault> {
         let (moment, clock) = match rule {
             TimerNode::Delay(delay_ms) => (self.now.log.plus_ms(*delay_ms), Clock::Log),
             TimerNode::Until(expression) => {
                 let token = self.token(at);
-                let mut place = Place::new(self.draft, at.run, token.scope);
+                let mut place = ExpressionRoots::new(self.draft, at.run, token.scope);
                 place.error = token.error.as_deref();
                 let text = expression.text();
-                let value = conditions::value(expression, &place)
-                    .map_err(|error| Fault::new("MAPPING_ERROR", format!("`{text}`: {error}")))?;
-                let moment = moment_ms(&value)
-                    .map_err(|error| Fault::new("MAPPING_ERROR", format!("`{text}`: {error}")))?;
+                let value = conditions::value(expression, &place).map_err(|error| {
+                    RunFault::new("MAPPING_ERROR", format!("`{text}`: {error}"))
+                })?;
+                let moment = moment_ms(&value).map_err(|error| {
+                    RunFault::new("MAPPING_ERROR", format!("`{text}`: {error}"))
+                })?;
                 (Timestamp(moment), Clock::Wall)
             }
         };
@@ -176,7 +178,7 @@ impl Cascade<'_, '_> {
     }
 
     /// Takes the oldest signal that was kept and fits, or begins to wait. Says whether one was.
-    fn take_kept_signal(&mut self, at: At, rule: &SignalNode) -> Result<bool, Fault> {
+    fn take_kept_signal(&mut self, at: At, rule: &SignalNode) -> Result<bool, RunFault> {
         let correlation = self.correlation(at, rule)?;
         let kept = self.run(at.run).rare.as_ref().and_then(|rare| {
             let mut signals = rare.signals.iter();
@@ -206,24 +208,24 @@ impl Cascade<'_, '_> {
         Ok(false)
     }
 
-    fn correlation(&self, at: At, rule: &SignalNode) -> Result<String, Fault> {
+    fn correlation(&self, at: At, rule: &SignalNode) -> Result<String, RunFault> {
         let Some(expression) = &rule.correlation else { return Ok(String::new()) };
         let token = self.token(at);
-        let mut place = Place::new(self.draft, at.run, token.scope);
+        let mut place = ExpressionRoots::new(self.draft, at.run, token.scope);
         place.error = token.error.as_deref();
         let text = expression.text();
         let value = conditions::value(expression, &place)
-            .map_err(|error| Fault::new("MAPPING_ERROR", format!("`{text}`: {error}")))?;
+            .map_err(|error| RunFault::new("MAPPING_ERROR", format!("`{text}`: {error}")))?;
         Ok(value.as_text().map_or_else(|| value.to_json(), str::to_owned))
     }
 
     /// Refuses one more run in a tree that has as many as it may.
-    fn check_runs(&self, top: RunId) -> Result<(), Fault> {
+    fn check_runs(&self, top: RunId) -> Result<(), RunFault> {
         let Some(top) = Runs::run(self.draft, top) else { return Ok(()) };
         let most = top.workflow.definition().limits.max_runs;
         match top.descendants + 1 < most {
             true => Ok(()),
-            false => Err(Fault::new(
+            false => Err(RunFault::new(
                 "LIMIT_RUNS",
                 format!(
                     "the tree would have more than {most} runs; raise `limits.max_runs` of \
@@ -233,7 +235,7 @@ impl Cascade<'_, '_> {
         }
     }
 
-    fn start_child(&mut self, at: At, node: &Node, rule: &WorkflowNode) -> Result<(), Fault> {
+    fn start_child(&mut self, at: At, node: &Node, rule: &WorkflowNode) -> Result<(), RunFault> {
         self.take_step(at)?;
         let found = match rule.version {
             Some(version) => Runs::workflow(self.draft, &rule.workflow, version),
@@ -241,27 +243,27 @@ impl Cascade<'_, '_> {
         };
         let workflow = Arc::clone(found.ok_or_else(|| {
             let name = &rule.workflow;
-            Fault::new(
+            RunFault::new(
                 "WORKFLOW_NOT_FOUND",
                 format!("there is no workflow `{name}` to run; put it first"),
             )
         })?);
         if let Some(fault) = workflow.faults().first() {
             let message = format!("workflow `{}` no longer compiles: {fault}", workflow.name);
-            return Err(Fault::new("WORKFLOW_BROKEN", message));
+            return Err(RunFault::new("WORKFLOW_BROKEN", message));
         }
         let depth = self.run(at.run).depth + 1;
         if depth > CHILD_DEPTH_MAX {
             let message =
                 format!("runs would stand in each other more than {CHILD_DEPTH_MAX} deep");
-            return Err(Fault::new("LIMIT_DEPTH", message));
+            return Err(RunFault::new("LIMIT_DEPTH", message));
         }
         let top = self.run(at.run).top;
         self.check_runs(top)?;
         let input = self.input(at, node)?;
         if let Some(schema) = &workflow.definition().input_schema {
             self.draft.check(schema, &input).map_err(|complaints| {
-                Fault::new("INPUT_INVALID", sentence("the child's input", &complaints))
+                RunFault::new("INPUT_INVALID", sentence("the child's input", &complaints))
             })?;
         }
         self.check_record(input.bytes() + workflow.definition().context_defaults.bytes() + 512)?;

@@ -14,13 +14,13 @@ const MESSAGE_BYTES_MAX: usize = 1_024;
 
 /// Why something cannot go on, before it is known where.
 #[derive(Clone, Debug)]
-pub(crate) struct Fault {
+pub(crate) struct RunFault {
     pub code: Arc<str>,
     pub message: String,
     pub details: Value,
 }
 
-impl Fault {
+impl RunFault {
     pub(crate) fn new(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), details: Value::Null }
     }
@@ -73,9 +73,9 @@ mod tests {
 
     #[test]
     fn a_long_chain_of_errors_keeps_its_outermost_causes_and_the_first() {
-        let mut error = Fault::new("E0", "").at(None, 0, None);
+        let mut error = RunFault::new("E0", "").at(None, 0, None);
         for depth in 1..=20 {
-            error = Fault::new(&format!("E{depth}"), "").at(None, 0, Some(&error));
+            error = RunFault::new(&format!("E{depth}"), "").at(None, 0, Some(&error));
             let map = error.as_map().unwrap();
             let causes = map.get(CAUSES).unwrap().as_list().unwrap().as_slice();
             let code = |cause: &Value| cause.as_map().unwrap().get("code").unwrap().clone();

@@ -47,4 +47,4 @@ pub use self::cascade::bytes;
 pub(crate) use self::cascade::{At, Cascade, TaskEnd, task_ended};
 pub(crate) use self::context::sentence;
 pub(crate) use self::dispatch::begin;
-pub(crate) use self::error::Fault;
+pub(crate) use self::error::RunFault;

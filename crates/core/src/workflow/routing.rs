@@ -9,8 +9,8 @@ use tenure_record::name::Text;
 use tenure_value::Value;
 
 use super::cascade::{At, Cascade, Task};
-use super::conditions::{self, Place};
-use super::error::Fault;
+use super::conditions::{self, ExpressionRoots};
+use super::error::RunFault;
 use super::spawning::Plan;
 use crate::limits::CASCADE_WORK_MAX;
 use crate::state::{Runs, Token};
@@ -27,7 +27,7 @@ enum Found {
     /// Its line ends here.
     End,
     /// Nothing matched, and that is an error.
-    Nothing(Fault),
+    Nothing(RunFault),
 }
 
 impl Cascade<'_, '_> {
@@ -78,7 +78,7 @@ impl Cascade<'_, '_> {
     }
 
     /// An error of routing is not given to transitions for errors again.
-    fn fail_to_route(&mut self, at: At, fault: &Fault, cause: Option<&Value>) {
+    fn fail_to_route(&mut self, at: At, fault: &RunFault, cause: Option<&Value>) {
         let node = self.node_name(at);
         let error = fault.at(Some(&node), 0, cause);
         self.break_token(at, TokenState::Failed, error);
@@ -108,9 +108,9 @@ impl Cascade<'_, '_> {
     }
 
     /// Counts a step, of which a cascade may have so many.
-    pub(super) fn take_step(&mut self, at: At) -> Result<(), Fault> {
+    pub(super) fn take_step(&mut self, at: At) -> Result<(), RunFault> {
         if self.draft.work() > CASCADE_WORK_MAX {
-            return Err(Fault::new(
+            return Err(RunFault::new(
                 "CASCADE_LIMIT",
                 "one thing that happened led to more work than one record may take; let tasks do it, or \
                  split it",
@@ -120,7 +120,7 @@ impl Cascade<'_, '_> {
         self.steps += 1;
         match self.steps <= most {
             true => Ok(()),
-            false => Err(Fault::new(
+            false => Err(RunFault::new(
                 "CASCADE_LIMIT",
                 format!("one thing that happened led to more than {most} steps"),
             )),
@@ -133,12 +133,12 @@ impl Cascade<'_, '_> {
         definition: &Arc<Definition>,
         candidates: &[TransitionIndex],
         error: Option<&Value>,
-    ) -> Result<Found, Fault> {
+    ) -> Result<Found, RunFault> {
         if candidates.is_empty() {
             return Ok(Found::End);
         }
         let token = self.token(at);
-        let mut place = Place::new(self.draft, at.run, token.scope);
+        let mut place = ExpressionRoots::new(self.draft, at.run, token.scope);
         place.error = error;
         let mut at_limit = None;
         let tier = |index: &TransitionIndex| definition.transition(*index).priority;
@@ -168,16 +168,16 @@ impl Cascade<'_, '_> {
     }
 }
 
-fn nothing(definition: &Definition, token: &Token, limit: Option<(&Transition, u32)>) -> Fault {
+fn nothing(definition: &Definition, token: &Token, limit: Option<(&Transition, u32)>) -> RunFault {
     let node = &definition.nodes[token.node as usize].name;
     match limit {
         Some((transition, most)) => {
             let name = transition.name.as_deref().unwrap_or("a transition");
             let message =
                 format!("`{name}` from `{node}` was taken {most} times, and nothing else matched");
-            Fault::new("LOOP_LIMIT", message)
+            RunFault::new("LOOP_LIMIT", message)
         }
-        None => Fault::new("NO_MATCH", format!("no transition from `{node}` matched")),
+        None => RunFault::new("NO_MATCH", format!("no transition from `{node}` matched")),
     }
 }
 

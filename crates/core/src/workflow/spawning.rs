@@ -18,8 +18,8 @@ use tenure_record::time::{Clock, Timestamp};
 use tenure_value::Value;
 
 use super::cascade::{At, Cascade, Task};
-use super::conditions::{self, Place};
-use super::error::Fault;
+use super::conditions::{self, ExpressionRoots};
+use super::error::RunFault;
 use super::routing::{Match, sibling_of, taken};
 use super::synchronization;
 use crate::limits::{BRANCHES_BEGUN_MAX, CASCADE_BYTES_MAX, RECORD_WORK, SCOPE_TOKENS_MAX};
@@ -61,7 +61,7 @@ impl Cascade<'_, '_> {
         definition: &Arc<Definition>,
         matches: &[Match],
         error: Option<&Value>,
-    ) -> Result<Plan, Fault> {
+    ) -> Result<Plan, RunFault> {
         let mut plan = Plan { arrives: Vec::new(), spawns: Vec::new(), error: error.cloned() };
         for found in matches {
             let transition = definition.transition(found.transition);
@@ -88,11 +88,11 @@ impl Cascade<'_, '_> {
         at: At,
         definition: &Definition,
         joined: GroupIndex,
-    ) -> Result<GroupId, Fault> {
+    ) -> Result<GroupId, RunFault> {
         sibling_of(self, at, joined.0).ok_or_else(|| {
             let name = &definition.group(joined).name;
             let message = format!("the token is in no branch of `{name}`, whose join it came to");
-            Fault::new("NOT_A_SIBLING", message)
+            RunFault::new("NOT_A_SIBLING", message)
         })
     }
 
@@ -102,10 +102,10 @@ impl Cascade<'_, '_> {
         definition: &Arc<Definition>,
         found: &Match,
         error: Option<&Value>,
-    ) -> Result<Branches, Fault> {
+    ) -> Result<Branches, RunFault> {
         let transition = definition.transition(found.transition);
         let fan_out = transition.fan_out.as_ref().expect("only fan-outs open branches");
-        let mut place = Place::new(self.draft, at.run, self.token(at).scope);
+        let mut place = ExpressionRoots::new(self.draft, at.run, self.token(at).scope);
         place.error = error;
         let mut spawned = Spawned {
             transition: found.transition.0,
@@ -124,7 +124,7 @@ impl Cascade<'_, '_> {
         }
         if spawned.count == 0 && on_empty == OnEmpty::Fail {
             let name = &definition.group(fan_out.group).name;
-            return Err(Fault::new(
+            return Err(RunFault::new(
                 "EMPTY_FOREACH",
                 format!("`{name}` has nothing to branch over"),
             ));
@@ -132,7 +132,7 @@ impl Cascade<'_, '_> {
         Ok(Branches { spawned, concurrency, joins_empty: on_empty == OnEmpty::Join })
     }
 
-    fn check_limits(&self, at: At, definition: &Definition, plan: &Plan) -> Result<(), Fault> {
+    fn check_limits(&self, at: At, definition: &Definition, plan: &Plan) -> Result<(), RunFault> {
         let (limits, run) = (&definition.limits, self.run(at.run));
         let mut tokens = u64::from(run.tokens) + run.unstarted;
         let mut bytes = 0;
@@ -149,7 +149,7 @@ impl Cascade<'_, '_> {
             if self.depth(at) >= limits.max_depth {
                 let most = limits.max_depth;
                 let message = format!("groups would stand in each other more than {most} deep");
-                return Err(Fault::new("LIMIT_DEPTH", message));
+                return Err(RunFault::new("LIMIT_DEPTH", message));
             }
         }
         let beside = plan.spawns.iter().filter(|it| matches!(it, Planned::Token(_))).count();
@@ -159,11 +159,11 @@ impl Cascade<'_, '_> {
                 "more than {SCOPE_TOKENS_MAX} tokens would be live beside each other in one scope; \
                  open branches with a fan-out instead"
             );
-            return Err(Fault::new("LIMIT_TOKENS", message));
+            return Err(RunFault::new("LIMIT_TOKENS", message));
         }
         if tokens > limits.max_tokens {
             let most = limits.max_tokens;
-            return Err(Fault::new(
+            return Err(RunFault::new(
                 "LIMIT_TOKENS",
                 format!("the run would make more than {most} tokens"),
             ));
@@ -182,7 +182,7 @@ impl Cascade<'_, '_> {
                  of one record; put a task, a signal or a timer between them"
             ),
         };
-        Err(Fault::new("LIMIT_RECORD", message))
+        Err(RunFault::new("LIMIT_RECORD", message))
     }
 
     fn depth(&self, at: At) -> u32 {
@@ -359,29 +359,35 @@ fn spawned_bytes(spawned: &Spawned<'_>) -> usize {
     json(&spawned.items) + json(&spawned.keys)
 }
 
-fn too_wide(count: u64, most: u32) -> Fault {
-    Fault::new("LIMIT_SPAWN", format!("{count} branches would begin; at most {most} are allowed"))
+fn too_wide(count: u64, most: u32) -> RunFault {
+    RunFault::new(
+        "LIMIT_SPAWN",
+        format!("{count} branches would begin; at most {most} are allowed"),
+    )
 }
 
-fn spawn_count(expression: &tenure_flow::Expression, place: &Place<'_, '_>) -> Result<u32, Fault> {
+fn spawn_count(
+    expression: &tenure_flow::Expression,
+    place: &ExpressionRoots<'_, '_>,
+) -> Result<u32, RunFault> {
     let text = expression.text();
     let value = conditions::value(expression, place)
-        .map_err(|error| Fault::new("SPAWN_INVALID", format!("`{text}`: {error}")))?;
+        .map_err(|error| RunFault::new("SPAWN_INVALID", format!("`{text}`: {error}")))?;
     let count = value.as_whole().filter(|count| *count >= 0);
     let count = count.ok_or_else(|| {
         let message =
             format!("`{text}` is {}; it must be a whole number, at least 0", value.to_json());
-        Fault::new("SPAWN_INVALID", message)
+        RunFault::new("SPAWN_INVALID", message)
     })?;
     Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 fn list(
     foreach: &Foreach,
-    mut place: Place<'_, '_>,
+    mut place: ExpressionRoots<'_, '_>,
     most: u32,
     spawned: &mut Spawned<'static>,
-) -> Result<(), Fault> {
+) -> Result<(), RunFault> {
     let text = foreach.collection.text();
     let value = conditions::value(&foreach.collection, &place);
     let value = match value {
@@ -389,21 +395,21 @@ fn list(
         Ok(_) => match foreach.on_missing {
             OnMissing::Empty => Value::list(Vec::new()),
             OnMissing::Fail => {
-                return Err(Fault::new("FOREACH_MISSING", format!("`{text}` is null")));
+                return Err(RunFault::new("FOREACH_MISSING", format!("`{text}` is null")));
             }
         },
         Err(error) if error.is_missing() => match foreach.on_missing {
             OnMissing::Empty => Value::list(Vec::new()),
             OnMissing::Fail => {
-                return Err(Fault::new("FOREACH_MISSING", format!("`{text}`: {error}")));
+                return Err(RunFault::new("FOREACH_MISSING", format!("`{text}`: {error}")));
             }
         },
-        Err(error) => return Err(Fault::new("MAPPING_ERROR", format!("`{text}`: {error}"))),
+        Err(error) => return Err(RunFault::new("MAPPING_ERROR", format!("`{text}`: {error}"))),
     };
     conditions::check_depth(&value, "the list to branch over")?;
     let Some(items) = value.as_list() else {
         let message = format!("`{text}` is {}; foreach needs a list", value.kind());
-        return Err(Fault::new("FOREACH_NOT_LIST", message));
+        return Err(RunFault::new("FOREACH_NOT_LIST", message));
     };
     if items.len() > most as usize {
         return Err(too_wide(items.len() as u64, most));
@@ -414,14 +420,14 @@ fn list(
             place.item = Some((Arc::clone(&foreach.item_var), item.clone()));
             let value = conditions::value(key, &place).map_err(|error| {
                 let message = format!("the key of item {index}, `{}`: {error}", key.text());
-                Fault::new("MAPPING_ERROR", message)
+                RunFault::new("MAPPING_ERROR", message)
             })?;
             // Equal values are one key: 1 and 1.0 both are "1".
             let name = value.as_text().map(Arc::from);
             let name: Arc<str> = name.unwrap_or_else(|| value.to_canonical_json().into());
             if !seen.insert(Arc::clone(&name)) {
                 let message = format!("item {index} has the key {name:?}, as one before it has");
-                return Err(Fault::new("DUPLICATE_KEY", message));
+                return Err(RunFault::new("DUPLICATE_KEY", message));
             }
             keys.push(Value::Text(name));
         }

@@ -19,9 +19,9 @@ use tenure_value::Value;
 
 use super::artifacts::Promoted;
 use super::cascade::{At, Cascade, Task};
-use super::conditions::{self, Place};
+use super::conditions::{self, ExpressionRoots};
 use super::context::{fits, sentence};
-use super::error::Fault;
+use super::error::RunFault;
 use super::merging::v1;
 use crate::apply;
 use crate::apply::precomputed::ValueOf;
@@ -122,14 +122,14 @@ impl Cascade<'_, '_> {
     }
 
     /// What a branch gives to each merge of its join.
-    fn branch_values(&self, run: RunId, at: ScopeRef) -> Result<Vec<BranchValue>, Fault> {
+    fn branch_values(&self, run: RunId, at: ScopeRef) -> Result<Vec<BranchValue>, RunFault> {
         let definition = self.definition(run);
         let join = self.join(&definition, run, at.group);
         let merges = join.map(|join| join.synchronization.merge.as_slice()).unwrap_or_default();
         if self.group(run, at.group).state != GroupState::Open {
             return Ok(Vec::new());
         }
-        let place = Place::new(self.draft, run, at);
+        let place = ExpressionRoots::new(self.draft, run, at);
         let mut bytes = 0;
         let mut values = Vec::with_capacity(merges.len());
         for merge in merges {
@@ -273,7 +273,7 @@ impl Cascade<'_, '_> {
         run: RunId,
         definition: &Definition,
         step: MergeBranches<'static>,
-    ) -> Result<Option<(MergeBranches<'static>, Option<Value>)>, Fault> {
+    ) -> Result<Option<(MergeBranches<'static>, Option<Value>)>, RunFault> {
         if step.merges.is_empty() {
             return Ok(step.promote.is_some().then_some((step, None)));
         }
@@ -281,13 +281,13 @@ impl Cascade<'_, '_> {
         let branches = self.group(run, step.group).started as usize * step.merges.len();
         self.draft.count_work(branches / 8);
         let context = apply::group::merged(self.draft, run, &step)
-            .map_err(|broken| Fault::new(broken.code, broken.message))?;
+            .map_err(|broken| RunFault::new(broken.code, broken.message))?;
         if context.is_too_deep() {
-            return Err(Fault::new("MERGE_INVALID", "the context would be nested too deep"));
+            return Err(RunFault::new("MERGE_INVALID", "the context would be nested too deep"));
         }
         if let Some(schema) = &definition.context_schema {
             self.draft.check(schema, &context).map_err(|complaints| {
-                Fault::new("MERGE_INVALID", sentence("the merged context", &complaints))
+                RunFault::new("MERGE_INVALID", sentence("the merged context", &complaints))
             })?;
         }
         let at = self.group(run, step.group).scope;
@@ -312,7 +312,7 @@ impl Cascade<'_, '_> {
             "{arrived} branches had arrived and {open} were open after {} ms",
             timeout.timeout_ms
         );
-        let fault = Fault::new("JOIN_TIMEOUT", message);
+        let fault = RunFault::new("JOIN_TIMEOUT", message);
         self.fail_join(run, id, join, &fault, TokenState::TimedOut);
     }
 
@@ -323,7 +323,7 @@ impl Cascade<'_, '_> {
         run: RunId,
         id: GroupId,
         join: &Join,
-        fault: &Fault,
+        fault: &RunFault,
         state: TokenState,
     ) {
         let node = Arc::clone(&self.definition(run).node(join.target).name);
@@ -361,11 +361,11 @@ impl Cascade<'_, '_> {
     }
 }
 
-fn source_fault(merge: &Merge, error: &EvaluationError) -> Fault {
-    Fault::new("MAPPING_ERROR", format!("merge source `{}`: {error}", merge.source.text()))
+fn source_fault(merge: &Merge, error: &EvaluationError) -> RunFault {
+    RunFault::new("MAPPING_ERROR", format!("merge source `{}`: {error}", merge.source.text()))
 }
 
-fn unreachable_fault(join: &Synchronization, group: &Group) -> Fault {
+fn unreachable_fault(join: &Synchronization, group: &Group) -> RunFault {
     let need = need(join, group.total, group.ended);
     let failed = group.failed + group.canceled + group.timed_out;
     let (arrived, ended) = (group.arrived, group.ended);
@@ -378,7 +378,7 @@ fn unreachable_fault(join: &Synchronization, group: &Group) -> Fault {
         ("failed".into(), number(failed)),
         ("ended".into(), number(ended)),
     ]);
-    Fault { details, ..Fault::new("JOIN_UNREACHABLE", message) }
+    RunFault { details, ..RunFault::new("JOIN_UNREACHABLE", message) }
 }
 
 fn into(merge: &Merge) -> MergeInto<'static> {

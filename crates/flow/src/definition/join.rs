@@ -6,7 +6,7 @@ use tenure_code::Echo;
 use tenure_value::{Path, Value};
 
 use super::fields::{Fields, Findings};
-use super::roots::{Place, Site};
+use super::roots::{Site, SiteKind};
 use super::{
     Merge, MergeMode, Missing, OnJoinTimeout, OnLate, OnMergeConflict, OnUnreachable, Strategy,
     TimeoutFrom, WaitFor,
@@ -129,7 +129,7 @@ const STRATEGIES: [(&str, Strategy); 7] = [
 
 fn merge_of(mut fields: Fields<'_>, place: usize, found: &mut Findings) -> Option<Merge> {
     let source = if fields.is_there("source") {
-        let site = Site::of_transition(Place::Merge, place);
+        let site = Site::of_transition(SiteKind::Merge, place);
         fields.expression("source", site, found)
     } else {
         fields.get("source");

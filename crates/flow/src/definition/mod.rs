@@ -23,7 +23,7 @@ pub use synchronization::*;
 use tenure_value::Value;
 
 use crate::expression::Expression;
-use crate::fault::{Fault, FaultCode, Place};
+use crate::fault::{Fault, FaultCode, TextPosition};
 use crate::limits::DEFINITION_BYTES_MAX;
 use crate::mapping::Mapping;
 use crate::schema::Schema;
@@ -362,7 +362,7 @@ impl Definition {
             return Err(vec![Fault::new("", FaultCode::Syntax, message)]);
         }
         let source = Value::from_json_exact(text).map_err(|fault| {
-            let place = Place { line: fault.line, column: fault.column };
+            let place = TextPosition { line: fault.line, column: fault.column };
             let message = format!("the definition cannot be read: {}", fault.message);
             let fault = Fault::new(&fault.pointer, FaultCode::Syntax, message);
             vec![Fault { place: Some(place), ..fault }]

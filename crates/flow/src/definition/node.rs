@@ -7,7 +7,7 @@ use tenure_value::Value;
 
 use super::fields::{Fields, Findings, Targets};
 use super::name::{check_len, check_name, check_ref, check_task_name};
-use super::roots::{Place, Site};
+use super::roots::{Site, SiteKind};
 use super::{
     Backoff, BackoffKind, Node, NodeKind, OnFailure, Retry, RetryOn, SignalNode, TaskNode,
     TimerNode, WorkflowNode,
@@ -98,11 +98,11 @@ pub(super) fn read(value: &Value, place: usize, found: &mut Findings) -> ReadNod
     if let Some(kind) = kind {
         check_owners(&fields, kind, found);
     }
-    let site = |place_in: Place| Site::of_node(place_in, place);
+    let site = |place_in: SiteKind| Site::of_node(place_in, place);
     read.input_mapping =
-        fields.mapping("input_mapping", Targets::Plain, &site(Place::InputMapping), found);
+        fields.mapping("input_mapping", Targets::Plain, &site(SiteKind::InputMapping), found);
     let output =
-        fields.mapping("output_mapping", Targets::Scope, &site(Place::OutputMapping), found);
+        fields.mapping("output_mapping", Targets::Scope, &site(SiteKind::OutputMapping), found);
     read.output_mapping = output.unwrap_or_default();
     read.output_schema = fields.schema("output_schema", found);
     read.timeout_ms = fields.count("timeout_ms", (1, SPAN_MS_MAX), found);
@@ -221,7 +221,7 @@ fn signal(fields: &mut Fields<'_>, place: usize, found: &mut Findings) -> Option
     let mut signal = fields.object("signal", found)?;
     signal.need("name", found);
     let name = signal.name("name", check_name, found);
-    let site = Site::of_node(Place::InputMapping, place);
+    let site = Site::of_node(SiteKind::InputMapping, place);
     let correlation = signal.expression("correlation", site, found);
     let schema = signal.schema("schema", found);
     signal.end(found);
@@ -232,7 +232,7 @@ fn timer(fields: &mut Fields<'_>, place: usize, found: &mut Findings) -> Option<
     fields.need("timer", found)?;
     let mut timer = fields.object("timer", found)?;
     let delay_ms = timer.count("delay_ms", (0, SPAN_MS_MAX), found);
-    let site = Site::of_node(Place::InputMapping, place);
+    let site = Site::of_node(SiteKind::InputMapping, place);
     let until = timer.expression("until", site, found);
     if timer.is_there("delay_ms") == timer.is_there("until") {
         let message = "a timer has either `delay_ms` or `until`";

@@ -21,7 +21,7 @@ pub(super) struct Use {
 
 /// What kind of place it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SiteKind {
     /// A condition, a collection, a key, a count: after a node, before the next.
     Routing,
     /// A payload, and what a wait begins with.
@@ -37,7 +37,7 @@ pub(super) enum Place {
 /// Which place it is.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
-    place: Place,
+    place: SiteKind,
     node: Option<usize>,
     transition: Option<usize>,
     /// Variables that are bound here and nowhere else.
@@ -45,30 +45,30 @@ pub(super) struct Site {
 }
 
 impl Site {
-    pub(super) fn of_node(place: Place, node: usize) -> Self {
+    pub(super) fn of_node(place: SiteKind, node: usize) -> Self {
         Self { place, node: Some(node), transition: None, variables: Vec::new() }
     }
 
-    pub(super) fn of_transition(place: Place, transition: usize) -> Self {
+    pub(super) fn of_transition(place: SiteKind, transition: usize) -> Self {
         Self { place, node: None, transition: Some(transition), variables: Vec::new() }
     }
 
     pub(super) fn final_output() -> Self {
-        Self { place: Place::FinalOutput, node: None, transition: None, variables: Vec::new() }
+        Self { place: SiteKind::FinalOutput, node: None, transition: None, variables: Vec::new() }
     }
 }
 
-impl Place {
+impl SiteKind {
     fn roots(self) -> &'static [&'static str] {
         match self {
-            Place::Routing | Place::InputMapping => {
+            SiteKind::Routing | SiteKind::InputMapping => {
                 &["input", "context", "outputs", "error", "branch", "run"]
             }
-            Place::OutputMapping => {
+            SiteKind::OutputMapping => {
                 &["input", "context", "outputs", "error", "branch", "run", "result"]
             }
-            Place::Merge => &["input", "context", "outputs", "branch", "run"],
-            Place::FinalOutput => &["input", "context", "outputs", "run"],
+            SiteKind::Merge => &["input", "context", "outputs", "branch", "run"],
+            SiteKind::FinalOutput => &["input", "context", "outputs", "run"],
         }
     }
 }
@@ -168,11 +168,11 @@ impl<'a> Names<'a> {
         };
         let from = |transition: usize| self.transitions[transition].from.map(NodeIndex::get);
         match site.place {
-            Place::FinalOutput => false,
-            Place::Routing | Place::InputMapping | Place::OutputMapping => {
+            SiteKind::FinalOutput => false,
+            SiteKind::Routing | SiteKind::InputMapping | SiteKind::OutputMapping => {
                 reaches(site.node) || site.transition.is_some_and(|t| reaches(from(t)))
             }
-            Place::Merge => site.transition.is_some_and(|transition| {
+            SiteKind::Merge => site.transition.is_some_and(|transition| {
                 let group = self.groups.joins[transition];
                 (group.is_some() && group == variable.group) || reaches(from(transition))
             }),

@@ -7,7 +7,7 @@ use tenure_value::Value;
 use super::fields::{Fields, Findings};
 use super::join::{self, ReadJoin};
 use super::name::{check_ref, check_variable};
-use super::roots::{Place, Site};
+use super::roots::{Site, SiteKind};
 use super::{Foreach, OnEmpty, OnMissing, Outcome, Spawn};
 use crate::expression::Expression;
 use crate::fault::FaultCode;
@@ -56,7 +56,7 @@ pub(super) fn read(value: &Value, place: usize, found: &mut Findings) -> ReadTra
     let outcomes =
         [("success", Outcome::Success), ("error", Outcome::Error), ("any", Outcome::Any)];
     read.outcome = fields.choice("outcome", &outcomes, found).unwrap_or_default();
-    let site = Site::of_transition(Place::Routing, place);
+    let site = Site::of_transition(SiteKind::Routing, place);
     read.condition = fields.expression("condition", site, found);
     read.loop_max = fields.object("loop", found).and_then(|mut limit| {
         limit.need("max_iterations", found);
@@ -92,7 +92,7 @@ fn spawn(fields: &mut Fields<'_>, place: usize, found: &mut Findings) -> Option<
     let count = match fields.get("spawn_count") {
         Some(Value::Map(_)) => fields.object("spawn_count", found).and_then(|mut count| {
             count.need("from", found);
-            let site = Site::of_transition(Place::Routing, place);
+            let site = Site::of_transition(SiteKind::Routing, place);
             let from = count.expression("from", site, found);
             count.end(found);
             from.map(Spawn::From)
@@ -105,7 +105,7 @@ fn spawn(fields: &mut Fields<'_>, place: usize, found: &mut Findings) -> Option<
 
 fn read_foreach(mut fields: Fields<'_>, place: usize, found: &mut Findings) -> Option<Foreach> {
     fields.need("collection", found);
-    let site = Site::of_transition(Place::Routing, place);
+    let site = Site::of_transition(SiteKind::Routing, place);
     let collection = fields.expression("collection", site, found);
     let item_var = if fields.is_there("item_var") {
         fields.name("item_var", check_variable, found)
@@ -113,7 +113,7 @@ fn read_foreach(mut fields: Fields<'_>, place: usize, found: &mut Findings) -> O
         fields.get("item_var");
         Some(ITEM_VAR_DEFAULT.into())
     };
-    let mut site = Site::of_transition(Place::Routing, place);
+    let mut site = Site::of_transition(SiteKind::Routing, place);
     // A variable that is no good is one fault, not one more in each place that uses it.
     site.variables.extend(item_var.clone());
     let key = fields.expression("key", site, found);

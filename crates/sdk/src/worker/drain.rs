@@ -1,23 +1,23 @@
-//! How a worker ends: first it takes nothing new, then it waits no longer.
+//! The shutdown of a worker: it drains first, and then leaves.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// How near a worker is to its end. It only goes forward.
+/// The phases of a shutdown, which only go forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
     Working,
-    /// Nothing new is taken; what has begun is finished.
+    /// No further leases are accepted; running handlers finish.
     Draining,
-    /// Handlers are told to stop, and their leases are given back.
+    /// Handlers are told to stop, and their leases are released.
     Leaving,
-    /// Handlers are dropped wherever they are.
+    /// All handlers are dropped.
     AtOnce,
 }
 
-/// Tells a worker to finish what it has begun, take nothing new, and leave.
+/// Shuts a worker down. Clones control the same worker.
 #[derive(Clone, Debug)]
 pub struct Drain(Arc<watch::Sender<Phase>>);
 
@@ -26,18 +26,17 @@ impl Drain {
         Self(Arc::new(watch::Sender::new(Phase::Working)))
     }
 
-    /// Tells it.
+    /// Accepts no further leases, and ends the worker when its running handlers have finished.
     pub fn drain(&self) {
         self.enter(Phase::Draining);
     }
 
-    /// Tells it to wait no longer: handlers are stopped, those with something to clean up may do
-    /// that, and all leases are given back.
+    /// Stops the running handlers, lets those with something to clean up do so, and releases all leases.
     pub fn leave(&self) {
         self.enter(Phase::Leaving);
     }
 
-    /// Tells it to leave at once: every async handler is dropped.
+    /// Drops every async handler, those with something to clean up included.
     pub fn leave_at_once(&self) {
         self.enter(Phase::AtOnce);
     }
@@ -60,7 +59,7 @@ impl Drain {
         let _ = self.0.subscribe().wait_for(|now| *now >= phase).await;
     }
 
-    /// Leaves when draining has taken so long. Never returns.
+    /// Leaves when draining has taken longer than the timeout. Never returns.
     pub(super) async fn leave_after(&self, timeout: Option<Duration>) {
         if let Some(timeout) = timeout {
             self.reached(Phase::Draining).await;
@@ -72,20 +71,18 @@ impl Drain {
 
     /// Drains at the first of these signals and leaves at once at the second. Never returns.
     pub(super) async fn heed(&self, signals: Signals) {
-        let mut heard = Heard::new(signals);
-        heard.next().await;
-        tracing::info!(
-            "the worker drains: it finishes what it has begun; tell it again to leave now"
-        );
+        let mut listener = SignalListener::new(signals);
+        listener.next().await;
+        tracing::info!("the worker drains: running tasks finish; signal it again to leave at once");
         self.drain();
-        heard.next().await;
+        listener.next().await;
         tracing::info!("the worker leaves at once");
         self.leave_at_once();
         std::future::pending::<()>().await;
     }
 }
 
-/// Which signals of the system a worker heeds.
+/// The process signals that drain a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signals {
     None,
@@ -93,16 +90,16 @@ pub(super) enum Signals {
     InterruptAndTerminate,
 }
 
-/// Signals as they come. Without a listener for them the process would end, and a listener that is
-/// made anew for each would miss one that comes in between.
+/// Receives process signals. One listener receives all of them: a listener made anew for each would
+/// miss a signal that arrives in between.
 #[cfg(unix)]
-struct Heard {
+struct SignalListener {
     interrupt: Option<tokio::signal::unix::Signal>,
     terminate: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
-impl Heard {
+impl SignalListener {
     fn new(signals: Signals) -> Self {
         use tokio::signal::unix::{SignalKind, signal};
         let listen = |kind, is_wanted: bool| is_wanted.then(|| signal(kind).ok()).flatten();
@@ -114,12 +111,12 @@ impl Heard {
 
     async fn next(&mut self) {
         tokio::select! {
-            () = Self::heard(&mut self.interrupt) => {}
-            () = Self::heard(&mut self.terminate) => {}
+            () = Self::receive(&mut self.interrupt) => {}
+            () = Self::receive(&mut self.terminate) => {}
         }
     }
 
-    async fn heard(listener: &mut Option<tokio::signal::unix::Signal>) {
+    async fn receive(listener: &mut Option<tokio::signal::unix::Signal>) {
         if let Some(listener) = listener
             && listener.recv().await.is_some()
         {
@@ -129,12 +126,12 @@ impl Heard {
     }
 }
 
-/// Interrupts as they come, where there is nothing else.
+/// Receives interrupts, the only signal of platforms other than Unix.
 #[cfg(not(unix))]
-struct Heard(Signals);
+struct SignalListener(Signals);
 
 #[cfg(not(unix))]
-impl Heard {
+impl SignalListener {
     fn new(signals: Signals) -> Self {
         Self(signals)
     }
@@ -152,14 +149,14 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_signal_that_comes_while_nobody_listens_is_heard() {
-        let mut heard = Heard::new(Signals::Interrupt);
+    async fn a_signal_that_arrives_between_two_waits_is_received() {
+        let mut listener = SignalListener::new(Signals::Interrupt);
         for _ in 0..2 {
             let pid = std::process::id().to_string();
             let sent = std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap();
             assert!(sent.success());
             tokio::time::sleep(Duration::from_millis(50)).await;
-            heard.next().await;
+            listener.next().await;
         }
     }
 

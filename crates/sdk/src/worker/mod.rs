@@ -1,9 +1,10 @@
-//! A worker: takes tasks from queues, runs their handlers, and reports.
+//! The worker runtime: leases tasks from queues, runs their handlers, and reports the results.
 
-mod book;
 mod drain;
-mod keeper;
-mod said;
+mod lease_keeper;
+mod lease_table;
+mod outcome;
+mod progress;
 mod task;
 
 use std::collections::{BTreeMap, HashMap};
@@ -19,28 +20,29 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use self::book::Book;
 use self::drain::{Phase, Signals};
-use self::keeper::{Keeper, Word, until};
-use self::task::Standing;
+use self::lease_keeper::{HandlerEvent, LeaseKeeper, until};
+use self::lease_table::LeaseTable;
+use self::task::LeaseStatus;
 use crate::client::Client;
+use crate::delays::random;
 use crate::error::Error;
-use crate::retry::random;
 
 pub use self::drain::Drain;
-pub use self::task::{Failure, Output, Stop, Task};
+pub use self::outcome::{Failure, Output};
+pub use self::task::{LeasedTask, Stop};
 
-/// How long a worker that leaves tries to tell the server what came of its last tasks.
-const LAST_WORDS_MAX: Duration = Duration::from_secs(5);
+/// The time in which a worker that leaves tries to send its last reports.
+const LAST_REPORTS_TIMEOUT: Duration = Duration::from_secs(5);
 
 type Done = Option<Result<Output, Failure>>;
 type Running = Pin<Box<dyn Future<Output = Done> + Send>>;
-type Handler = Arc<dyn Fn(Task) -> Running + Send + Sync>;
+type Handler = Arc<dyn Fn(LeasedTask) -> Running + Send + Sync>;
 
-/// Takes tasks and runs their handlers until it is told to drain.
+/// Leases tasks and runs their handlers until it drains.
 ///
-/// Heartbeats come from a thread of their own, so handlers may keep the runtime busy. A handler
-/// whose lease is lost is stopped, and what it gave is dropped.
+/// A thread of its own sends heartbeats, so handlers may keep the runtime busy. A handler whose lease
+/// is lost is stopped, and its result is dropped.
 #[must_use]
 pub struct Worker {
     client: Client,
@@ -56,7 +58,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker with one slot and a name that nobody else has.
+    /// A worker with one slot and a unique name.
     pub fn new(client: Client) -> Self {
         Self {
             client,
@@ -72,15 +74,16 @@ impl Worker {
         }
     }
 
-    /// Its name. Two workers with one name may take over each other's leases.
+    /// Sets the name of the worker. Two workers with one name may take over each other's leases.
     pub fn name(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
     }
 
-    /// Does the tasks of a queue with this function.
-    pub fn queue<F, R>(mut self, queue: impl Into<String>, handler: F) -> Self
+    /// Handles the tasks of a queue with an async function, which is dropped when the lease is lost or
+    /// the worker leaves.
+    pub fn handle<F, R>(mut self, queue: impl Into<String>, handler: F) -> Self
     where
-        F: Fn(Task) -> R + Send + Sync + 'static,
+        F: Fn(LeasedTask) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Output, Failure>> + Send + 'static,
     {
         let handler: Handler = Arc::new(move |task| {
@@ -89,23 +92,23 @@ impl Worker {
             Box::pin(async move {
                 let result = tokio::select! {
                     biased;
-                    () = signal.reached(Standing::Leaving) => None,
+                    () = signal.reached(LeaseStatus::Leaving) => None,
                     result = work => Some(result),
                 };
-                // To give up because the worker leaves is no failure.
-                result.filter(|result| result.is_ok() || signal.get() < Standing::Leaving)
+                // A handler that fails because the worker leaves has not failed.
+                result.filter(|result| result.is_ok() || signal.get() < LeaseStatus::Leaving)
             })
         });
         self.handlers.insert(queue.into(), handler);
         self
     }
 
-    /// The same with a function that has something to clean up. It is told to stop by
-    /// [`Task::stop`], and its slot is free when it returns. Nobody drops it, but a worker that
-    /// leaves at once.
-    pub fn queue_with_cleanup<F, R>(mut self, queue: impl Into<String>, handler: F) -> Self
+    /// Handles the tasks of a queue with an async function that has something to clean up. It learns
+    /// from [`LeasedTask::stop`] that it should stop, and its slot is free when it returns. Only a
+    /// worker that leaves at once drops it.
+    pub fn handle_with_cleanup<F, R>(mut self, queue: impl Into<String>, handler: F) -> Self
     where
-        F: Fn(Task) -> R + Send + Sync + 'static,
+        F: Fn(LeasedTask) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Output, Failure>> + Send + 'static,
     {
         let drain = self.drain.clone();
@@ -123,11 +126,12 @@ impl Worker {
         self
     }
 
-    /// The same with a function that blocks. It is told when the lease is lost, but nobody can stop
-    /// it; its slot is free when it returns. A worker that leaves does not wait for it.
-    pub fn blocking_queue<F>(mut self, queue: impl Into<String>, handler: F) -> Self
+    /// Handles the tasks of a queue with a function that blocks, on the runtime's blocking threads. It
+    /// learns from [`LeasedTask::stop`] that it should stop, and its slot is free when it returns. A
+    /// worker that leaves does not wait for it.
+    pub fn handle_blocking<F>(mut self, queue: impl Into<String>, handler: F) -> Self
     where
-        F: Fn(Task) -> Result<Output, Failure> + Send + Sync + 'static,
+        F: Fn(LeasedTask) -> Result<Output, Failure> + Send + Sync + 'static,
     {
         let (handler, drain) = (Arc::new(handler), self.drain.clone());
         let handler: Handler = Arc::new(move |task| {
@@ -145,46 +149,45 @@ impl Worker {
         self
     }
 
-    /// How many tasks it does at a time.
+    /// Sets the number of tasks that are handled at a time: 1 unless set. [`Worker::run`] rejects 0.
     pub fn slots(self, slots: u32) -> Self {
-        Self { slots: slots.max(1), ..self }
+        Self { slots, ..self }
     }
 
-    /// How long its leases last, if not as each task says.
+    /// Sets the length of the worker's leases, instead of the length that each task has.
     pub fn lease(self, lease: Duration) -> Self {
         Self { lease: Some(lease), ..self }
     }
 
-    /// How long its leases outlive a connection that is cut. If it is not back by then, others get
-    /// its tasks.
+    /// Sets how long the leases outlive a lost connection. Other workers get the tasks of a worker that
+    /// has not reconnected by then.
     pub fn disconnect_grace(self, grace: Duration) -> Self {
         Self { disconnect_grace: Some(grace), ..self }
     }
 
-    /// What it is like.
+    /// Adds a label, which the server shows with the worker.
     pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.labels.insert(key.into(), value.into());
         self
     }
 
-    /// Drains when the process is interrupted, and leaves at once when it is again.
+    /// Drains at the first SIGINT of the process, and leaves at once at the second.
     pub fn drain_on_ctrl_c(self) -> Self {
         Self { signals: Signals::Interrupt, ..self }
     }
 
-    /// Drains when the process is interrupted or told to end (SIGINT, SIGTERM), and leaves at once
-    /// when it is told again.
+    /// Drains at the first SIGINT or SIGTERM of the process, and leaves at once at the second.
     pub fn drain_on_signals(self) -> Self {
         Self { signals: Signals::InterruptAndTerminate, ..self }
     }
 
-    /// How long a drain may take. What is not finished by then is stopped, and its lease is given
-    /// back. Without this a drain takes as long as the handlers do.
+    /// Limits the time of a drain. Handlers that run longer are stopped, and their leases are released.
+    /// Without a limit a drain takes as long as the handlers do.
     pub fn drain_timeout(self, timeout: Duration) -> Self {
         Self { drain_timeout: Some(timeout), ..self }
     }
 
-    /// What drains it.
+    /// A handle that drains the worker.
     #[must_use]
     pub fn drain_handle(&self) -> Drain {
         self.drain.clone()
@@ -204,22 +207,25 @@ impl Worker {
         }
     }
 
-    /// Works until it has drained. A server that is away is waited for; an error is one that
-    /// waiting does not mend. If this future is dropped, handlers are stopped and all leases are
-    /// given back.
+    /// Runs until the worker has drained. The worker reconnects to a server that is away; an error is
+    /// one that a retry does not mend. Dropping this future stops the handlers and releases all leases.
     pub async fn run(self) -> Result<(), Error> {
-        let (begun, mut tasks) = mpsc::unbounded_channel();
-        let (ended, ends) = mpsc::unbounded_channel();
-        let keeper = Keeper {
+        if self.slots == 0 {
+            let message = "a worker needs at least one slot; set more than 0 with `Worker::slots`";
+            return Err(Error::new(Code::InvalidRequest, message));
+        }
+        let (new_tasks, mut tasks) = mpsc::unbounded_channel();
+        let (sender, events) = mpsc::unbounded_channel();
+        let keeper = LeaseKeeper {
             server: self.client.server.clone(),
             hello: self.hello(),
-            book: Book::new(self.slots),
-            begun,
-            words: ends,
+            table: LeaseTable::new(self.slots),
+            tasks: new_tasks,
+            events,
             known: Phase::Working,
             phase: self.drain.subscribe(),
         };
-        let mut keeper = start(keeper)?;
+        let mut keeper = spawn(keeper)?;
         let mut handlers = JoinSet::new();
         let mut heed = std::pin::pin!(self.drain.heed(self.signals));
         let mut leave_after = std::pin::pin!(self.drain.leave_after(self.drain_timeout));
@@ -227,19 +233,19 @@ impl Worker {
         let mut give_up_at = None;
         loop {
             if phase == Phase::Leaving && handlers.is_empty() && give_up_at.is_none() {
-                give_up_at = Some(Instant::now() + LAST_WORDS_MAX);
+                give_up_at = Some(Instant::now() + LAST_REPORTS_TIMEOUT);
             }
             tokio::select! {
                 biased;
                 () = &mut heed => {}
                 () = &mut leave_after => {}
                 end = &mut keeper => {
-                    let gone = Err(Error::local(Code::Unavailable, "the lease keeper is gone"));
+                    let gone = Err(Error::new(Code::Unavailable, "the lease keeper has ended unexpectedly"));
                     return end.unwrap_or(gone);
                 }
                 Some(batch) = tasks.recv() => {
                     for task in batch {
-                        handlers.spawn(self.handle(task, ended.clone()));
+                        handlers.spawn(self.start(task, sender.clone()));
                     }
                 }
                 Some(_) = handlers.join_next(), if !handlers.is_empty() => {
@@ -249,56 +255,57 @@ impl Worker {
                     phase = Phase::Leaving;
                 }
                 () = until(give_up_at) => {
-                    tracing::warn!("the worker left without a word: the server does not answer");
+                    tracing::warn!("the worker leaves without its last reports: the server does not answer");
                     return Ok(());
                 }
             }
         }
     }
 
-    fn handle(
+    fn start(
         &self,
-        mut task: Task,
-        ended: mpsc::UnboundedSender<Word>,
+        mut task: LeasedTask,
+        sender: mpsc::UnboundedSender<HandlerEvent>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let lease_id = task.lease_id();
         let handler = self.handlers.get(task.queue()).cloned();
-        task.connect(ended.clone());
+        task.connect(sender.clone());
         async move {
             let result = match handler {
                 Some(handler) => handler(task).await,
-                // The server offers only what the hello named.
-                None => Some(Err(Failure::give_back())),
+                // The server pushes only tasks of the queues in the hello.
+                None => Some(Err(Failure::release())),
             };
             // If the lease keeper is gone, so is the worker.
-            let _ = ended.send(Word::Ended { lease_id, result });
+            let _ = sender.send(HandlerEvent::Ended { lease_id, result });
         }
     }
 }
 
-/// Starts a lease keeper on a thread of its own, and tells when it has ended.
-fn start(keeper: Keeper) -> Result<oneshot::Receiver<Result<(), Error>>, Error> {
-    let (tell, told) = oneshot::channel();
+/// Starts a lease keeper on a thread of its own. The receiver gets its result.
+fn spawn(keeper: LeaseKeeper) -> Result<oneshot::Receiver<Result<(), Error>>, Error> {
+    let (sender, result) = oneshot::channel();
     let failed = |error: std::io::Error| {
-        Error::local(Code::Unavailable, format!("no lease keeper: {error}"))
+        let message = format!("the lease keeper cannot be started: {error}");
+        Error::new(Code::Unavailable, message).with_source(error)
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(failed)?;
     std::thread::Builder::new()
         .name("lease-keeper".to_owned())
         .spawn(move || {
-            // If nobody listens any more, the worker was dropped.
-            let _ = tell.send(runtime.block_on(keeper.run()));
+            // If the receiver is gone, the worker was dropped.
+            let _ = sender.send(runtime.block_on(keeper.run()));
         })
         .map_err(failed)?;
-    Ok(told)
+    Ok(result)
 }
 
 fn panicked() -> Failure {
     Failure::new("the handler panicked").code("panic")
 }
 
-/// Turns a panic into a failure: one bad task must not take the others with it.
+/// Turns a panic of a handler into a failure, so that the worker survives it.
 async fn caught(
     work: impl Future<Output = Result<Output, Failure>> + Send,
 ) -> Result<Output, Failure> {

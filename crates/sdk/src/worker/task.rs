@@ -1,360 +1,248 @@
-//! A task in the hands of its worker: what is to be done, whether it should stop, and what came
-//! out.
+//! A task that a handler works on: its payload, its checkpoint, and whether it should stop.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use tenure_proto::v1;
 use tokio::sync::{mpsc, watch};
 
-use super::keeper::Word;
-use super::said::{Said, Slot};
+#[cfg(feature = "json")]
+use super::Failure;
+use super::lease_keeper::HandlerEvent;
+use super::progress::{ProgressSlot, ProgressUpdate};
 
-/// A task that this worker holds.
+/// A task that this worker holds under a lease.
 #[derive(Debug)]
-pub struct Task {
+pub struct LeasedTask {
     lease: v1::Lease,
-    signal: Signal,
-    slot: Slot,
-    words: Option<mpsc::UnboundedSender<Word>>,
+    signal: LeaseSignal,
+    slot: ProgressSlot,
+    events: Option<mpsc::UnboundedSender<HandlerEvent>>,
 }
 
-impl Task {
-    pub(super) fn new(lease: v1::Lease, signal: Signal) -> Self {
-        Self { lease, signal, slot: Slot::default(), words: None }
+impl LeasedTask {
+    pub(super) fn new(lease: v1::Lease, signal: LeaseSignal) -> Self {
+        Self { lease, signal, slot: ProgressSlot::default(), events: None }
     }
 
-    /// What it says from here on goes to the lease keeper.
-    pub(super) fn connect(&mut self, words: mpsc::UnboundedSender<Word>) {
-        self.words = Some(words);
+    /// Sends progress to the lease keeper from here on.
+    pub(super) fn connect(&mut self, events: mpsc::UnboundedSender<HandlerEvent>) {
+        self.events = Some(events);
     }
 
-    pub(super) fn signal(&self) -> Signal {
+    pub(super) fn signal(&self) -> LeaseSignal {
         self.signal.clone()
     }
 
-    /// The run that it belongs to, if it does. Only then may its output have artifacts.
-    #[must_use]
-    pub fn run_id(&self) -> Option<u64> {
-        self.lease.run_id
-    }
-
-    /// Its number.
+    /// The id of the task.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.lease.task_id
     }
 
-    /// The lease, and the fence: a later one has a larger number, so a database that keeps the
-    /// largest can refuse a worker that was overtaken.
+    /// The id of the lease, which is a fencing token: a later lease of any task has a larger id, so a
+    /// database that keeps the largest one can reject a worker whose lease is over.
     #[must_use]
     pub fn lease_id(&self) -> u64 {
         self.lease.lease_id
     }
 
-    /// How often it was leased, this time included.
+    /// The number of leases that the task has had, this one included.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.lease.attempt
     }
 
-    /// Its queue.
+    /// The queue that the task waited in.
     #[must_use]
     pub fn queue(&self) -> &str {
         &self.lease.queue
     }
 
-    /// What is to be done.
-    #[must_use]
-    pub fn payload(&self) -> &Bytes {
-        &self.lease.payload
-    }
-
-    /// Where an earlier attempt left off; empty if none said so.
-    #[must_use]
-    pub fn checkpoint(&self) -> &[u8] {
-        &self.lease.checkpoint
-    }
-
-    /// Leaves word for another attempt, which gets it with its lease: JSON or any bytes, at most
-    /// 64 KiB. It replaces what was left before, and goes out with the next heartbeat or failure.
-    pub fn save_checkpoint(&self, checkpoint: impl Into<Vec<u8>>) {
-        self.say(Said { checkpoint: checkpoint.into(), ..Said::default() });
-    }
-
-    /// Says how far the work is: a fraction from 0 to 1, and words for people. It is shown with the
-    /// task until the attempt ends.
-    pub fn progress(&self, fraction: f64, message: impl Into<String>) {
-        let message = Some(message.into()).filter(|message| !message.is_empty());
-        self.say(Said { fraction: Some(fraction), message, ..Said::default() });
-    }
-
-    fn say(&self, said: Said) {
-        if let Some(words) = &self.words {
-            self.slot.say(self.lease_id(), said, words);
-        }
-    }
-
-    /// What kind of work it is, if its submit says.
+    /// The name of the kind of work, if the submit gave one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.lease.name.as_deref()
     }
 
-    /// Its tags.
+    /// The tags of the task.
     #[must_use]
     pub fn tags(&self) -> &BTreeMap<String, String> {
         &self.lease.tags
     }
 
-    /// The W3C trace context of its submit, if there was one.
+    /// The run that the task belongs to. Only the output of such a task may have artifacts.
+    #[must_use]
+    pub fn run_id(&self) -> Option<u64> {
+        self.lease.run.as_ref().map(|run| run.run_id)
+    }
+
+    /// The node of the run's workflow that the task executes, if the task belongs to a run.
+    #[must_use]
+    pub fn node(&self) -> Option<&str> {
+        self.lease.run.as_ref().map(|run| run.node.as_str())
+    }
+
+    /// The W3C trace context of the submit, if it had one.
     #[must_use]
     pub fn traceparent(&self) -> Option<&str> {
         self.lease.traceparent.as_deref()
     }
 
-    /// Whether it should stop: somebody canceled it, the worker leaves, or the lease is lost.
+    /// Deserializes the payload from JSON.
+    ///
+    /// A payload that does not fit is a permanent failure with the code `invalid_payload`, as another
+    /// attempt would get the same payload.
+    #[cfg(feature = "json")]
+    pub fn payload<T: serde::de::DeserializeOwned>(&self) -> Result<T, Failure> {
+        parse(&self.lease.payload, "payload", "invalid_payload")
+    }
+
+    /// The payload as it was submitted.
+    #[must_use]
+    pub fn payload_bytes(&self) -> &Bytes {
+        &self.lease.payload
+    }
+
+    /// Deserializes the checkpoint that an earlier attempt saved; none if there is none.
+    ///
+    /// A checkpoint that does not fit is a permanent failure with the code `invalid_checkpoint`.
+    #[cfg(feature = "json")]
+    pub fn checkpoint<T: serde::de::DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
+        match self.lease.checkpoint.is_empty() {
+            true => Ok(None),
+            false => parse(&self.lease.checkpoint, "checkpoint", "invalid_checkpoint").map(Some),
+        }
+    }
+
+    /// The checkpoint that an earlier attempt saved; empty if there is none.
+    #[must_use]
+    pub fn checkpoint_bytes(&self) -> &[u8] {
+        &self.lease.checkpoint
+    }
+
+    /// Serializes a checkpoint for the next attempt, as [`LeasedTask::save_checkpoint_bytes`] does
+    /// with bytes.
+    #[cfg(feature = "json")]
+    pub fn save_checkpoint(&self, checkpoint: &impl serde::Serialize) -> Result<(), Failure> {
+        match serde_json::to_vec(checkpoint) {
+            Ok(bytes) => self.save_checkpoint_bytes(bytes),
+            Err(error) => {
+                let reason = format!("the checkpoint cannot be written as JSON: {error}");
+                return Err(Failure::permanent(reason).code("invalid_checkpoint"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Saves a checkpoint, which the next attempt gets with its lease: at most 64 KiB. It replaces an
+    /// earlier checkpoint, and is sent with the next heartbeat or failure.
+    pub fn save_checkpoint_bytes(&self, checkpoint: impl Into<Vec<u8>>) {
+        self.update(ProgressUpdate { checkpoint: checkpoint.into(), ..ProgressUpdate::default() });
+    }
+
+    /// Reports progress: a fraction from 0 to 1 and a message for people. The server shows it with the
+    /// task until the attempt ends.
+    pub fn progress(&self, fraction: f64, message: impl Into<String>) {
+        let message = Some(message.into()).filter(|message| !message.is_empty());
+        let fraction = Some(fraction);
+        self.update(ProgressUpdate { fraction, message, ..ProgressUpdate::default() });
+    }
+
+    fn update(&self, update: ProgressUpdate) {
+        if let Some(events) = &self.events {
+            self.slot.send(self.lease_id(), update, events);
+        }
+    }
+
+    /// Whether the handler should stop: the task was canceled, the worker leaves, or the lease is lost.
     #[must_use]
     pub fn is_canceled(&self) -> bool {
-        self.signal.get() != Standing::Good
+        self.signal.get() != LeaseStatus::Held
     }
 
-    /// Whether the lease is lost. Whatever comes out is dropped; another worker may be at it.
+    /// Whether the lease is lost. The result is dropped; another worker may have the task.
     #[must_use]
     pub fn is_lost(&self) -> bool {
-        self.signal.get() == Standing::Lost
+        self.signal.get() == LeaseStatus::Lost
     }
 
-    /// Waits until it should stop. An async handler of a lost lease is stopped anyway.
+    /// Waits until the handler should stop. An async handler whose lease is lost is stopped anyway.
     pub async fn canceled(&self) {
-        self.signal.reached(Standing::Canceled).await;
+        self.signal.reached(LeaseStatus::Canceled).await;
     }
 
-    /// Whether it should stop, and why.
+    /// Why the handler should stop; none if it should not.
     #[must_use]
     pub fn stop(&self) -> Option<Stop> {
         match self.signal.get() {
-            Standing::Good => None,
-            Standing::Canceled => Some(Stop::Canceled),
-            Standing::Leaving => Some(Stop::Leaving),
-            Standing::Lost => Some(Stop::Lost),
+            LeaseStatus::Held => None,
+            LeaseStatus::Canceled => Some(Stop::Canceled),
+            LeaseStatus::Leaving => Some(Stop::Leaving),
+            LeaseStatus::Lost => Some(Stop::Lost),
         }
     }
+}
+
+#[cfg(feature = "json")]
+fn parse<T: serde::de::DeserializeOwned>(
+    bytes: &[u8],
+    what: &str,
+    code: &str,
+) -> Result<T, Failure> {
+    // An empty payload is what `null` is over HTTP.
+    let bytes = if bytes.is_empty() { b"null" } else { bytes };
+    serde_json::from_slice(bytes).map_err(|error| {
+        Failure::permanent(format!("the {what} does not have the expected form: {error}"))
+            .code(code)
+    })
 }
 
 /// Why a handler should stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Somebody canceled the task. Any failure now ends it; so does finishing it.
+    /// The task was canceled. Any failure ends it now, and so does a completion.
     Canceled,
-    /// The worker leaves and waits no longer: give the lease back.
+    /// The worker leaves and no longer waits: release the lease.
     Leaving,
-    /// The lease is lost. Whatever comes out is dropped; another worker may be at it.
+    /// The lease is lost. The result is dropped; another worker may have the task.
     Lost,
 }
 
-/// How a lease stands.
+/// The status of a lease, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Standing {
-    Good,
+pub(super) enum LeaseStatus {
+    Held,
     Canceled,
     Leaving,
     Lost,
 }
 
-/// Tells a handler how its lease stands. It only gets worse.
+/// Tells a handler the status of its lease, which only gets worse.
 #[derive(Clone, Debug)]
-pub(super) struct Signal(Arc<watch::Sender<Standing>>);
+pub(super) struct LeaseSignal(Arc<watch::Sender<LeaseStatus>>);
 
-impl Signal {
+impl LeaseSignal {
     pub(super) fn new() -> Self {
-        Self(Arc::new(watch::Sender::new(Standing::Good)))
+        Self(Arc::new(watch::Sender::new(LeaseStatus::Held)))
     }
 
-    pub(super) fn raise(&self, standing: Standing) {
+    pub(super) fn raise(&self, status: LeaseStatus) {
         self.0.send_if_modified(|now| {
-            let is_worse = *now < standing;
-            *now = standing.max(*now);
+            let is_worse = *now < status;
+            *now = status.max(*now);
             is_worse
         });
     }
 
-    pub(super) fn get(&self) -> Standing {
+    pub(super) fn get(&self) -> LeaseStatus {
         *self.0.borrow()
     }
 
-    pub(super) async fn reached(&self, standing: Standing) {
+    pub(super) async fn reached(&self, status: LeaseStatus) {
         // The sender is here, so it cannot be gone.
-        let _ = self.0.subscribe().wait_for(|now| *now >= standing).await;
-    }
-}
-
-/// What came out of a task: any bytes; JSON can be read by people too.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Output {
-    pub(super) bytes: Vec<u8>,
-    pub(super) artifacts: Vec<v1::NewArtifact>,
-}
-
-impl Output {
-    /// Its bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Hands in a file with it: only from tasks of a run. The media type is what HTTP calls the
-    /// kind of file, such as `text/plain`.
-    #[must_use]
-    pub fn with_artifact(
-        mut self,
-        name: impl Into<String>,
-        media_type: impl Into<String>,
-        data: impl Into<Vec<u8>>,
-    ) -> Self {
-        let content = v1::new_artifact::Content::Data(data.into());
-        self.add(name.into(), media_type.into(), content);
-        self
-    }
-
-    /// The same with a file that was uploaded under its SHA-256 (`PUT /v1/blobs/{sha256}`).
-    #[must_use]
-    pub fn with_blob(
-        mut self,
-        name: impl Into<String>,
-        media_type: impl Into<String>,
-        sha256: impl Into<String>,
-    ) -> Self {
-        let content = v1::new_artifact::Content::Blob(sha256.into());
-        self.add(name.into(), media_type.into(), content);
-        self
-    }
-
-    fn add(&mut self, name: String, media_type: String, content: v1::new_artifact::Content) {
-        let (media_type, content) = (Some(media_type), Some(content));
-        self.artifacts.push(v1::NewArtifact { name, media_type, content });
-    }
-
-    /// Bytes of the files that travel with it.
-    pub(super) fn artifact_bytes(&self) -> usize {
-        self.artifacts.iter().map(artifact_bytes).sum()
-    }
-}
-
-pub(super) fn artifact_bytes(artifact: &v1::NewArtifact) -> usize {
-    let data = match &artifact.content {
-        Some(v1::new_artifact::Content::Data(data)) => data.len(),
-        Some(v1::new_artifact::Content::Blob(_)) | None => 0,
-    };
-    data + artifact.name.len() + 200
-}
-
-impl From<Vec<u8>> for Output {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self { bytes, artifacts: Vec::new() }
-    }
-}
-
-impl From<String> for Output {
-    fn from(text: String) -> Self {
-        text.into_bytes().into()
-    }
-}
-
-impl From<&str> for Output {
-    fn from(text: &str) -> Self {
-        text.as_bytes().to_vec().into()
-    }
-}
-
-impl From<()> for Output {
-    fn from((): ()) -> Self {
-        Self::default()
-    }
-}
-
-/// Why an attempt did not work, and what should follow. Any error becomes one by `?`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    pub(super) reason: String,
-    pub(super) code: Option<String>,
-    pub(super) then: Then,
-    /// Where the next attempt goes on; empty if the task keeps the checkpoint that it has.
-    pub(super) checkpoint: Vec<u8>,
-}
-
-/// What follows a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
-    Backoff,
-    After(Duration),
-    Nothing,
-    /// It was no failure: the lease is given back, and the task waits so long.
-    GiveBack(Duration),
-}
-
-impl Failure {
-    /// Another attempt follows, as the task's backoff says.
-    pub fn new(reason: impl fmt::Display) -> Self {
-        let reason = reason.to_string();
-        Self { reason, code: None, then: Then::Backoff, checkpoint: Vec::new() }
-    }
-
-    /// The lease is given back: another worker should do it, and it costs the task nothing.
-    #[must_use]
-    pub fn give_back() -> Self {
-        Self::give_back_for(Duration::ZERO)
-    }
-
-    /// Gives the lease back; the task waits so long before it may run again, and it costs the task
-    /// nothing.
-    #[must_use]
-    pub fn give_back_for(wait: Duration) -> Self {
-        let then = Then::GiveBack(wait);
-        Self { reason: String::new(), code: None, then, checkpoint: Vec::new() }
-    }
-
-    /// Where the next attempt goes on: JSON or any bytes, at most 64 KiB.
-    #[must_use]
-    pub fn checkpoint(self, checkpoint: impl Into<Vec<u8>>) -> Self {
-        Self { checkpoint: checkpoint.into(), ..self }
-    }
-
-    /// For programs.
-    #[must_use]
-    pub fn code(self, code: impl Into<String>) -> Self {
-        Self { code: Some(code.into()), ..self }
-    }
-
-    /// Another attempt makes no sense.
-    #[must_use]
-    pub fn last(self) -> Self {
-        Self { then: Then::Nothing, ..self }
-    }
-
-    /// Another attempt makes sense after so long.
-    #[must_use]
-    pub fn retry_after(self, wait: Duration) -> Self {
-        Self { then: Then::After(wait), ..self }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.code, self.then) {
-            (_, Then::GiveBack(_)) => write!(f, "the lease is given back"),
-            (Some(code), _) => write!(f, "{} ({code})", self.reason),
-            (None, _) => write!(f, "{}", self.reason),
-        }
-    }
-}
-
-impl<E: std::error::Error> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self::new(error)
+        let _ = self.0.subscribe().wait_for(|now| *now >= status).await;
     }
 }
 
@@ -363,19 +251,26 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_standing_only_gets_worse() {
-        let signal = Signal::new();
-        signal.raise(Standing::Lost);
-        signal.raise(Standing::Canceled);
-        assert_eq!(signal.get(), Standing::Lost);
-        signal.reached(Standing::Canceled).await;
+    async fn a_lease_status_only_gets_worse() {
+        let signal = LeaseSignal::new();
+        signal.raise(LeaseStatus::Lost);
+        signal.raise(LeaseStatus::Canceled);
+        assert_eq!(signal.get(), LeaseStatus::Lost);
+        signal.reached(LeaseStatus::Canceled).await;
     }
 
+    #[cfg(feature = "json")]
     #[test]
-    fn an_error_becomes_a_failure_by_a_question_mark() {
-        fn parse() -> Result<u8, Failure> {
-            Ok("x".parse::<u8>()?)
-        }
-        assert_eq!(parse().unwrap_err().reason, "invalid digit found in string");
+    fn a_payload_that_does_not_fit_is_a_permanent_failure() {
+        let payload = Bytes::from_static(b"[1, 2]");
+        let task = LeasedTask::new(v1::Lease { payload, ..Default::default() }, LeaseSignal::new());
+        assert_eq!(task.payload::<Vec<u8>>(), Ok(vec![1, 2]));
+        let failure = task.payload::<String>().unwrap_err();
+        assert_eq!(
+            failure,
+            Failure { code: Some("invalid_payload".to_owned()), ..failure.clone() }
+        );
+        assert_eq!(failure.clone(), failure.into_permanent());
+        assert_eq!(task.checkpoint::<u8>(), Ok(None));
     }
 }

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
+use tenure_api::Timestamp;
 use tenure_coordinator::request::{ListDue, ListRunTasks, PurgeArchived};
 use tenure_coordinator::{DueItems, Engine, Error, Refusal, RunTasks, TaskInfo};
 use tenure_core::command::{Archived, Rest, Swept};
@@ -23,7 +24,7 @@ use self::cabinet::CabinetError;
 pub use self::cabinet::NoArchive;
 pub use self::read::{ArchiveFile, ArchiveFrames, Kind, Piece, archive_files, archive_lines};
 use crate::limits::{ARCHIVE_EVERY, ARCHIVE_RETRY, ARCHIVE_SAY_EVERY};
-use crate::wire::shown::moment;
+use crate::show::time;
 
 /// How the archive stands, for those who ask.
 #[derive(Debug)]
@@ -200,8 +201,8 @@ impl Archivist {
 
     /// Puts all that is due on the cabinet, and says how many tasks and runs that are.
     fn write(&mut self, due: &DueItems) -> Result<u64, Trouble> {
-        let archived_at = moment(due.wall);
-        self.put_tasks(&due.tasks, &archived_at)?;
+        let archived_at = time(due.wall);
+        self.put_tasks(&due.tasks, archived_at)?;
         let mut written = due.tasks.len() as u64;
         for run in &due.runs {
             let mut after = TokenId::NONE;
@@ -209,13 +210,13 @@ impl Archivist {
                 let page = ListRunTasks { run_id: run.id, after, limit: LIST_ITEMS_MAX };
                 let page = self.tenure.ask(page).wait().map_err(Error::from)?;
                 let RunTasks { tasks, next } = page;
-                self.put_tasks(&tasks, &archived_at)?;
+                self.put_tasks(&tasks, archived_at)?;
                 written += tasks.len() as u64;
                 let Some(next) = next else { break };
                 after = next;
             }
             let history = self.tenure.run_history(run.id)?;
-            let line = line::of_run(run, &history, &archived_at);
+            let line = line::of_run(run, &history, archived_at);
             let bytes = self.cabinet.put(Kind::Runs, &line)?;
             self.news.bytes.fetch_add(bytes, Ordering::Relaxed);
             written += 1;
@@ -223,7 +224,7 @@ impl Archivist {
         Ok(written)
     }
 
-    fn put_tasks(&mut self, tasks: &[TaskInfo], archived_at: &str) -> Result<(), Trouble> {
+    fn put_tasks(&mut self, tasks: &[TaskInfo], archived_at: Timestamp) -> Result<(), Trouble> {
         let wanted: Vec<_> = tasks.iter().map(|task| (task.id, task.last_lsn)).collect();
         let Some(histories) = self.tenure.histories(&wanted)? else {
             // Too much to hold at once.

@@ -2,14 +2,12 @@
 
 mod backup;
 mod events;
+pub(crate) mod fast_path;
+pub(crate) mod hello;
 mod methods;
-pub(crate) mod parse;
-pub(crate) mod parse_run;
 mod pushes;
 mod queues;
 mod runs;
-mod show;
-mod show_run;
 mod status;
 mod stops;
 mod streams;

@@ -9,7 +9,7 @@ use tenure_proto::v1;
 use tenure_record::limits::PAYLOAD_BYTES_MAX;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::show;
+use super::fast_path;
 use crate::fetch::fetched;
 use crate::limits::{PUSH_BYTES, PUSH_SHELVED_BYTES};
 use crate::problem::Problem;
@@ -30,13 +30,13 @@ impl Pushes {
     /// A lease with its payload in memory, as soon as there is room for it.
     pub(super) async fn show(&self, grant: Grant) -> Result<v1::Lease, Problem> {
         if !grant.payload.is_shelved() {
-            return Ok(show::grant(grant));
+            return Ok(fast_path::lease(grant));
         }
         // Whoever waits here waits only for messages that are sent and that the worker can read.
         let bytes = grant.payload.len() as u32;
         let room = Arc::clone(&self.0).acquire_many_owned(bytes).await;
         let room = room.map_err(|_| Problem::stopping())?;
-        let mut lease = show::grant(fetched(grant).await?);
+        let mut lease = fast_path::lease(fetched(grant).await?);
         lease.payload = Bytes::from_owner(Held { bytes: lease.payload, _room: room });
         Ok(lease)
     }

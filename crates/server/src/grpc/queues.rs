@@ -1,14 +1,16 @@
 //! Queues: how full they are, and their settings.
 
-use tenure_code::{Code, Echo};
+use tenure_api::Page;
 use tenure_coordinator::request::{DeleteQueue, GetQueue, ListQueues, ResumeQueue};
 use tenure_core::state::QueueView;
 use tenure_proto::v1;
 use tenure_record::name::QueueName;
 use tonic::{Request, Response};
 
-use super::{Door, Outcome, parse, show};
+use super::{Door, Outcome};
 use crate::problem::Problem;
+use crate::show;
+use crate::wire::{list, request};
 
 #[tonic::async_trait]
 impl v1::queues_server::Queues for Door {
@@ -16,28 +18,28 @@ impl v1::queues_server::Queues for Door {
         &self,
         request: Request<v1::ListQueuesRequest>,
     ) -> Outcome<v1::ListQueuesResponse> {
-        let v1::ListQueuesRequest { limit, cursor } = request.into_inner();
-        let page = self.app.ask(ListQueues(parse::names(limit, &cursor)?)).await?;
-        let queues = page.items.iter().map(show::queue).collect();
-        let next_cursor = page.next.map_or_else(String::new, |name| name.to_string());
-        Ok(Response::new(v1::ListQueuesResponse { queues, next_cursor }))
+        let range = list::names(request.into_inner().into())?;
+        let page = self.app.ask(ListQueues(range)).await?;
+        let items = page.items.iter().map(show::queue::queue).collect();
+        let next_cursor = page.next.map(|name| name.to_string());
+        Ok(Response::new(Page { items, next_cursor }.into()))
     }
 
     async fn get(&self, request: Request<v1::QueueRequest>) -> Outcome<v1::Queue> {
         let queue = name(request)?;
-        show_queue(&queue.clone(), self.app.ask(GetQueue(queue)).await?.as_deref())
+        self.one_queue(queue.clone(), GetQueue(queue)).await
     }
 
     async fn configure(&self, request: Request<v1::ConfigureQueueRequest>) -> Outcome<v1::Queue> {
-        let configure = parse::configure(&request.into_inner())?;
-        let queue = configure.queue.clone();
-        show_queue(&queue, self.app.ask(configure).await?.as_deref())
+        let (queue, settings) = request.into_inner().try_into().map_err(Problem::from)?;
+        let configure = request::configure(&queue, settings)?;
+        self.one_queue(configure.queue.clone(), configure).await
     }
 
     async fn pause(&self, request: Request<v1::PauseQueueRequest>) -> Outcome<v1::Queue> {
-        let pause = parse::pause(&request.into_inner())?;
-        let queue = pause.queue.clone();
-        show_queue(&queue, self.app.ask(pause).await?.as_deref())
+        let (queue, pause) = request.into_inner().into();
+        let pause = request::pause(&queue, &pause)?;
+        self.one_queue(pause.queue.clone(), pause).await
     }
 
     async fn delete(&self, request: Request<v1::QueueRequest>) -> Outcome<v1::DeleteQueueResponse> {
@@ -47,7 +49,7 @@ impl v1::queues_server::Queues for Door {
 
     async fn resume(&self, request: Request<v1::QueueRequest>) -> Outcome<v1::Queue> {
         let queue = name(request)?;
-        show_queue(&queue.clone(), self.app.ask(ResumeQueue(queue)).await?.as_deref())
+        self.one_queue(queue.clone(), ResumeQueue(queue)).await
     }
 }
 
@@ -55,11 +57,13 @@ fn name(request: Request<v1::QueueRequest>) -> Result<QueueName, Problem> {
     Ok(QueueName::parse(&request.into_inner().queue)?)
 }
 
-fn show_queue(name: &QueueName, queue: Option<&QueueView>) -> Outcome<v1::Queue> {
-    let queue = queue.ok_or_else(|| {
-        let name = Echo(name.as_str());
-        let detail = format!("there is no queue {name}; it comes with its first task or setting");
-        Problem::new(Code::NotFound, detail)
-    })?;
-    Ok(Response::new(show::queue(queue)))
+impl Door {
+    /// Serves a request whose response is a queue.
+    async fn one_queue<R>(&self, name: QueueName, request: R) -> Outcome<v1::Queue>
+    where
+        R: tenure_coordinator::Request<Response = Option<Box<QueueView>>>,
+    {
+        let found = show::queue::found(name.as_str(), self.app.ask(request).await?)?;
+        Ok(Response::new(found.into()))
+    }
 }

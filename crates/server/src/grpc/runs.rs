@@ -1,29 +1,28 @@
 //! Runs of workflows: start, look at, list, cancel, unpark, signal, decide again.
 
+use tenure_api::{Page, PageQuery, RunRef};
 use tenure_coordinator::RunInfo;
-use tenure_coordinator::limits::HISTORY_BYTES;
-use tenure_coordinator::request::{
-    CancelRun, FindRun, GetRun, ListRuns, ListTokens, SignaledRun, UnparkRun,
-};
-use tenure_core::command::{StartRuns, SubmitOutcome};
-use tenure_proto::v1;
-use tenure_record::id::{Lsn, RunId, TokenId};
+use tenure_coordinator::request::{CancelRun, FindRun, GetRun, ListRuns, SignaledRun, UnparkRun};
+use tenure_core::command::SubmitOutcome;
+use tenure_proto::{run_ref, v1};
+use tenure_record::id::{Lsn, RunId};
 use tenure_record::name::TaskKey;
 use tonic::{Request, Response, Status};
 
-use super::parse_run::Signal;
-use super::{Door, Outcome, parse, parse_run, show_run};
-use crate::admission::response_budget;
+use super::{Door, Outcome};
 use crate::problem::Problem;
 use crate::redecide::redecide;
-use crate::wire::{list, page};
+use crate::show;
+use crate::wire::flow::{self, SignalCommand};
+use crate::wire::{page, terms};
 
 #[tonic::async_trait]
 impl v1::runs_server::Runs for Door {
     async fn start(&self, request: Request<v1::StartRunRequest>) -> Outcome<v1::StartRunResponse> {
-        let started = self.app.ask(parse_run::start(request.into_inner())?).await?;
+        let (workflow, run) = request.into_inner().into();
+        let started = self.app.ask(flow::start(&workflow, run)?).await?;
         let existed = started.outcome == SubmitOutcome::Existed;
-        let run = Some(show_run::run(&started.run));
+        let run = Some(show::run::run(&started.run).into());
         Ok(Response::new(v1::StartRunResponse { run, existed }))
     }
 
@@ -31,25 +30,25 @@ impl v1::runs_server::Runs for Door {
         &self,
         request: Request<v1::StartRunBatchRequest>,
     ) -> Outcome<v1::StartRunBatchResponse> {
-        let runs = parse_run::start_batch(request.into_inner())?;
-        let started = self.app.ask(StartRuns { runs }).await?;
+        let v1::StartRunBatchRequest { workflow, runs } = request.into_inner();
+        let start = flow::start_batch(&workflow, runs.into_iter().map(Into::into))?;
+        let started = self.app.ask(start).await?;
         let ids = started.iter().map(|started| started.run_id.0).collect();
         Ok(Response::new(v1::StartRunBatchResponse { ids }))
     }
 
     async fn get(&self, request: Request<v1::GetRunRequest>) -> Outcome<v1::Run> {
         let v1::GetRunRequest { run_id, wait_ms, by_key } = request.into_inner();
-        let (run_id, wait_ms) = (self.meant(run_id, by_key).await?, parse::wait(wait_ms)?);
+        let (run_id, wait_ms) = (self.meant(run_id, by_key).await?, terms::wait(Some(wait_ms))?);
         self.one_run(GetRun { run_id, wait_ms }).await
     }
 
     async fn list(&self, request: Request<v1::ListRunsRequest>) -> Outcome<v1::ListRunsResponse> {
-        let filter = parse_run::runs(&request.into_inner())?;
+        let filter = flow::filter(request.into_inner().into())?;
         let runs = page::cut_runs(self.app.ask(ListRuns(filter)).await?);
-        Ok(Response::new(v1::ListRunsResponse {
-            runs: runs.runs.iter().map(show_run::run).collect(),
-            next_cursor: runs.next.map_or_else(String::new, |id| id.to_string()),
-        }))
+        let next_cursor = runs.next.map(|id| id.to_string());
+        let items = runs.runs.iter().map(show::run::run).collect();
+        Ok(Response::new(Page { items, next_cursor }.into()))
     }
 
     async fn list_tokens(
@@ -58,13 +57,8 @@ impl v1::runs_server::Runs for Door {
     ) -> Outcome<v1::ListTokensResponse> {
         let v1::ListTokensRequest { run_id, limit, cursor, by_key } = request.into_inner();
         let run_id = self.meant(run_id, by_key).await?;
-        let limit = list::limit(limit.map(|limit| limit as usize))?;
-        let after = list::cursor(parse::given(&cursor))?.map_or(TokenId::NONE, TokenId);
-        let tokens = self.app.ask(ListTokens { run_id, after, limit }).await?;
-        let tokens = page::cut_tokens(tokens);
-        let next_cursor = tokens.next.map_or_else(String::new, |id| id.to_string());
-        let tokens = tokens.tokens.into_iter().map(show_run::token).collect();
-        Ok(Response::new(v1::ListTokensResponse { tokens, next_cursor }))
+        let tokens = show::run::tokens(&self.app, run_id, query(limit, cursor)).await?;
+        Ok(Response::new(tokens.into()))
     }
 
     async fn history(
@@ -73,19 +67,8 @@ impl v1::runs_server::Runs for Door {
     ) -> Outcome<v1::RunHistoryResponse> {
         let v1::RunHistoryRequest { run_id, limit, cursor, by_key } = request.into_inner();
         let run_id = self.meant(run_id, by_key).await?;
-        let limit = list::limit(limit.map(|limit| limit as usize))?;
-        let tenure = self.app.tenure.clone();
-        response_budget::reserve(HISTORY_BYTES).await?;
-        // It reads files.
-        let history = tokio::task::spawn_blocking(move || tenure.run_history(run_id)).await;
-        let history = history.map_err(|_| Problem::stopping())?.map_err(Problem::from)?;
-        let (steps, next) =
-            page::of_history(&history.steps, |step| step.lsn.0, parse::given(&cursor), limit)?;
-        let next_cursor = next.unwrap_or_default();
-        Ok(Response::new(v1::RunHistoryResponse {
-            next_cursor,
-            ..show_run::history(steps, history.truncated_before)
-        }))
+        let history = show::run::read_history(&self.app, run_id, query(limit, cursor)).await?;
+        Ok(Response::new(history.into()))
     }
 
     async fn cancel(&self, request: Request<v1::CancelRunRequest>) -> Outcome<v1::Run> {
@@ -101,15 +84,15 @@ impl v1::runs_server::Runs for Door {
     }
 
     async fn signal(&self, request: Request<v1::SignalRequest>) -> Outcome<v1::SignalResponse> {
-        let SignaledRun { run_id, outcome, signaled } =
-            match parse_run::signal(request.into_inner())? {
-                Signal::ByKey(signal) => self.app.ask(signal).await?,
-                Signal::Run(signal) => {
-                    let (run_id, outcome) = (signal.run_id, SubmitOutcome::Existed);
-                    SignaledRun { run_id, outcome, signaled: self.app.ask(signal).await? }
-                }
-            };
-        Ok(Response::new(show_run::signaled(run_id, outcome, signaled)))
+        let (run, name, signal) = request.into_inner().try_into().map_err(Problem::from)?;
+        let signaled = match flow::signal(run, &name, signal)? {
+            SignalCommand::ByKey(signal) => self.app.ask(signal).await?,
+            SignalCommand::Run(signal) => {
+                let (run_id, outcome) = (signal.run_id, SubmitOutcome::Existed);
+                SignaledRun { run_id, outcome, signaled: self.app.ask(signal).await? }
+            }
+        };
+        Ok(Response::new(show::run::signaled(name, signaled).into()))
     }
 
     async fn redecide(
@@ -119,19 +102,25 @@ impl v1::runs_server::Runs for Door {
         let v1::RedecideRequest { run_id, lsn, by_key } = request.into_inner();
         let run_id = self.meant(run_id, by_key).await?;
         let found = redecide(&self.app, run_id, Lsn(lsn)).await?;
-        Ok(Response::new(show_run::redecided(&found)))
+        Ok(Response::new(show::run::redecided(run_id, &found).into()))
     }
 }
 
+/// Which page of a list.
+pub(super) fn query(limit: Option<u32>, cursor: String) -> PageQuery {
+    PageQuery { limit, cursor: Some(cursor).filter(|cursor| !cursor.is_empty()) }
+}
+
 impl Door {
-    /// The run that a request is about: by its number, or by its key.
+    /// The run that a request is about: by its id, or by its key.
     async fn meant(&self, run_id: u64, by_key: Option<v1::RunKey>) -> Result<RunId, Problem> {
-        let Some(v1::RunKey { workflow, key }) = by_key else { return Ok(RunId(run_id)) };
-        if run_id > 0 {
-            return Err(Problem::invalid("run_id and by_key are both given; keep one"));
+        match run_ref(run_id, by_key)? {
+            RunRef::Id(run_id) => Ok(RunId(run_id)),
+            RunRef::Key { workflow, key } => {
+                let find = FindRun { workflow: workflow.into(), key: TaskKey::parse(&key)? };
+                self.app.ask(find).await
+            }
         }
-        let find = FindRun { workflow: workflow.into(), key: TaskKey::parse(&key)? };
-        self.app.ask(find).await
     }
 
     /// Serves a request whose response is a run.
@@ -139,6 +128,6 @@ impl Door {
     where
         R: tenure_coordinator::Request<Response = Box<RunInfo>>,
     {
-        Ok(Response::new(show_run::run(&*self.app.ask(request).await?)))
+        Ok(Response::new(show::run::run(&*self.app.ask(request).await?).into()))
     }
 }

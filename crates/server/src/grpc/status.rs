@@ -1,23 +1,20 @@
 //! How things stand; and refusals as gRPC has them, which are statuses too.
 
-use std::sync::atomic::Ordering;
-
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use prost::Message;
 use tenure_code::Code;
-use tenure_coordinator::request::{GetFacts, GetStatus, TakeSnapshot};
-use tenure_coordinator::{Memory, RUN_STATES, Since};
+use tenure_coordinator::Since;
+use tenure_coordinator::request::TakeSnapshot;
 use tenure_flow::Fault;
 use tenure_proto::v1;
-use tenure_record::state::TaskState;
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Request, Status, Streaming};
 
-use super::{Door, Outcome, backup, show_run};
-use crate::archive::ArchiveNews;
+use super::{Door, Outcome, backup};
 use crate::limits::{FAULTS_BYTES_MAX, GRPC_MESSAGE_BYTES_MAX, MESSAGE_CHARS_MAX};
 use crate::problem::{Problem, RETRY_AFTER_MS};
+use crate::show;
 
 /// The metadata that has our code.
 const CODE: &str = "tenure-code";
@@ -78,10 +75,12 @@ pub(super) async fn next_message<T>(incoming: &mut Streaming<T>) -> Result<Optio
 /// As many faults of a definition as fit into metadata.
 fn some_faults(faults: &[Fault]) -> v1::Faults {
     let mut bytes = 0;
-    let fits = faults.iter().map(show_run::fault).take_while(|fault| {
-        bytes += fault.encoded_len();
-        bytes <= FAULTS_BYTES_MAX
-    });
+    let fits = faults.iter().map(|fault| v1::Fault::from(show::workflow::fault(fault))).take_while(
+        |fault| {
+            bytes += fault.encoded_len();
+            bytes <= FAULTS_BYTES_MAX
+        },
+    );
     v1::Faults { faults: fits.collect(), total: faults.len() as u32 }
 }
 
@@ -136,76 +135,13 @@ impl v1::status_server::Status for Door {
     }
 
     async fn get(&self, request: Request<v1::GetStatusRequest>) -> Outcome<v1::ServerStatus> {
-        let status = self.app.ask(GetStatus).await?;
-        let state_hash = match request.into_inner().hash {
-            true => Some(self.state_hash().await?),
-            false => None,
-        };
-        let count = |state: TaskState| (state.as_str().to_owned(), status.tasks.of(state));
-        Ok(tonic::Response::new(v1::ServerStatus {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            role: "leader".to_owned(),
-            lsn: status.lsn.0,
-            durable_lsn: status.released.0,
-            epoch: status.epoch,
-            state_hash,
-            tasks: TaskState::ALL.into_iter().map(count).collect(),
-            parked_leases: status.parked_leases as u64,
-            parked_readers: status.parked_readers as u64,
-            uptime_ms: self.app.started.elapsed().as_millis() as u64,
-            now: status.wall.0,
-            snapshot_lsn: status.kept.newest.map(|newest| newest.lsn.0),
-            log_oldest_lsn: status.kept.extent.oldest.0,
-            log_bytes: status.kept.extent.bytes,
-            runs: RUN_STATES.into_iter().map(str::to_owned).zip(status.runs).collect(),
-            workflows: status.workflows as u64,
-            archive: self.app.archive.as_deref().map(archive_status),
-            log_time_ahead_ms: status.log_time_ahead_ms,
-            memory: Some(memory_status(self.app.tenure.memory())),
-            ending_runs: status.ending_runs,
-            parked_runs: status.parked_runs,
-        }))
+        let status = show::status::status(&self.app, request.into_inner().hash).await?;
+        Ok(tonic::Response::new(status.into()))
     }
 
     async fn take_snapshot(&self, _: Request<v1::TakeSnapshotRequest>) -> Outcome<v1::Snapshot> {
         let taken = self.app.ask(TakeSnapshot).await?;
-        Ok(tonic::Response::new(v1::Snapshot {
-            lsn: taken.lsn.0,
-            state_hash: taken.state_hash.to_string(),
-            tasks: taken.tasks,
-            bytes: taken.bytes,
-            took_ms: taken.took_ms,
-        }))
-    }
-}
-
-fn archive_status(archive: &ArchiveNews) -> v1::ArchiveStatus {
-    let failing = archive.failing();
-    v1::ArchiveStatus {
-        folder: archive.folder.clone(),
-        archived: archive.archived.load(Ordering::Relaxed),
-        bytes: archive.bytes.load(Ordering::Relaxed),
-        failing_ms: failing.as_ref().map_or(0, |it| it.since.elapsed().as_millis() as u64),
-        failing: failing.map(|it| it.why),
-    }
-}
-
-fn memory_status(memory: &Memory) -> v1::MemoryStatus {
-    let pools = memory.pools().iter().map(|pool| (pool.name().to_owned(), pool.used()));
-    v1::MemoryStatus {
-        used_bytes: memory.used(),
-        max_bytes: memory.max(),
-        full: memory.is_full(),
-        pools: pools.collect(),
-    }
-}
-
-impl Door {
-    /// Reads everything, so it works on a view and beside the others.
-    async fn state_hash(&self) -> Result<String, Status> {
-        let facts = self.app.ask(GetFacts).await?;
-        let hash = tokio::task::spawn_blocking(move || facts.hash().to_string()).await;
-        Ok(hash.map_err(|_| Problem::stopping())?)
+        Ok(tonic::Response::new(show::status::snapshot(&taken).into()))
     }
 }
 

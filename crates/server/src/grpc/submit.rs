@@ -9,10 +9,11 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
+use super::Door;
 use super::status::{next_message, shown};
-use super::{Door, parse};
 use crate::limits::STREAM_REQUESTS_MAX;
 use crate::problem::Problem;
+use crate::wire::request;
 
 type Acknowledgement = v1::SubmitStreamResponse;
 
@@ -66,7 +67,8 @@ fn submit(
     batch: v1::SubmitStreamRequest,
 ) -> impl Future<Output = Acknowledgement> + use<> {
     let sequence = batch.sequence;
-    let pending = parse::batch(batch.tasks).map(|submit| door.app.tenure.ask(submit));
+    let pending = request::new_tasks(batch.tasks.into_iter().map(Into::into))
+        .map(|submit| door.app.tenure.ask(submit));
     async move {
         let submitted = match pending {
             Ok(pending) => pending.await.map_err(Problem::from),

@@ -1,21 +1,22 @@
 //! Tasks: submit, look at, list, cancel, retry.
 
+use tenure_api::Page;
 use tenure_coordinator::TaskInfo;
-use tenure_coordinator::limits::HISTORY_BYTES;
 use tenure_coordinator::request::{ExplainTask, GetTask, ListTasks, RetryTask, SubmitTask};
 use tenure_core::command::SubmitOutcome;
 use tenure_proto::v1;
 use tenure_record::id::TaskId;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::runs::query;
 use super::submit::{Acknowledged, acknowledge};
-use super::{Door, Outcome, parse, show};
-use crate::admission::response_budget;
+use super::{Door, Outcome};
 use crate::fetch::fetched;
-use crate::observe::explain::Explanation;
+use crate::observe::explain;
 use crate::problem::Problem;
-use crate::wire::list;
-use crate::wire::page::{cut, of_history};
+use crate::show;
+use crate::wire::page::cut;
+use crate::wire::{request, terms};
 
 #[tonic::async_trait]
 impl v1::tasks_server::Tasks for Door {
@@ -23,9 +24,9 @@ impl v1::tasks_server::Tasks for Door {
         let Some(task) = request.into_inner().task else {
             return Err(Problem::invalid("task is missing; give one").into());
         };
-        let submitted = self.app.ask(SubmitTask(parse::new_task(task)?)).await?;
+        let submitted = self.app.ask(SubmitTask(request::new_task(task.into())?)).await?;
         let existed = submitted.outcome == SubmitOutcome::Existed;
-        let task = Some(show::task(*submitted.task));
+        let task = Some(show::task::task(&submitted.task).into());
         Ok(Response::new(v1::SubmitResponse { task, existed }))
     }
 
@@ -33,7 +34,8 @@ impl v1::tasks_server::Tasks for Door {
         &self,
         request: Request<v1::SubmitBatchRequest>,
     ) -> Outcome<v1::SubmitBatchResponse> {
-        let tasks = self.app.ask(parse::batch(request.into_inner().tasks)?).await?;
+        let tasks = request.into_inner().tasks.into_iter().map(Into::into);
+        let tasks = self.app.ask(request::new_tasks(tasks)?).await?;
         let ids = tasks.iter().map(|task| task.task_id.0).collect();
         Ok(Response::new(v1::SubmitBatchResponse { ids }))
     }
@@ -49,20 +51,21 @@ impl v1::tasks_server::Tasks for Door {
 
     async fn get(&self, request: Request<v1::GetTaskRequest>) -> Outcome<v1::Task> {
         let v1::GetTaskRequest { task_id, wait_ms } = request.into_inner();
-        let (task_id, wait_ms) = (TaskId(task_id), parse::wait(wait_ms)?);
+        let (task_id, wait_ms) = (TaskId(task_id), terms::wait(Some(wait_ms))?);
         self.one_task(GetTask { task_id, wait_ms }).await
     }
 
     async fn list(&self, request: Request<v1::ListTasksRequest>) -> Outcome<v1::ListTasksResponse> {
-        let filter = parse::filter(&request.into_inner())?;
+        let filter = request::filter(request.into_inner().into())?;
         let page = cut(self.app.ask(ListTasks(filter)).await?);
-        let next_cursor = page.next.map_or_else(String::new, |id| id.to_string());
-        let tasks = fetched(page.tasks).await?.into_iter().map(show::task).collect();
-        Ok(Response::new(v1::ListTasksResponse { tasks, next_cursor }))
+        let next_cursor = page.next.map(|id| id.to_string());
+        let items = fetched(page.tasks).await?.iter().map(show::task::task).collect();
+        Ok(Response::new(Page { items, next_cursor }.into()))
     }
 
     async fn cancel(&self, request: Request<v1::CancelTaskRequest>) -> Outcome<v1::Task> {
-        self.one_task(parse::cancel(request.into_inner())?).await
+        let (task_id, cancel) = request.into_inner().into();
+        self.one_task(request::cancel(task_id, &cancel)?).await
     }
 
     async fn retry(&self, request: Request<v1::RetryTaskRequest>) -> Outcome<v1::Task> {
@@ -75,7 +78,7 @@ impl v1::tasks_server::Tasks for Door {
     ) -> Outcome<v1::TaskExplanation> {
         let explain = ExplainTask(TaskId(request.into_inner().task_id));
         let explained = self.app.ask(explain).await?;
-        Ok(Response::new(show::explanation(Explanation::of(&explained))))
+        Ok(Response::new(explain::explanation(&explained).into()))
     }
 
     async fn history(
@@ -83,20 +86,9 @@ impl v1::tasks_server::Tasks for Door {
         request: Request<v1::TaskHistoryRequest>,
     ) -> Outcome<v1::TaskHistoryResponse> {
         let v1::TaskHistoryRequest { task_id, limit, cursor } = request.into_inner();
-        let task_id = TaskId(task_id);
-        let limit = list::limit(limit.map(|limit| limit as usize))?;
-        let tenure = self.app.tenure.clone();
-        response_budget::reserve(HISTORY_BYTES).await?;
-        // It reads files.
-        let history = tokio::task::spawn_blocking(move || tenure.history(task_id)).await;
-        let history = history.map_err(|_| Problem::stopping())?.map_err(Problem::from)?;
-        let (steps, next) =
-            of_history(&history.steps, |step| step.lsn.0, parse::given(&cursor), limit)?;
-        Ok(Response::new(v1::TaskHistoryResponse {
-            steps: steps.iter().cloned().map(show::step).collect(),
-            truncated_before: history.truncated_before.map(|lsn| lsn.0),
-            next_cursor: next.unwrap_or_default(),
-        }))
+        let page = query(limit, cursor);
+        let history = show::task::read_history(&self.app, TaskId(task_id), page).await?;
+        Ok(Response::new(history.into()))
     }
 }
 
@@ -106,6 +98,6 @@ impl Door {
     where
         R: tenure_coordinator::Request<Response = Box<TaskInfo>>,
     {
-        Ok(Response::new(show::task(*self.app.ask(request).await?)))
+        Ok(Response::new(show::task::task(&*self.app.ask(request).await?).into()))
     }
 }

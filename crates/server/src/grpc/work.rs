@@ -21,9 +21,9 @@ use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
-use super::parse::{self, Greeting};
+use super::fast_path;
+use super::hello::{self, Greeting};
 use super::pushes::Pushes;
-use super::show;
 use super::status::{next_message, shown};
 use super::stops::{Stop, Stops};
 use super::streams::Place;
@@ -69,7 +69,7 @@ async fn serve(
     let Some(hello) = first.hello.take() else {
         return Err(Problem::invalid("the first message must have a hello").into());
     };
-    let greeting = parse::hello(hello)?;
+    let greeting = hello::hello(hello)?;
     let mut stream = Stream::welcome(app, incoming, send, greeting).await?;
     let end = match stream.take(first) {
         Ok(None) => stream.run().await,
@@ -160,7 +160,7 @@ impl Stream {
                 if reported.result.is_ok() {
                     holds.keep(*lease);
                 }
-                kept.push(show::reported(reported));
+                kept.push(fast_path::result(reported));
             }
         }
         let status = app.tenure.ask(GetStatus).await.map_err(Problem::from)?;
@@ -280,7 +280,7 @@ impl Stream {
     /// Asks at once, and waits when it is polled.
     fn report(&self, reports: v1::Reports) -> Pin<Box<dyn Future<Output = Done> + Send>> {
         let sequence = reports.sequence;
-        let (mut report, handed) = match parse::reports(reports, Some(&self.request.worker)) {
+        let (mut report, handed) = match fast_path::reports(reports, Some(&self.request.worker)) {
             Ok(parsed) => parsed,
             Err(problem) => {
                 let said = Said { heartbeats: 0, leases: Vec::new() };
@@ -358,7 +358,7 @@ impl Stream {
                         held.forget(*lease);
                     }
                 }
-                let results = reported.iter().map(show::reported).collect();
+                let results = reported.iter().map(fast_path::result).collect();
                 v1::Results { sequence, results, problem: None }
             }
             Err(problem) => {

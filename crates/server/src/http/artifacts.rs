@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use http_body_util::BodyExt;
-use serde::Serialize;
+use tenure_api as api;
 use tenure_code::{Code, Echo};
 use tenure_coordinator::ArtifactInfo;
 use tenure_coordinator::request::ListArtifacts;
@@ -19,7 +19,7 @@ use tenure_core::state::ArtifactState;
 use tenure_record::artifact::Sha256;
 use tenure_record::id::RunId;
 
-use super::{List, PageQuery, Path, json, number};
+use super::{Path, json, number};
 use crate::admission::body_budget::drain;
 use crate::app::App;
 use crate::artifacts::blobs::{Lost, NotKept, Upload};
@@ -33,28 +33,13 @@ use crate::wire::list;
 
 type Outcome = Result<Response, Problem>;
 
-/// An artifact of a run.
-#[derive(Serialize, utoipa::ToSchema)]
-struct ShownArtifact<'a> {
-    name: &'a str,
-    media_type: &'a str,
-    bytes: u64,
-    /// In hexadecimal.
-    sha256: String,
-    /// The node whose task handed it in.
-    node: &'a str,
-    /// `staged` while the run may still drop it, `committed` with the run's end, `published` once it
-    /// is a file in the store.
-    state: &'static str,
-}
-
-#[utoipa::path(get, path = "/v1/runs/{id}/artifacts", tag = "runs", summary = "The files that tasks of a run handed in", params(("id" = u64, Path), PageQuery), responses((status = 200, description = "A page", body = super::List<ShownArtifact<'_>>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/v1/runs/{id}/artifacts", tag = "runs", summary = "The files that tasks of a run handed in", params(("id" = u64, Path), api::PageQuery), responses((status = 200, description = "A page", body = api::Page<api::Artifact>), (status = "default", description = "A refusal", body = api::Problem, content_type = "application/problem+json")))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Outcome {
-    let PageQuery { limit, cursor } = parse::query(query.as_deref())?;
+    let api::PageQuery { limit, cursor } = parse::query(query.as_deref())?;
     // The cursor is the number of artifacts on the pages before.
     let before: usize = list::cursor(cursor.as_deref())?.unwrap_or_default();
     let limit = list::limit(limit)?;
@@ -68,26 +53,26 @@ pub(super) async fn list(
     // It looks at files.
     let states = tokio::task::spawn_blocking(move || {
         let state = |it: &ArtifactInfo| match it.state {
-            ArtifactState::Staged => "staged",
-            ArtifactState::Committed if store.has(run, it) => "published",
-            ArtifactState::Committed => "committed",
+            ArtifactState::Staged => api::ArtifactState::Staged,
+            ArtifactState::Committed if store.has(run, it) => api::ArtifactState::Published,
+            ArtifactState::Committed => api::ArtifactState::Committed,
         };
         let states: Vec<_> = artifacts.iter().map(state).collect();
         (artifacts, states)
     });
     let (artifacts, states) = states.await.map_err(|_| Problem::stopping())?;
-    let shown = artifacts.iter().zip(states).map(|(it, state)| ShownArtifact {
-        name: &it.name,
-        media_type: &it.media_type,
+    let shown = artifacts.into_iter().zip(states).map(|(it, state)| api::Artifact {
+        name: it.name,
+        media_type: it.media_type,
         bytes: it.bytes,
         sha256: it.sha256.to_string(),
-        node: &it.node,
+        node: it.node.to_string(),
         state,
     });
-    Ok(json(&List { items: shown.collect(), next_cursor }))
+    Ok(json(&api::Page { items: shown.collect(), next_cursor }))
 }
 
-#[utoipa::path(get, path = "/v1/runs/{id}/artifacts/{name}", tag = "runs", summary = "The bytes of an artifact", params(("id" = u64, Path), ("name" = String, Path)), responses((status = 200, description = "The file, with its media type", content_type = "application/octet-stream"), (status = 304, description = "It is the one that `If-None-Match` names"), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/v1/runs/{id}/artifacts/{name}", tag = "runs", summary = "The bytes of an artifact", params(("id" = u64, Path), ("name" = String, Path)), responses((status = 200, description = "The file, with its media type", content_type = "application/octet-stream"), (status = 304, description = "It is the one that `If-None-Match` names"), (status = "default", description = "A refusal", body = api::Problem, content_type = "application/problem+json")))]
 pub(super) async fn get(
     State(app): State<Arc<App>>,
     Path((id, name)): Path<(String, String)>,
@@ -185,13 +170,7 @@ fn disposition(name: &str) -> String {
     format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}")
 }
 
-#[derive(Serialize, utoipa::ToSchema)]
-struct ShownBlob {
-    sha256: String,
-    bytes: u64,
-}
-
-#[utoipa::path(put, path = "/v1/blobs/{sha256}", tag = "workers", summary = "Upload a file that a completion will name", params(("sha256" = String, Path)), request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 201, description = "It is kept", body = ShownBlob), (status = 200, description = "It was there already", body = ShownBlob), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+#[utoipa::path(put, path = "/v1/blobs/{sha256}", tag = "workers", summary = "Upload a file that a completion will name", params(("sha256" = String, Path)), request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 201, description = "It is kept", body = api::Blob), (status = 200, description = "It was there already", body = api::Blob), (status = "default", description = "A refusal", body = api::Problem, content_type = "application/problem+json")))]
 pub(super) async fn put(
     State(app): State<Arc<App>>,
     Path(sha256): Path<String>,
@@ -204,7 +183,7 @@ pub(super) async fn put(
         drain(body);
     }
     let (status, sha256, bytes) = kept?;
-    let shown = json(&ShownBlob { sha256: sha256.to_string(), bytes });
+    let shown = json(&api::Blob { sha256: sha256.to_string(), bytes });
     Ok((status, shown).into_response())
 }
 

@@ -8,7 +8,8 @@ use axum::extract::{Request, State};
 use axum::http::Uri;
 use axum::response::Response;
 use axum::routing::any;
-use tenure_coordinator::request::{FindRun, SignaledRun};
+use tenure_api::{self as api, RunRef};
+use tenure_coordinator::request::FindRun;
 use tenure_core::command::SubmitOutcome;
 use tenure_record::name::TaskKey;
 use tower::ServiceExt;
@@ -16,12 +17,12 @@ use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn,
 use utoipa::openapi::{OpenApi, RefOr, Required};
 
 use super::classes::Classes;
+use super::runs::signal_run;
 use super::{Path, Whole, json};
 use crate::app::App;
 use crate::json as parse;
 use crate::problem::Problem;
-use crate::wire::run_request::SignalByKeyBody;
-use crate::wire::run_shown::ShownSignal;
+use crate::show;
 
 const RUN: &str = "/v1/runs/{id}";
 const BY_KEY: &str = "/v1/workflows/{name}/runs/by-key/{key}";
@@ -84,21 +85,19 @@ async fn forward(
 }
 
 /// A signal by key can begin the run, so it is one command and not forwarded.
-#[utoipa::path(post, path = "/v1/workflows/{name}/runs/by-key/{key}/signals/{signal}", tag = "runs", summary = "News from outside for the run that holds a key; with `start` it begins the run if there is none", params(("name" = String, Path), ("key" = String, Path), ("signal" = String, Path)), request_body = Option<SignalByKeyBody<'_>>, responses((status = 201, description = "It began the run", body = ShownSignal<'_>), (status = 200, description = "What became of it", body = ShownSignal<'_>), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+#[utoipa::path(post, path = "/v1/workflows/{name}/runs/by-key/{key}/signals/{signal}", tag = "runs", summary = "News from outside for the run that holds a key; with `start` it begins the run if there is none", params(("name" = String, Path), ("key" = String, Path), ("signal" = String, Path)), request_body = Option<api::Signal>, responses((status = 201, description = "It began the run", body = api::Signaled), (status = 200, description = "What became of it", body = api::Signaled), (status = "default", description = "A refusal", body = api::Problem, content_type = "application/problem+json")))]
 pub(super) async fn signal(
     State(app): State<Arc<App>>,
     Path((name, key, signal)): Path<(String, String, String)>,
     Whole(body): Whole,
 ) -> Result<(axum::http::StatusCode, Response), Problem> {
-    let body = parse::parse::<SignalByKeyBody<'_>>(&body)?;
-    let signal = body.parse(name, &key, signal)?;
-    let shown = Arc::clone(&signal.signal.name);
-    let SignaledRun { run_id, outcome, signaled } = app.ask(signal).await?;
-    let status = match outcome {
+    let run = RunRef::Key { workflow: name, key };
+    let signaled = signal_run(&app, run, &signal, parse::parse(&body)?).await?;
+    let status = match signaled.outcome {
         SubmitOutcome::Created => axum::http::StatusCode::CREATED,
         SubmitOutcome::Existed => axum::http::StatusCode::OK,
     };
-    Ok((status, json(&ShownSignal::of(run_id.0, &shown, signaled))))
+    Ok((status, json(&show::run::signaled(signal, signaled))))
 }
 
 /// Documents the addresses by key: those of a run, with the name and the key in the place of the id.

@@ -9,9 +9,9 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Extension, RawQuery, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
+use tenure_api as api;
 use tenure_record::event::Record;
-use tenure_record::transition::{RunTransition, Told, Transition};
+use tenure_record::transition::Told;
 
 use crate::admission::response_budget::InFlight;
 use crate::app::App;
@@ -20,72 +20,21 @@ use crate::observe::follow::{
     Delivery, End, Portions, Shared, Shown, Subscribed, Updates, Wanted, parse_after, subscribe,
 };
 use crate::problem::Problem;
-use crate::wire::shown::moment;
+use crate::show;
 
 /// A comment is sent so often, so that both sides notice when the other is gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// That comment.
 const COMMENT: &[u8] = b":\n\n";
 
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct EventsQuery {
-    after: Option<String>,
-    task: Option<u64>,
-    run: Option<u64>,
-    queue: Option<String>,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-struct ShownEvent<'a> {
-    lsn: u64,
-    at: String,
-    event: &'a str,
-    task_id: u64,
-    queue: &'a str,
-    from: Option<&'static str>,
-    to: &'static str,
-    worker: Option<&'a str>,
-    lease_id: Option<u64>,
-    attempt: u32,
-    priority: i8,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run_id: Option<u64>,
-    /// Of a new task in a dead letter queue: the task that it is the copy of.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dead_letter_of: Option<u64>,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-struct ShownRunEvent<'a> {
-    lsn: u64,
-    at: String,
-    event: &'a str,
-    run_id: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    workflow: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent_run_id: Option<u64>,
-    to: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    signal: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<&'a str>,
-}
-
-#[utoipa::path(get, path = "/v1/events", tag = "events", summary = "Live updates: server-sent events from any record", params(EventsQuery, ("last-event-id" = Option<String>, Header)), responses((status = 200, description = "One event per transition of a task or a run; its id is LSN.index", body = String, content_type = "text/event-stream"), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/v1/events", tag = "events", summary = "Live updates: server-sent events from any record", params(api::EventFilter, ("last-event-id" = Option<String>, Header)), responses((status = 200, description = "One event per transition of a task or a run; its id is LSN.index", body = String, content_type = "text/event-stream"), (status = "default", description = "A refusal", body = api::Problem, content_type = "application/problem+json")))]
 pub(super) async fn events(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
     connection: Option<Extension<Arc<InFlight>>>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
-    let query: EventsQuery = parse::query(query.as_deref())?;
+    let query: api::EventFilter = parse::query(query.as_deref())?;
     let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let after = parse_after(&app, query.after.as_deref().or(resumed))?;
     let wanted = Wanted { task: query.task, queue: query.queue, run: query.run };
@@ -126,13 +75,11 @@ pub(crate) struct EventText(Arc<str>);
 
 impl Shown for EventText {
     fn event(record: &Record<'_>, told: &Told<'_>) -> Self {
-        let data = match told {
-            Told::Task(step) => show(record, step),
-            Told::Run(step) => show_run(record, step),
-        };
+        let event = show::event::event(record, told);
+        let data = serde_json::to_string(&event).expect("an event has texts for keys");
         let mut text = String::with_capacity(data.len() + 48);
         // Writing to a string cannot fail.
-        let _ = write!(text, "id: {}.{}\ndata: {data}\n\n", record.lsn, told.index());
+        let _ = write!(text, "id: {}\ndata: {data}\n\n", event.id());
         Self(text.into())
     }
 
@@ -149,40 +96,4 @@ impl Shown for EventText {
     fn portions(updates: &Updates) -> &Portions<Self> {
         &updates.texts
     }
-}
-
-fn show(record: &Record<'_>, step: &Transition<'_>) -> String {
-    let shown = ShownEvent {
-        lsn: record.lsn.0,
-        at: moment(record.wall),
-        event: step.event,
-        task_id: step.task_id.0,
-        queue: step.queue,
-        from: step.from.map(|state| state.as_str()),
-        to: step.to.as_str(),
-        worker: step.worker,
-        lease_id: step.lease_id.map(|lease| lease.0),
-        attempt: step.attempt,
-        priority: step.priority.get(),
-        code: step.code.filter(|code| !code.is_empty()),
-        reason: step.reason.filter(|reason| !reason.is_empty()),
-        run_id: step.run_id.map(|run| run.0),
-        dead_letter_of: step.dead_letter_of.map(|id| id.0),
-    };
-    serde_json::to_string(&shown).unwrap_or_default()
-}
-
-fn show_run(record: &Record<'_>, step: &RunTransition<'_>) -> String {
-    let shown = ShownRunEvent {
-        lsn: record.lsn.0,
-        at: moment(record.wall),
-        event: step.event,
-        run_id: step.run_id.0,
-        workflow: step.workflow,
-        parent_run_id: step.parent.map(|run| run.0),
-        to: step.to.map(|state| state.as_str()),
-        signal: step.signal,
-        code: step.code,
-    };
-    serde_json::to_string(&shown).unwrap_or_default()
 }

@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::limits::{GRAPH_BYTES, GRAPH_TOKENS_MAX};
 use crate::problem::Problem;
 
-#[utoipa::path(get, path = "/v1/runs/{id}/graph", tag = "runs", summary = "The graph of a run: nodes and edges with positions, states and counts", params(("id" = u64, Path)), responses((status = 200, description = "The graph of the run's version, with its tokens counted", body = Graph), (status = "default", description = "A refusal", body = crate::problem::Body<'_>, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/v1/runs/{id}/graph", tag = "runs", summary = "The graph of a run: nodes and edges with positions, states and counts", params(("id" = u64, Path)), responses((status = 200, description = "The graph of the run's version, with its tokens counted", body = Graph), (status = "default", description = "A refusal", body = tenure_api::Problem, content_type = "application/problem+json")))]
 pub(super) async fn get(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,

@@ -28,7 +28,6 @@ use axum::routing::get;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tenure_code::{Code, Echo};
-use tenure_coordinator::NameRange;
 use tenure_coordinator::request::{
     CancelRun, CancelTask, CompleteTask, ConfigureQueue, DeleteQueue, DeleteWorkflow, ExplainTask,
     FailTask, GetQueue, GetRun, GetStatus, GetTask, GetWorkflow, Heartbeat, Lease, ListArtifacts,
@@ -45,7 +44,7 @@ pub(crate) use self::events::EventText;
 use crate::app::App;
 use crate::limits::{BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX};
 use crate::problem::Problem;
-use crate::wire::list::{self, decimal};
+use crate::wire::list::decimal;
 
 /// All that HTTP offers, with the admission class of each route.
 pub(crate) fn routes(app: Arc<App>) -> (Router, Classes) {
@@ -155,7 +154,7 @@ async fn wrong_method(request: Request) -> Problem {
 /// A body that arrived whole, in time and within bounds.
 pub(crate) struct Whole(pub Bytes);
 
-/// The same for a batch, which may be larger.
+/// The body of a batch, which may be larger than other bodies.
 pub(crate) struct WholeBatch(pub Bytes);
 
 impl FromRequest<Arc<App>> for Whole {
@@ -213,45 +212,13 @@ struct Nothing {}
 struct WaitQuery {
     /// How long to wait for its end.
     #[param(minimum = 0, maximum = 60_000)]
-    wait_ms: Option<i64>,
+    wait_ms: Option<u64>,
 }
 
 /// Shows something as JSON.
 fn json(value: &impl Serialize) -> Response {
     let text = serde_json::to_vec(value).unwrap_or_default();
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
-}
-
-/// What a batch made, in the order in which it was asked for.
-#[derive(Serialize, utoipa::ToSchema)]
-struct Ids {
-    ids: Vec<u64>,
-}
-
-/// A list as it is shown.
-#[derive(Serialize, utoipa::ToSchema)]
-struct List<T> {
-    items: Vec<T>,
-    next_cursor: Option<String>,
-}
-
-/// Which page of a list.
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct PageQuery {
-    /// At most so many; 100 if not given.
-    #[param(minimum = 1, maximum = 1_000)]
-    limit: Option<usize>,
-    /// The `next_cursor` of the page before.
-    cursor: Option<String>,
-}
-
-impl PageQuery {
-    /// A page of a list that goes by name.
-    fn names(self) -> Result<NameRange, Problem> {
-        Ok(NameRange { after: self.cursor.map(Arc::from), limit: list::limit(self.limit)? })
-    }
 }
 
 #[cfg(test)]

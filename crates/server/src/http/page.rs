@@ -12,7 +12,7 @@ use tenure_record::state::TaskState;
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::wire::shown::moment;
+use crate::show::time;
 
 const LATEST: usize = 50;
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;\
@@ -51,7 +51,7 @@ pub(super) async fn page(State(app): State<Arc<App>>) -> Result<Response, Proble
             escape(&queue.name),
             queue.counts.of(TaskState::Waiting),
             queue.counts.of(TaskState::Leased),
-            queue.oldest_waiting_at.map(moment).unwrap_or_default(),
+            queue.oldest_waiting_at.map(|at| time(at).to_string()).unwrap_or_default(),
             if queue.eligibility.is_open() { "" } else { "paused" },
         );
     }
@@ -69,7 +69,7 @@ pub(super) async fn page(State(app): State<Arc<App>>) -> Result<Response, Proble
             task.state,
             task.attempt,
             worker,
-            moment(task.created_at),
+            time(task.created_at),
         );
     }
     html.push_str("</table></html>");

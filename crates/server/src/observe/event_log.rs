@@ -21,7 +21,7 @@ use tenure_record::transition::{RunTransition, Told, Transition};
 
 use crate::fetch::Shows;
 use crate::limits::{LOG_LINES_PER_S, LOG_LINES_WAITING_MAX};
-use crate::wire::shown::moment;
+use crate::show::time;
 
 /// Which lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -361,7 +361,7 @@ macro_rules! write_step {
             priority = $step.priority.get(),
             lease = $step.lease_id.map(|lease| lease.0),
             lsn = $record.lsn.0,
-            at = moment($record.wall),
+            at = time($record.wall).to_string(),
             code = $step.code.filter(|code| !code.is_empty()),
             reason = $step.reason.filter(|reason| !reason.is_empty()),
             run = $step.run_id.map(|run| run.0),
@@ -399,7 +399,7 @@ macro_rules! write_run {
             parent = $step.parent.map(|run| run.0),
             signal = $step.signal,
             lsn = $record.lsn.0,
-            at = moment($record.wall),
+            at = time($record.wall).to_string(),
             code = $step.code,
             "transition"
         )

@@ -1,114 +1,94 @@
 //! Why a task is not done yet, in words. Both doors say the same.
 
+use tenure_api::{Explanation, Reason};
 use tenure_coordinator::{Explained, TaskInfo};
-use tenure_core::limits::PLACE_SCAN_MAX;
-use tenure_core::state::{Eligibility, Halted, Place};
+use tenure_core::limits::POSITION_SCAN_MAX;
+use tenure_core::state::{Eligibility, Halted, QueuePosition};
 use tenure_record::state::TaskState;
 use tenure_record::time::Timestamp;
 
-use crate::wire::shown::moment;
+use crate::show::{self, time};
+
+fn reason(code: &str, message: impl Into<String>) -> Reason {
+    Reason { code: code.to_owned(), message: message.into(), until: None, worker: None }
+}
 
 /// Why a task is not done yet.
-#[derive(Debug)]
-pub(crate) struct Explanation {
-    pub(crate) state: TaskState,
-    /// 1 for the next in line.
-    pub(crate) position: Option<u64>,
-    pub(crate) reasons: Vec<Reason>,
-    pub(crate) earliest_start_at: Option<Timestamp>,
-}
-
-/// One thing that it waits for.
-#[derive(Debug)]
-pub(crate) struct Reason {
-    pub(crate) code: &'static str,
-    pub(crate) message: String,
-    pub(crate) until: Option<Timestamp>,
-    pub(crate) worker: Option<String>,
-}
-
-impl Reason {
-    fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), until: None, worker: None }
-    }
-}
-
-impl Explanation {
-    pub(crate) fn of(explained: &Explained) -> Self {
-        let task = &explained.task;
-        let position = match explained.place {
-            // A task that does not move has no turn.
-            Place::Behind(others) if explained.halted.is_none() => Some(others as u64 + 1),
-            Place::Behind(_) | Place::Nowhere | Place::FarBehind => None,
-        };
-        let mut reasons: Vec<_> = explained.halted.iter().map(of_its_run).collect();
-        let mut earliest_start_at = None;
-        match task.state {
-            // Its turn in the queue, and workers, make no difference to a task that does not move.
-            TaskState::Waiting if explained.halted.is_some() => {}
-            TaskState::Waiting => {
-                if explained.place == Place::Nowhere {
-                    earliest_start_at = task.not_before.filter(|at| *at != Timestamp::ZERO);
-                    reasons.push(too_early(task, earliest_start_at));
-                }
-                earliest_start_at = match explained.eligibility {
-                    Eligibility::Open => earliest_start_at,
-                    Eligibility::Paused { until: None } => None,
-                    // A pause with an end is over by itself.
-                    Eligibility::Paused { until } => earliest_start_at.max(until),
-                };
-                reasons.extend(in_its_way(explained));
+pub(crate) fn explanation(explained: &Explained) -> Explanation {
+    let task = &explained.task;
+    let position = match explained.position {
+        // A task that does not move has no turn.
+        QueuePosition::Behind(others) if explained.halted.is_none() => Some(others as u64 + 1),
+        QueuePosition::Behind(_) | QueuePosition::Nowhere | QueuePosition::FarBehind => None,
+    };
+    let mut reasons: Vec<_> = explained.halted.iter().map(of_its_run).collect();
+    let mut earliest_start_at = None;
+    match task.state {
+        // Its turn in the queue, and workers, make no difference to a task that does not move.
+        TaskState::Waiting if explained.halted.is_some() => {}
+        TaskState::Waiting => {
+            if explained.position == QueuePosition::Nowhere {
+                earliest_start_at = task.not_before.filter(|at| *at != Timestamp::ZERO);
+                reasons.push(too_early(task, earliest_start_at));
             }
-            TaskState::Leased => reasons.push(leased(task)),
-            TaskState::Completed | TaskState::Failed | TaskState::Dead | TaskState::Canceled => {
-                reasons.push(ended(task));
-            }
+            earliest_start_at = match explained.eligibility {
+                Eligibility::Open => earliest_start_at,
+                Eligibility::Paused { until: None } => None,
+                // A pause with an end is over by itself.
+                Eligibility::Paused { until } => earliest_start_at.max(until),
+            };
+            reasons.extend(in_its_way(explained));
         }
-        if task.cancel_requested && !task.state.is_terminal() {
-            let message = "somebody wants it to stop, and its worker is told so";
-            reasons.push(Reason::new("cancel_requested", message));
+        TaskState::Leased => reasons.push(leased(task)),
+        TaskState::Completed | TaskState::Failed | TaskState::Dead | TaskState::Canceled => {
+            reasons.push(ended(task));
         }
-        Self { state: task.state, position, reasons, earliest_start_at }
     }
+    if task.cancel_requested && !task.state.is_terminal() {
+        let message = "somebody wants it to stop, and its worker is told so";
+        reasons.push(reason("cancel_requested", message));
+    }
+    let earliest_start_at = earliest_start_at.map(time);
+    Explanation { state: show::task::state(task.state), position, reasons, earliest_start_at }
 }
 
 /// What about its run keeps a task from being granted, and its reports from being accepted.
 fn of_its_run(halted: &Halted) -> Reason {
     match halted {
         Halted::Ending { run_id, state, since } => {
-            let (state, since) = (state.as_str(), moment(*since));
+            let (state, since) = (state.as_str(), time(*since));
             let message = format!(
                 "run {run_id} is ending as {state} since {since}; the task will be CANCELED with it, \
                  and reports on it are refused with lease_lost"
             );
-            Reason::new("run_ending", message)
+            reason("run_ending", message)
         }
         Halted::BranchEnding { run_id } => {
             let message = format!(
                 "its branch of run {run_id} is ending; the task will be CANCELED with it, and reports \
                  on it are refused with lease_lost"
             );
-            Reason::new("run_ending", message)
+            reason("run_ending", message)
         }
-        Halted::Parked { run_id, reason, at } => {
-            let at = moment(*at);
+        Halted::Parked { run_id, reason: why, at } => {
+            let at = time(*at);
             let message = format!(
-                "run {run_id} is parked since {at}: {reason}; cancel the run, or let it go on with \
+                "run {run_id} is parked since {at}: {why}; cancel the run, or let it go on with \
                  `tenure run unpark {run_id}`"
             );
-            Reason::new("run_parked", message)
+            reason("run_parked", message)
         }
     }
 }
 
 fn too_early(task: &TaskInfo, until: Option<Timestamp>) -> Reason {
-    let when = until.map_or_else(|| "in a moment".to_owned(), |at| format!("at {}", moment(at)));
+    let when = until.map_or_else(|| "in a moment".to_owned(), |at| format!("at {}", time(at)));
     let (code, why) = match task.failures {
         0 => ("delayed", "it is delayed".to_owned()),
         1 => ("backing_off", "it failed once".to_owned()),
         times => ("backing_off", format!("it failed {times} times")),
     };
-    Reason { until, ..Reason::new(code, format!("{why} and may start {when}")) }
+    Reason { until: until.map(time), ..reason(code, format!("{why} and may start {when}")) }
 }
 
 /// What is in the way of a task that waits.
@@ -122,33 +102,33 @@ fn in_its_way(explained: &Explained) -> Vec<Reason> {
                 None => {
                     format!("the queue {queue} is paused: resume it, and leases are given again")
                 }
-                Some(at) => format!("the queue {queue} is paused until {}", moment(at)),
+                Some(at) => format!("the queue {queue} is paused until {}", time(at)),
             };
-            reasons.push(Reason { until, ..Reason::new("queue_paused", message) });
+            reasons.push(Reason { until: until.map(time), ..reason("queue_paused", message) });
         }
     }
-    let ahead = match explained.place {
-        Place::Nowhere => None,
-        Place::Behind(0) => Some(format!("it is the next in line of the queue {queue}")),
-        Place::Behind(1) => Some(format!("one task of the queue {queue} goes before it")),
-        Place::Behind(others) => Some(format!("{others} tasks of the queue {queue} go before it")),
-        Place::FarBehind => {
-            Some(format!("more than {PLACE_SCAN_MAX} tasks of the queue {queue} go before it"))
+    let ahead = match explained.position {
+        QueuePosition::Nowhere => None,
+        QueuePosition::Behind(0) => Some(format!("it is the next in line of the queue {queue}")),
+        QueuePosition::Behind(1) => Some(format!("one task of the queue {queue} goes before it")),
+        QueuePosition::Behind(others) => {
+            Some(format!("{others} tasks of the queue {queue} go before it"))
+        }
+        QueuePosition::FarBehind => {
+            Some(format!("more than {POSITION_SCAN_MAX} tasks of the queue {queue} go before it"))
         }
     };
-    reasons.extend(ahead.map(|message| Reason::new("in_line", message)));
+    reasons.extend(ahead.map(|message| reason("in_line", message)));
     let workers = match explained.workers {
-        0 => Reason::new(
+        0 => reason(
             "no_workers",
             format!(
                 "no connected worker has said that it takes from the queue {queue}: start one; \
                  those that only ask for leases are not counted"
             ),
         ),
-        1 => Reason::new("workers", format!("one connected worker takes from the queue {queue}")),
-        many => {
-            Reason::new("workers", format!("{many} connected workers take from the queue {queue}"))
-        }
+        1 => reason("workers", format!("one connected worker takes from the queue {queue}")),
+        many => reason("workers", format!("{many} connected workers take from the queue {queue}")),
     };
     reasons.push(workers);
     reasons
@@ -156,12 +136,12 @@ fn in_its_way(explained: &Explained) -> Vec<Reason> {
 
 fn leased(task: &TaskInfo) -> Reason {
     let Some(lease) = &task.lease else {
-        return Reason::new("leased", "a worker holds it");
+        return reason("leased", "a worker holds it");
     };
-    let until = moment(lease.expires_at);
+    let until = time(lease.expires_at);
     let message = format!("{} holds it until {until}, and longer with heartbeats", lease.worker);
     let worker = Some(lease.worker.to_string());
-    Reason { until: Some(lease.expires_at), worker, ..Reason::new("leased", message) }
+    Reason { until: Some(until), worker, ..reason("leased", message) }
 }
 
 fn ended(task: &TaskInfo) -> Reason {
@@ -171,7 +151,7 @@ fn ended(task: &TaskInfo) -> Reason {
         (state, Some(error)) => format!("it is {}: {error}; it can be retried", state.as_str()),
         (state, None) => format!("it is {}; it can be retried", state.as_str()),
     };
-    Reason::new("ended", message)
+    reason("ended", message)
 }
 
 #[cfg(test)]
@@ -236,17 +216,17 @@ nodes:
 
     fn explained(state: &State, task: u64) -> Explanation {
         let task_id = TaskId(task);
-        Explanation::of(&Explained {
+        explanation(&Explained {
             task: TaskInfo::of(&state.task(task_id).unwrap(), WallOffset::ZERO),
-            place: state.place(task_id),
+            position: state.queue_position(task_id),
             halted: state.halted(task_id),
             eligibility: Eligibility::Open,
             workers: 0,
         })
     }
 
-    fn codes(explanation: &Explanation) -> Vec<&'static str> {
-        explanation.reasons.iter().map(|reason| reason.code).collect()
+    fn codes(explanation: &Explanation) -> Vec<&str> {
+        explanation.reasons.iter().map(|reason| reason.code.as_str()).collect()
     }
 
     #[test]

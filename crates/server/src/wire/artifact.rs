@@ -3,36 +3,20 @@
 
 use std::sync::Arc;
 
-use base64::Engine;
-use serde::Deserialize;
+use bytes::Bytes;
+use tenure_api::{Binary, NewArtifact};
 use tenure_code::{Code, Echo};
 use tenure_core::command::ReportTasks;
 use tenure_record::artifact::{Artifact, ArtifactName, MediaType, Sha256, check_together};
-use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::artifacts::blobs::Blobs;
 use crate::problem::Problem;
 
-/// A file that a completion hands in.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ArtifactBody {
-    /// A relative path, such as `report.pdf`.
-    #[schema(max_length = 200, min_length = 1)]
-    name: String,
-    /// `application/octet-stream` if not given.
-    media_type: Option<String>,
-    /// Its bytes, in base64; not together with `blob`.
-    data: Option<String>,
-    /// The SHA-256 of a file that was uploaded with `PUT /v1/blobs/{sha256}`.
-    blob: Option<String>,
-}
-
 /// Where the bytes of an artifact are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
-    Data(Vec<u8>),
+    Data(Bytes),
     Blob(Sha256),
 }
 
@@ -44,48 +28,29 @@ pub(crate) struct Handed {
     pub content: Content,
 }
 
-impl ArtifactBody {
-    fn parse(self) -> Result<Handed, Problem> {
-        let name = ArtifactName::parse(&self.name)?;
-        let content = match (self.data, self.blob) {
-            (Some(data), None) => {
-                let engine = base64::engine::general_purpose::STANDARD;
-                let data = engine.decode(data).map_err(|error| {
-                    let name = Echo(name.as_str());
-                    Problem::invalid(format!("data of the artifact {name} is no base64: {error}"))
-                })?;
-                Content::Data(data)
-            }
-            (None, Some(blob)) => Content::Blob(Sha256::parse(&blob)?),
-            (None, None) | (Some(_), Some(_)) => {
-                return Err(Problem::invalid(format!(
-                    "the artifact {} needs its bytes: give `data` in base64, or `blob` with the \
-                     SHA-256 of an uploaded file, and not both",
-                    Echo(name.as_str())
-                )));
-            }
-        };
-        Ok(Handed { name, media_type: media_type(self.media_type.as_deref())?, content })
-    }
-}
-
-/// What kind of file it is, or that nothing is known.
-pub(crate) fn media_type(text: Option<&str>) -> Result<MediaType, Problem> {
-    Ok(text.map(MediaType::parse).transpose()?.unwrap_or_default())
-}
-
 /// All that one completion hands in.
-pub(crate) fn parse(bodies: Option<Vec<ArtifactBody>>) -> Result<Vec<Handed>, Problem> {
-    let bodies = bodies.unwrap_or_default();
-    let handed: Vec<Handed> =
-        bodies.into_iter().map(ArtifactBody::parse).collect::<Result<_, _>>()?;
-    check(handed)
-}
-
-/// Those that can be handed in together.
-pub(crate) fn check(handed: Vec<Handed>) -> Result<Vec<Handed>, Problem> {
+pub(crate) fn parse(artifacts: Vec<NewArtifact>) -> Result<Vec<Handed>, Problem> {
+    let handed: Vec<Handed> = artifacts.into_iter().map(parse_one).collect::<Result<_, _>>()?;
     check_together(handed.iter().map(|it| &it.name))?;
     Ok(handed)
+}
+
+fn parse_one(artifact: NewArtifact) -> Result<Handed, Problem> {
+    let NewArtifact { name, media_type, data, blob } = artifact;
+    let name = ArtifactName::parse(&name)?;
+    let content = match (data, blob) {
+        (Some(Binary(data)), None) => Content::Data(data),
+        (None, Some(blob)) => Content::Blob(Sha256::parse(&blob)?),
+        (None, None) | (Some(_), Some(_)) => {
+            return Err(Problem::invalid(format!(
+                "the artifact {} needs its bytes: give `data`, or `blob` with the SHA-256 of an \
+                 uploaded file, and not both",
+                Echo(name.as_str())
+            )));
+        }
+    };
+    let media_type = media_type.as_deref().map(MediaType::parse).transpose()?.unwrap_or_default();
+    Ok(Handed { name, media_type, content })
 }
 
 /// Keeps the bytes of each, durably; only then may a command name them.
@@ -100,7 +65,7 @@ pub(crate) async fn keep(app: &App, handed: Vec<Handed>) -> Result<Vec<Artifact>
     kept.await.map_err(|_| Problem::stopping())?
 }
 
-/// The same for the completions of a report.
+/// Keeps the files of every completion in a batch of reports.
 pub(crate) async fn keep_each(
     app: &App,
     reports: &mut ReportTasks,

@@ -1,17 +1,19 @@
-//! What both doors say about workflows and runs in their own way and mean alike.
+//! Requests about workflows and runs: what the outward model says, as commands.
 
 use std::sync::Arc;
 
+use tenure_api as api;
 use tenure_code::{Code, Echo};
 use tenure_coordinator::{RUN_STATES, RunFilter};
-use tenure_core::command::{RegisterWorkflow, SignalByKey, SignalRun, SignalStart, StartRun};
+use tenure_core::command::{
+    RegisterWorkflow, SignalByKey, SignalRun, SignalStart, StartRun, StartRuns,
+};
 use tenure_flow::{Definition, Fault, FaultCode, yaml};
 use tenure_record::id::RunId;
 use tenure_record::limits::PAYLOAD_BYTES_MAX;
 use tenure_record::name::{SignalText, TaskKey};
 use tenure_value::Value;
 
-use super::pairs::Pairs;
 use super::{list, terms};
 use crate::problem::Problem;
 
@@ -19,7 +21,7 @@ type Parsed<T> = Result<T, Problem>;
 
 /// A definition as it came.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Text<'a> {
+enum Text<'a> {
     Json(&'a [u8]),
     Yaml(&'a [u8]),
 }
@@ -52,7 +54,12 @@ impl Text<'_> {
 
 /// A definition to register. If the address names it, both names must be the same. Takes its time
 /// for a large one.
-pub(crate) fn definition(name: Option<&str>, text: Text<'_>) -> Parsed<RegisterWorkflow> {
+pub(crate) fn definition(definition: &api::Definition) -> Parsed<RegisterWorkflow> {
+    let name = definition.name.as_deref();
+    let text = match definition.format {
+        api::DefinitionFormat::Json => Text::Json(&definition.text),
+        api::DefinitionFormat::Yaml => Text::Yaml(&definition.text),
+    };
     let differs = |said: &str| {
         let name = name.filter(|name| *name != said)?;
         let (said, name) = (Echo(said), Echo(name));
@@ -73,9 +80,15 @@ pub(crate) fn definition(name: Option<&str>, text: Text<'_>) -> Parsed<RegisterW
     Err(Problem::faulty(faults))
 }
 
+/// A definition compiled on a thread of its own, because a large one takes its time.
+pub(crate) async fn compiled(text: api::Definition) -> Parsed<RegisterWorkflow> {
+    let compiled = tokio::task::spawn_blocking(move || definition(&text)).await;
+    compiled.map_err(|_| Problem::stopping())?
+}
+
 /// A value from JSON text, which may be as large as a payload. What a run could not hold as it is
 /// written is refused with its place.
-pub(crate) fn value(field: &str, json: &[u8]) -> Parsed<Value> {
+fn value(field: &str, json: &[u8]) -> Parsed<Value> {
     let bytes = json.len();
     if bytes > PAYLOAD_BYTES_MAX {
         let detail = format!("{field} has {bytes} bytes; at most {PAYLOAD_BYTES_MAX} are allowed");
@@ -85,122 +98,109 @@ pub(crate) fn value(field: &str, json: &[u8]) -> Parsed<Value> {
 }
 
 /// A version of a workflow.
-pub(crate) fn version(version: Option<i64>) -> Parsed<Option<u32>> {
-    let parse = |version: i64| {
-        let parsed = u32::try_from(version).ok();
-        parsed.filter(|parsed| *parsed > 0).ok_or_else(|| {
+pub(crate) fn version(version: Option<u32>) -> Parsed<Option<u32>> {
+    match version {
+        Some(0) => {
             let max = u32::MAX;
-            Problem::invalid(format!("version is {version}; it must be from 1 to {max}"))
-        })
-    };
-    version.map(parse).transpose()
-}
-
-/// A run to begin, as it came.
-#[derive(Debug, Default)]
-pub(crate) struct SaidStart<'a> {
-    pub(crate) workflow: String,
-    pub(crate) version: Option<i64>,
-    /// JSON text; none for `{}`.
-    pub(crate) input: Option<&'a [u8]>,
-    pub(crate) key: Option<String>,
-    pub(crate) tags: Pairs,
-}
-
-impl SaidStart<'_> {
-    /// The run that is meant.
-    pub(crate) fn parse(self) -> Parsed<StartRun> {
-        Ok(StartRun {
-            workflow: self.workflow.into(),
-            version: version(self.version)?,
-            input: value("input", self.input.unwrap_or(b"{}"))?,
-            key: self.key.as_deref().map(TaskKey::parse).transpose()?,
-            tags: terms::tags("tags", self.tags.0)?,
-        })
-    }
-}
-
-/// News for a run, as it came.
-#[derive(Debug, Default)]
-pub(crate) struct SaidSignal<'a> {
-    pub(crate) run_id: u64,
-    pub(crate) name: String,
-    /// JSON text; none for null.
-    pub(crate) payload: Option<&'a [u8]>,
-    pub(crate) correlation: Option<String>,
-    pub(crate) signal_id: Option<String>,
-}
-
-impl SaidSignal<'_> {
-    /// The signal that is meant.
-    pub(crate) fn parse(self) -> Parsed<SignalRun> {
-        let text = |field: &str, text: &str| {
-            let parsed = SignalText::parse(text);
-            parsed.map_err(|invalid| Problem::invalid(format!("{field}: {invalid}")))
-        };
-        let signal_id = self.signal_id.as_deref().map(|id| text("signal_id", id)).transpose()?;
-        if signal_id.as_ref().is_some_and(|id| id.as_str().is_empty()) {
-            return Err(Problem::invalid("signal_id is empty; leave it out, or give it a text"));
+            Err(Problem::invalid(format!("version is 0; it must be from 1 to {max}")))
         }
-        Ok(SignalRun {
-            run_id: RunId(self.run_id),
-            name: self.name.into(),
-            payload: value("payload", self.payload.unwrap_or(b"null"))?,
-            correlation: text("correlation", self.correlation.as_deref().unwrap_or_default())?,
-            signal_id,
-        })
+        version => Ok(version),
     }
 }
 
-/// News for the run that holds a key, and how to begin it if there is none.
-pub(crate) fn signal_by_key(
-    workflow: String,
-    key: &str,
-    signal: SaidSignal<'_>,
-    start: Option<SaidStart<'_>>,
-) -> Parsed<SignalByKey> {
-    let in_start =
-        |problem: Problem| Problem { detail: format!("start.{}", problem.detail), ..problem };
-    let start = start.map(|start| start.parse().map_err(in_start)).transpose()?;
-    Ok(SignalByKey {
+/// A run to start.
+pub(crate) fn start(workflow: &str, run: api::NewRun) -> Parsed<StartRun> {
+    let api::NewRun { input, key, version: wanted, tags } = run;
+    Ok(StartRun {
         workflow: workflow.into(),
-        key: TaskKey::parse(key)?,
-        signal: signal.parse()?,
-        start: start.map(|StartRun { version, input, tags, .. }| SignalStart {
-            version,
-            input,
-            tags,
-        }),
+        version: version(wanted)?,
+        input: value("input", given(&input, b"{}"))?,
+        key: key.as_deref().map(TaskKey::parse).transpose()?,
+        tags: terms::tags(tags)?,
     })
 }
 
-/// Which runs to list, as it came.
-#[derive(Debug, Default)]
-pub(crate) struct SaidRuns<'a> {
-    pub(crate) workflow: Option<&'a str>,
-    pub(crate) state: Option<&'a str>,
-    pub(crate) tag: Option<&'a str>,
-    pub(crate) key: Option<&'a str>,
-    pub(crate) limit: Option<usize>,
-    pub(crate) cursor: Option<&'a str>,
+fn given<'p>(payload: &'p api::Payload, default: &'static [u8]) -> &'p [u8] {
+    if payload.is_empty() { default } else { payload.as_bytes() }
 }
 
-impl SaidRuns<'_> {
-    /// The runs that are meant.
-    pub(crate) fn parse(self) -> Parsed<RunFilter> {
-        let state = |name: &str| {
-            RUN_STATES.into_iter().find(|state| *state == name).ok_or_else(|| {
-                let (name, names) = (Echo(name), RUN_STATES.join(", "));
-                Problem::invalid(format!("state is {name}; it must be one of {names}"))
-            })
-        };
-        Ok(RunFilter {
-            workflow: self.workflow.map(Arc::from),
-            state: self.state.map(state).transpose()?,
-            tag: list::tag(self.tag)?,
-            key: self.key.map(TaskKey::parse).transpose()?,
-            before: list::cursor(self.cursor)?.map(RunId),
-            limit: list::limit(self.limit)?,
-        })
+/// Runs to start together. A refusal says which run it is about.
+pub(crate) fn start_batch(
+    workflow: &str,
+    runs: impl Iterator<Item = api::NewRun>,
+) -> Parsed<StartRuns> {
+    let parse = |(index, run)| {
+        start(workflow, run).map_err(|problem| problem.within(&format!("runs[{index}]: ")))
+    };
+    let runs = runs.enumerate().map(parse).collect::<Result<_, _>>()?;
+    Ok(StartRuns { runs })
+}
+
+/// A signal for a run, or for the run that holds a key.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum SignalCommand {
+    Run(SignalRun),
+    ByKey(SignalByKey),
+}
+
+/// A signal.
+pub(crate) fn signal(run: api::RunRef, name: &str, signal: api::Signal) -> Parsed<SignalCommand> {
+    let api::Signal { payload, correlation, signal_id, start: begin } = signal;
+    let text = |field: &str, text: &str| {
+        let parsed = SignalText::parse(text);
+        parsed.map_err(|invalid| Problem::invalid(format!("{field}: {invalid}")))
+    };
+    let signal_id = signal_id.as_deref().map(|id| text("signal_id", id)).transpose()?;
+    if signal_id.as_ref().is_some_and(|id| id.as_str().is_empty()) {
+        return Err(Problem::invalid("signal_id is empty; leave it out, or give it a text"));
     }
+    let mut signal = SignalRun {
+        run_id: RunId(0),
+        name: name.into(),
+        payload: value("payload", given(&payload, b"null"))?,
+        correlation: text("correlation", correlation.as_deref().unwrap_or_default())?,
+        signal_id,
+    };
+    match (run, begin) {
+        (api::RunRef::Id(_), Some(_)) => Err(Problem::invalid(
+            "start is given for a run that is named by its id; name the run by its key",
+        )),
+        (api::RunRef::Id(run_id), None) => {
+            signal.run_id = RunId(run_id);
+            Ok(SignalCommand::Run(signal))
+        }
+        (api::RunRef::Key { workflow, key }, begin) => Ok(SignalCommand::ByKey(SignalByKey {
+            workflow: workflow.into(),
+            key: TaskKey::parse(&key)?,
+            signal,
+            start: begin.map(signal_start).transpose()?,
+        })),
+    }
+}
+
+/// The run that a signal starts if there is none.
+fn signal_start(begin: api::SignalStart) -> Parsed<SignalStart> {
+    let api::SignalStart { input, version, tags } = begin;
+    let run = api::NewRun { input, key: None, version, tags };
+    let StartRun { version, input, tags, .. } =
+        start("", run).map_err(|problem| problem.within("start."))?;
+    Ok(SignalStart { version, input, tags })
+}
+
+/// Which runs to list.
+pub(crate) fn filter(filter: api::RunFilter) -> Parsed<RunFilter> {
+    let state = |given: api::RunState| {
+        RUN_STATES.into_iter().find(|state| *state == given.as_str()).ok_or_else(|| {
+            let (given, names) = (Echo(given.as_str()), RUN_STATES.join(", "));
+            Problem::invalid(format!("state is {given}; it must be one of {names}"))
+        })
+    };
+    Ok(RunFilter {
+        workflow: filter.workflow.map(Arc::from),
+        state: filter.state.map(state).transpose()?,
+        tag: list::tag(filter.tag.as_deref())?,
+        key: filter.key.as_deref().map(TaskKey::parse).transpose()?,
+        before: list::cursor(filter.cursor.as_deref())?.map(RunId),
+        limit: list::limit(filter.limit)?,
+    })
 }

@@ -1,14 +1,18 @@
 //! What every list takes: how many, where to go on, and with which tag.
 
+use std::sync::Arc;
+
+use tenure_api::PageQuery;
 use tenure_code::Echo;
+use tenure_coordinator::NameRange;
 use tenure_core::limits::LIST_ITEMS_MAX;
 
 use crate::limits::LIST_LIMIT_DEFAULT;
 use crate::problem::Problem;
 
 /// How many there may be on a page.
-pub(crate) fn limit(limit: Option<usize>) -> Result<usize, Problem> {
-    let limit = limit.unwrap_or(LIST_LIMIT_DEFAULT);
+pub(crate) fn limit(limit: Option<u32>) -> Result<usize, Problem> {
+    let limit = limit.map_or(LIST_LIMIT_DEFAULT, |limit| limit as usize);
     match (1..=LIST_ITEMS_MAX).contains(&limit) {
         true => Ok(limit),
         false => {
@@ -16,6 +20,11 @@ pub(crate) fn limit(limit: Option<usize>) -> Result<usize, Problem> {
             Err(Problem::invalid(detail))
         }
     }
+}
+
+/// A page of a list that goes by name.
+pub(crate) fn names(page: PageQuery) -> Result<NameRange, Problem> {
+    Ok(NameRange { after: page.cursor.map(Arc::from), limit: limit(page.limit)? })
 }
 
 /// Where to go on, in a list that goes by number.

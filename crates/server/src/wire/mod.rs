@@ -1,15 +1,12 @@
-//! The wire contract of HTTP: what comes in and what is shown; and what it shares with gRPC.
+//! Semantic validation: requests of the outward model become commands, or are refused in words. HTTP
+//! and gRPC share all of it.
 
 pub(crate) mod artifact;
 pub(crate) mod flow;
 pub(crate) mod list;
 pub(crate) mod page;
-pub(crate) mod pairs;
 pub(crate) mod report;
 pub(crate) mod request;
-pub(crate) mod run_request;
-pub(crate) mod run_shown;
-pub(crate) mod shown;
 pub(crate) mod terms;
 
 #[cfg(test)]

@@ -1,345 +1,179 @@
-//! Requests as they come over HTTP: field names and defaults of the contract. Parsed here, once.
+//! Requests about tasks, queues and workers: what the outward model says, as commands.
 
 use axum::http::HeaderMap;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use tenure_api as api;
 use tenure_code::Echo;
+use tenure_coordinator::{Registration, TaskFilter};
 use tenure_core::command::{
-    CancelTask, ConfigureQueue, LeaseTasks, NewTask, PauseQueue, Setting, SettingsChange,
+    CancelTask, ConfigureQueue, LeaseTasks, NewTask, PauseQueue, Setting, SettingsChange, SubmitTasks,
 };
-use tenure_record::id::TaskId;
-use tenure_record::name::{QueueName, TaskKey, TaskName, WorkerName};
-use tenure_record::terms::{Backoff, BackoffKind, Budgets, LeaseMs, Payload, Priority, SpanMs};
+use tenure_core::limits::LEASE_QUEUES_MAX;
+use tenure_record::id::{RunId, TaskId};
+use tenure_record::name::{QueueName, TagValue, TaskKey, TaskName, WorkerName};
+use tenure_record::state::TaskState;
+use tenure_record::terms::{Budgets, Priority, SpanMs};
 use tenure_record::trace::TraceParent;
-use utoipa::ToSchema;
 
-use super::pairs::Pairs;
-use super::terms;
-use crate::moment;
+use super::{list, terms};
 use crate::problem::Problem;
 
+type Parsed<T> = Result<T, Problem>;
+
 /// A task to submit.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewTaskBody<'a> {
-    /// Where it waits; "default" if not given.
-    #[schema(max_length = 256, min_length = 1)]
-    queue: Option<String>,
-    /// What kind of work it is, for workers and for lists.
-    #[schema(max_length = 128, min_length = 1)]
-    name: Option<String>,
-    /// Any JSON; kept as it is.
-    #[serde(borrow)]
-    #[schema(value_type = Option<serde_json::Value>)]
-    payload: Option<&'a RawValue>,
-    /// Higher goes first; 0 if not given.
-    #[schema(minimum = -100, maximum = 100)]
-    priority: Option<i64>,
-    /// How long it waits before it may run; not together with `run_at`.
-    #[schema(minimum = 0, maximum = 31_622_400_000_i64)]
-    delay_ms: Option<i64>,
-    /// When it may run, by the wall clock.
-    #[schema(format = DateTime)]
-    run_at: Option<String>,
-    /// Failures that end it; 20 if not given, none if `max_attempts` is given.
-    #[schema(minimum = 1, maximum = 10_000)]
-    max_failures: Option<i64>,
-    /// Expired leases that end it; 10 if not given, none if `max_attempts` is given.
-    #[schema(minimum = 1, maximum = 10_000)]
-    max_expiries: Option<i64>,
-    /// Failures and expired leases that together end it; none if not given.
-    #[schema(minimum = 1, maximum = 10_000)]
-    max_attempts: Option<i64>,
-    /// How it waits between failures.
-    backoff: Option<BackoffBody>,
-    /// How long a lease lasts; 30,000 if not given.
-    #[schema(minimum = 50, maximum = 86_400_000)]
-    lease_ms: Option<i64>,
-    /// From submit to end; a task that takes longer ends FAILED with code `TIMEOUT`.
-    #[schema(minimum = 0, maximum = 31_622_400_000_i64)]
-    total_timeout_ms: Option<i64>,
-    /// How long one attempt may take, with heartbeats or without; one that takes longer is a failure with
-    /// code `ATTEMPT_TIMEOUT`.
-    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
-    attempt_timeout_ms: Option<i64>,
-    /// The same submit under the same key gives the same task.
-    #[schema(max_length = 256, min_length = 1)]
-    key: Option<String>,
-    /// How long the key is held, from submit, even if the task still runs; as long as the task exists if
-    /// not given.
-    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
-    key_ttl_ms: Option<i64>,
-    /// The W3C trace context of the submit, for the worker.
-    #[schema(max_length = 128)]
-    traceparent: Option<String>,
-    /// Labels for people.
-    #[schema(value_type = Option<std::collections::BTreeMap<String, String>>)]
-    tags: Option<Pairs>,
+pub(crate) fn new_task(task: api::NewTask) -> Parsed<NewTask> {
+    Ok(NewTask {
+        queue: QueueName::parse(task.queue.as_deref().unwrap_or("default"))?,
+        payload: terms::payload("payload", task.payload)?,
+        name: task.name.as_deref().map(TaskName::parse).transpose()?,
+        priority: Priority::parse(task.priority.unwrap_or(0).into())?,
+        start: terms::start(task.delay_ms, terms::maybe_time("run_at", task.run_at)?)?,
+        budgets: Budgets::parse(
+            task.max_failures.map(i64::from),
+            task.max_expiries.map(i64::from),
+            task.max_attempts.map(i64::from),
+        )?,
+        backoff: task.backoff.map(terms::backoff).transpose()?,
+        lease_ms: terms::lease_ms(task.lease_ms)?.unwrap_or_default(),
+        total_timeout_ms: terms::span("total_timeout_ms", task.total_timeout_ms)?,
+        attempt_timeout_ms: terms::some_span("attempt_timeout_ms", task.attempt_timeout_ms)?,
+        key_ttl_ms: terms::key_ttl(task.key_ttl_ms, task.key.is_some())?,
+        key: task.key.as_deref().map(TaskKey::parse).transpose()?,
+        tags: terms::tags(task.tags)?,
+        traceparent: task.traceparent.as_deref().map(TraceParent::parse).transpose()?,
+        seal: None,
+    }
+    .sealed())
 }
 
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct BackoffBody {
-    kind: Option<String>,
-    initial_ms: Option<u64>,
-    max_ms: Option<u64>,
-    jitter: Option<f64>,
+/// Tasks to submit together. A refusal says which task it is about.
+pub(crate) fn new_tasks(tasks: impl ExactSizeIterator<Item = api::NewTask>) -> Parsed<SubmitTasks> {
+    let mut parsed = Vec::with_capacity(tasks.len());
+    for (index, task) in tasks.enumerate() {
+        parsed
+            .push(new_task(task).map_err(|problem| problem.within(&format!("tasks[{index}]: ")))?);
+    }
+    Ok(SubmitTasks { tasks: parsed })
 }
 
-fn span(field: &str, ms: Option<i64>) -> Result<Option<SpanMs>, Problem> {
-    Ok(ms.map(|ms| SpanMs::parse(field, ms)).transpose()?)
-}
-
-/// What the headers of a submit say.
-#[derive(Debug, Default)]
-pub(crate) struct Said {
-    /// `Idempotency-Key`.
-    pub(crate) key: Option<String>,
-    /// `traceparent`, if it is well formed.
-    pub(crate) traceparent: Option<TraceParent>,
-}
-
-impl Said {
-    /// Reads the headers. A malformed `traceparent`, or more than one, counts as none, as the W3C
-    /// Recommendation says.
-    pub(crate) fn read(headers: &HeaderMap) -> Result<Self, Problem> {
-        let mut keys = headers.get_all("idempotency-key").iter();
-        let key = match (keys.next(), keys.next()) {
-            (None, _) => None,
-            (Some(key), None) => Some(key.to_str().map_err(|_| {
+/// Adds what the headers of a submit say: `Idempotency-Key` means `key`, and `traceparent` counts if
+/// the body has none. A malformed `traceparent`, or more than one, counts as none, as the W3C
+/// Recommendation says.
+pub(crate) fn with_headers(mut task: api::NewTask, headers: &HeaderMap) -> Parsed<api::NewTask> {
+    let mut keys = headers.get_all("idempotency-key").iter();
+    match (keys.next(), keys.next()) {
+        (None, _) => {}
+        (Some(_), Some(_)) => {
+            let detail = "the header Idempotency-Key comes more than once; keep one";
+            return Err(Problem::invalid(detail));
+        }
+        (Some(key), None) => {
+            let key = key.to_str().map_err(|_| {
                 Problem::invalid("the header Idempotency-Key is not text; give it as `key`")
-            })?),
-            (Some(_), Some(_)) => {
-                return Err(Problem::invalid(
-                    "the header Idempotency-Key comes more than once; keep one",
-                ));
+            })?;
+            if let Some(other) = task.key.as_ref().filter(|other| *other != key) {
+                let (other, key) = (Echo(other), Echo(key));
+                return Err(Problem::invalid(format!(
+                    "key is {other} and the header Idempotency-Key is {key}; keep one"
+                )));
             }
-        };
-        let mut parents = headers.get_all("traceparent").iter();
-        let traceparent = match (parents.next(), parents.next()) {
-            (Some(parent), None) => parent.to_str().ok(),
-            (None, _) | (Some(_), Some(_)) => None,
-        };
-        Ok(Self {
-            key: key.map(str::to_owned),
-            traceparent: traceparent.and_then(|text| TraceParent::parse(text).ok()),
+            task.key = Some(key.to_owned());
+        }
+    }
+    let mut parents = headers.get_all("traceparent").iter();
+    if let (None, Some(parent), None) = (&task.traceparent, parents.next(), parents.next()) {
+        let parent = parent.to_str().ok().filter(|text| TraceParent::parse(text).is_ok());
+        task.traceparent = parent.map(str::to_owned);
+    }
+    Ok(task)
+}
+
+/// Which tasks to list.
+pub(crate) fn filter(filter: api::TaskFilter) -> Parsed<TaskFilter> {
+    let state = |given: api::TaskState| {
+        let known = TaskState::ALL.into_iter().find(|state| state.as_str() == given.as_str());
+        known.ok_or_else(|| {
+            let names = TaskState::ALL.map(TaskState::as_str).join(", ");
+            let given = Echo(given.as_str());
+            Problem::invalid(format!("state is {given}; it must be one of {names}"))
         })
+    };
+    Ok(TaskFilter {
+        queue: filter.queue.as_deref().map(QueueName::parse).transpose()?,
+        state: filter.state.map(state).transpose()?,
+        name: filter.name.as_deref().map(TaskName::parse).transpose()?,
+        tag: list::tag(filter.tag.as_deref())?,
+        worker: filter.worker.as_deref().map(WorkerName::parse).transpose()?,
+        run: filter.run.map(RunId),
+        code: filter.code,
+        retrying: filter.retrying,
+        before: list::cursor(filter.cursor.as_deref())?.map(TaskId),
+        limit: list::limit(filter.limit)?,
+    })
+}
+
+/// A task to cancel.
+pub(crate) fn cancel(task_id: u64, cancel: &api::CancelTask) -> Parsed<CancelTask> {
+    let grace_ms = terms::span("grace_ms", cancel.grace_ms)?;
+    Ok(CancelTask { task_id: TaskId(task_id), grace_ms })
+}
+
+/// A worker's request for leases, and how long it waits.
+pub(crate) fn lease(lease: &api::LeaseRequest) -> Parsed<(LeaseTasks, u64)> {
+    let request = LeaseTasks {
+        worker: WorkerName::parse(&lease.worker)?,
+        queues: terms::queues(&lease.queues)?,
+        tasks_max: terms::tasks_max(lease.max)?,
+        lease_ms: terms::lease_ms(lease.lease_ms)?,
+    };
+    Ok((request, terms::wait(lease.wait_ms)?))
+}
+
+/// What a worker says about itself. The server keeps it in memory, so all of it has a limit.
+pub(crate) fn registration(id: &str, registration: api::Registration) -> Parsed<Registration> {
+    let api::Registration { name, queues, slots, labels, draining } = registration;
+    let count = queues.len();
+    if count > LEASE_QUEUES_MAX {
+        let detail = format!("queues has {count} names; at most {LEASE_QUEUES_MAX} are allowed");
+        return Err(Problem::invalid(detail));
     }
+    Ok(Registration {
+        worker: WorkerName::parse(id)?,
+        display_name: name.as_deref().map(TagValue::parse).transpose()?,
+        queues: terms::queues(&queues)?,
+        slots: slots.unwrap_or(1),
+        labels: terms::tags(labels)?,
+        draining,
+    })
 }
 
-impl NewTaskBody<'_> {
-    /// The task that is meant.
-    pub(crate) fn parse(self) -> Result<NewTask, Problem> {
-        self.parse_with(Said::default())
-    }
-
-    /// The task that is meant, with what the headers of the request say.
-    pub(crate) fn parse_with(mut self, said: Said) -> Result<NewTask, Problem> {
-        if let Some(key) = said.key {
-            if let Some(other) = self.key.as_ref().filter(|other| **other != key) {
-                return Err(Problem::invalid(format!(
-                    "key is {} and the header Idempotency-Key is {}; keep one",
-                    Echo(other),
-                    Echo(&key)
-                )));
-            }
-            self.key = Some(key);
-        }
-        let run_at = self.run_at.map(|at| moment::parse("run_at", &at)).transpose()?;
-        Ok(NewTask {
-            queue: QueueName::parse(self.queue.as_deref().unwrap_or("default"))?,
-            payload: payload("payload", self.payload)?,
-            name: self.name.as_deref().map(TaskName::parse).transpose()?,
-            priority: Priority::parse(self.priority.unwrap_or(0))?,
-            start: terms::start(self.delay_ms.map(i128::from), run_at)?,
-            budgets: Budgets::parse(self.max_failures, self.max_expiries, self.max_attempts)?,
-            backoff: self.backoff.map(BackoffBody::parse).transpose()?,
-            lease_ms: self.lease_ms.map_or(Ok(LeaseMs::default()), LeaseMs::parse)?,
-            total_timeout_ms: span("total_timeout_ms", self.total_timeout_ms)?,
-            attempt_timeout_ms: terms::some_span("attempt_timeout_ms", self.attempt_timeout_ms)?,
-            key_ttl_ms: terms::key_ttl(self.key_ttl_ms, self.key.is_some())?,
-            key: self.key.as_deref().map(TaskKey::parse).transpose()?,
-            tags: terms::tags("tags", self.tags.unwrap_or_default().0)?,
-            traceparent: match self.traceparent {
-                Some(text) => Some(TraceParent::parse(&text)?),
-                None => said.traceparent,
-            },
-            seal: None,
-        }
-        .sealed())
-    }
+/// Changes of a queue's settings.
+pub(crate) fn configure(queue: &str, settings: api::QueueSettings) -> Parsed<ConfigureQueue> {
+    let api::QueueSettings { retention_ms, paused_until, dead_letter_queue } = settings;
+    Ok(ConfigureQueue {
+        queue: QueueName::parse(queue)?,
+        change: SettingsChange {
+            retention_ms: setting(retention_ms, |ms| Ok(SpanMs::parse("retention_ms", ms)?))?,
+            paused_until: setting(paused_until, |at| terms::time("paused_until", at))?,
+            dead_letter_queue: setting(dead_letter_queue, |name| Ok(QueueName::parse(&name)?))?,
+            ..SettingsChange::default()
+        },
+    })
 }
 
-impl BackoffBody {
-    fn parse(self) -> Result<Backoff, Problem> {
-        let kind = match self.kind.as_deref() {
-            None => None,
-            Some("fixed") => Some(BackoffKind::Fixed),
-            Some("linear") => Some(BackoffKind::Linear),
-            Some("exponential") => Some(BackoffKind::Exponential),
-            Some(other) => {
-                return Err(Problem::invalid(format!(
-                    "backoff.kind is {}; it must be fixed, linear or exponential",
-                    Echo(other)
-                )));
-            }
-        };
-        terms::backoff(kind, self.initial_ms, self.max_ms, self.jitter)
-    }
+fn setting<T, U>(
+    setting: api::Setting<T>,
+    parse: impl FnOnce(T) -> Parsed<U>,
+) -> Parsed<Setting<U>> {
+    Ok(match setting {
+        api::Setting::Keep => Setting::Keep,
+        api::Setting::Clear => Setting::Clear,
+        api::Setting::Set(value) => Setting::Set(parse(value)?),
+    })
 }
 
-pub(super) fn payload(field: &str, json: Option<&RawValue>) -> Result<Payload, Problem> {
-    terms::payload(field, json.map_or("null", RawValue::get).as_bytes().to_vec())
-}
-
-/// Tasks to submit together.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct BatchBody<'a> {
-    /// All or none of them.
-    #[serde(borrow)]
-    pub(crate) tasks: Vec<NewTaskBody<'a>>,
-}
-
-/// A worker that asks for work.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LeaseBody {
-    worker: String,
-    queues: Vec<String>,
-    /// Leases at most; 1 if not given.
-    #[schema(minimum = 1, maximum = 1_000)]
-    max: Option<i64>,
-    /// How long to wait for the first.
-    #[schema(minimum = 0, maximum = 60_000)]
-    wait_ms: Option<i64>,
-    /// Instead of what the tasks say.
-    #[schema(minimum = 50, maximum = 86_400_000)]
-    lease_ms: Option<i64>,
-}
-
-impl LeaseBody {
-    /// The request that is meant, and how long it waits.
-    pub(crate) fn parse(self) -> Result<(LeaseTasks, u64), Problem> {
-        let request = LeaseTasks {
-            worker: WorkerName::parse(&self.worker)?,
-            queues: terms::queues(&self.queues)?,
-            tasks_max: terms::tasks_max(self.max)?,
-            lease_ms: self.lease_ms.map(LeaseMs::parse).transpose()?,
-        };
-        Ok((request, terms::wait(self.wait_ms.map(i128::from))?))
-    }
-}
-
-/// A wish that a task stop.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct CancelBody {
-    grace_ms: Option<i64>,
-}
-
-impl CancelBody {
-    /// The wish that is meant.
-    pub(crate) fn parse(self, task_id: u64) -> Result<CancelTask, Problem> {
-        let grace_ms = self.grace_ms.map(|ms| SpanMs::parse("grace_ms", ms)).transpose()?;
-        Ok(CancelTask { task_id: TaskId(task_id), grace_ms })
-    }
-}
-
-/// Settings of a queue; null clears one.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct QueueBody {
-    #[serde(default, deserialize_with = "given")]
-    retention_ms: Option<Option<i64>>,
-    /// No leases are given before this moment of the wall clock, in RFC 3339.
-    #[serde(default, deserialize_with = "given")]
-    paused_until: Option<Option<String>>,
-    /// The queue that gets a copy of each task that ends FAILED or DEAD. It is made if it is not there yet.
-    #[serde(default, deserialize_with = "given")]
-    dead_letter_queue: Option<Option<String>>,
-}
-
-/// Tells a field that is null from one that is not there.
-fn given<'d, D, T>(from: D) -> Result<Option<Option<T>>, D::Error>
-where
-    D: serde::Deserializer<'d>,
-    T: Deserialize<'d>,
-{
-    Option::deserialize(from).map(Some)
-}
-
-/// How long a queue is paused; until it is resumed if nothing is given.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PauseBody {
-    /// It opens by itself at this moment of the wall clock, in RFC 3339.
-    until: Option<String>,
-    /// It opens by itself after so many milliseconds. At most one of the two is given.
-    #[schema(minimum = 0)]
-    for_ms: Option<i64>,
-}
-
-impl PauseBody {
-    /// The pause that is meant.
-    pub(crate) fn parse(self, queue: QueueName) -> Result<PauseQueue, Problem> {
-        let until = self.until.as_deref().map(|at| moment::parse("until", at)).transpose()?;
-        let end = terms::pause_end(until, self.for_ms.map(i128::from))?;
-        Ok(PauseQueue { queue, end })
-    }
-}
-
-impl QueueBody {
-    /// The settings that are meant.
-    pub(crate) fn parse(self, queue: QueueName) -> Result<ConfigureQueue, Problem> {
-        let retention_ms = match self.retention_ms {
-            None => Setting::Keep,
-            Some(None) => Setting::Clear,
-            Some(Some(ms)) => Setting::Set(SpanMs::parse("retention_ms", ms)?),
-        };
-        let paused_until = match self.paused_until.as_ref().map(Option::as_deref) {
-            None => Setting::Keep,
-            Some(None) => Setting::Clear,
-            Some(Some(at)) => Setting::Set(moment::parse("paused_until", at)?),
-        };
-        let dead_letter_queue = match self.dead_letter_queue.as_ref().map(Option::as_deref) {
-            None => Setting::Keep,
-            Some(None) => Setting::Clear,
-            Some(Some(name)) => Setting::Set(QueueName::parse(name)?),
-        };
-        let change =
-            SettingsChange { retention_ms, paused_until, dead_letter_queue, ..Default::default() };
-        Ok(ConfigureQueue { queue, change })
-    }
-}
-
-/// What a worker says about itself.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct WorkerBody {
-    /// What people call it, if not by its id.
-    name: Option<String>,
-    #[serde(default)]
-    queues: Vec<String>,
-    slots: Option<u32>,
-    #[serde(default)]
-    #[schema(value_type = std::collections::BTreeMap<String, String>)]
-    labels: Pairs,
-    #[serde(default)]
-    draining: bool,
-}
-
-impl WorkerBody {
-    /// The registration that is meant.
-    pub(crate) fn parse(self, id: &str) -> Result<tenure_coordinator::Registration, Problem> {
-        terms::Said {
-            worker: id.to_owned(),
-            display_name: self.name,
-            queues: self.queues,
-            slots: self.slots,
-            labels: self.labels,
-            draining: self.draining,
-        }
-        .parse()
-    }
+/// A queue to pause.
+pub(crate) fn pause(queue: &str, pause: &api::PauseQueue) -> Parsed<PauseQueue> {
+    let queue = QueueName::parse(queue)?;
+    let until = terms::maybe_time("until", pause.until)?;
+    Ok(PauseQueue { queue, end: terms::pause_end(until, pause.for_ms)? })
 }

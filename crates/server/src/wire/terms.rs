@@ -1,21 +1,34 @@
-//! What both doors say in their own way and mean alike: checked in one place.
+//! The terms of requests: values of the outward model, checked and parsed into those of the rules.
 
+use std::collections::BTreeMap;
+
+use tenure_api as api;
 use tenure_code::{Code, Echo};
-use tenure_coordinator::Registration;
 use tenure_core::command::{PauseEnd, Retry, Start};
-use tenure_core::limits::{LEASE_QUEUES_MAX, LEASE_TASKS_MAX};
-use tenure_record::name::{QueueName, TagKey, TagValue, WorkerName};
+use tenure_core::limits::LEASE_TASKS_MAX;
+use tenure_record::name::{QueueName, TagKey, TagValue};
 use tenure_record::progress::Checkpoint;
-use tenure_record::terms::{Backoff, BackoffKind, Payload, SpanMs, Tags};
+use tenure_record::terms::{Backoff, BackoffKind, LeaseMs, Payload, SpanMs, Tags};
 use tenure_record::time::Timestamp;
 
-use super::pairs::Pairs;
 use crate::problem::Problem;
 
 type Parsed<T> = Result<T, Problem>;
 
+/// A point in time, which has to be one that can be shown again.
+pub(crate) fn time(field: &str, at: api::Timestamp) -> Parsed<Timestamp> {
+    let api::Timestamp(ms) = at;
+    let late = |why| Problem::invalid(format!("{field} is {ms} ms after 1970; {why}"));
+    at.checked().map(|at| Timestamp(at.0)).map_err(late)
+}
+
+/// A point in time that may be left out.
+pub(crate) fn maybe_time(field: &str, at: Option<api::Timestamp>) -> Parsed<Option<Timestamp>> {
+    at.map(|at| time(field, at)).transpose()
+}
+
 /// When a task may run first.
-pub(crate) fn start(delay_ms: Option<i128>, run_at: Option<Timestamp>) -> Parsed<Start> {
+pub(crate) fn start(delay_ms: Option<u64>, run_at: Option<Timestamp>) -> Parsed<Start> {
     match (delay_ms, run_at) {
         (Some(_), Some(_)) => Err(Problem::invalid("delay_ms and run_at are both given; keep one")),
         (Some(ms), None) => Ok(Start::After(SpanMs::parse("delay_ms", ms)?)),
@@ -25,7 +38,7 @@ pub(crate) fn start(delay_ms: Option<i128>, run_at: Option<Timestamp>) -> Parsed
 }
 
 /// What ends the pause of a queue.
-pub(crate) fn pause_end(until: Option<Timestamp>, for_ms: Option<i128>) -> Parsed<PauseEnd> {
+pub(crate) fn pause_end(until: Option<Timestamp>, for_ms: Option<u64>) -> Parsed<PauseEnd> {
     match (until, for_ms) {
         (Some(_), Some(_)) => Err(Problem::invalid("until and for_ms are both given; keep one")),
         (Some(at), None) => Ok(PauseEnd::At(at)),
@@ -34,26 +47,44 @@ pub(crate) fn pause_end(until: Option<Timestamp>, for_ms: Option<i128>) -> Parse
     }
 }
 
-/// A span that must not be zero.
-pub(crate) fn some_span(field: &str, ms: Option<impl Into<i128>>) -> Parsed<Option<SpanMs>> {
+/// A duration.
+pub(crate) fn span(field: &str, ms: Option<u64>) -> Parsed<Option<SpanMs>> {
+    Ok(ms.map(|ms| SpanMs::parse(field, ms)).transpose()?)
+}
+
+/// The duration of a lease.
+pub(crate) fn lease_ms(ms: Option<u32>) -> Parsed<Option<LeaseMs>> {
+    Ok(ms.map(|ms| LeaseMs::parse(ms.into())).transpose()?)
+}
+
+/// A duration that must not be zero.
+pub(crate) fn some_span(field: &str, ms: Option<u64>) -> Parsed<Option<SpanMs>> {
     Ok(ms.map(|ms| SpanMs::parse_some(field, ms)).transpose()?)
 }
 
 /// How long a task holds its key.
-pub(crate) fn key_ttl(ms: Option<impl Into<i128>>, has_key: bool) -> Parsed<Option<SpanMs>> {
+pub(crate) fn key_ttl(ms: Option<u64>, has_key: bool) -> Parsed<Option<SpanMs>> {
     if ms.is_some() && !has_key {
         return Err(Problem::invalid("key_ttl_ms is given without a key; give both, or neither"));
     }
     some_span("key_ttl_ms", ms)
 }
 
-/// How a task waits between failures; what is left out is as usual.
-pub(crate) fn backoff(
-    kind: Option<BackoffKind>,
-    initial_ms: Option<u64>,
-    max_ms: Option<u64>,
-    jitter: Option<f64>,
-) -> Parsed<Backoff> {
+/// How a task waits between failures; what is left out has its default.
+pub(crate) fn backoff(backoff: api::Backoff) -> Parsed<Backoff> {
+    let api::Backoff { kind, initial_ms, max_ms, jitter } = backoff;
+    let kind = match kind {
+        None => None,
+        Some(api::BackoffKind::Fixed) => Some(BackoffKind::Fixed),
+        Some(api::BackoffKind::Linear) => Some(BackoffKind::Linear),
+        Some(api::BackoffKind::Exponential) => Some(BackoffKind::Exponential),
+        Some(other) => {
+            return Err(Problem::invalid(format!(
+                "backoff.kind is {}; it must be fixed, linear or exponential",
+                Echo(other.as_str())
+            )));
+        }
+    };
     let usual = Backoff::STANDARD;
     let jitter = jitter.unwrap_or(f64::from(usual.jitter_permille) / 1_000.0);
     if !(0.0..=1.0).contains(&jitter) {
@@ -70,8 +101,8 @@ pub(crate) fn backoff(
 }
 
 /// A payload or an output.
-pub(crate) fn payload(field: &str, bytes: Vec<u8>) -> Parsed<Payload> {
-    Payload::parse(field, bytes)
+pub(crate) fn payload(field: &str, payload: api::Payload) -> Parsed<Payload> {
+    Payload::parse(field, payload.into())
         .map_err(|invalid| Problem::new(Code::PayloadTooLarge, invalid.to_string()))
 }
 
@@ -81,22 +112,16 @@ pub(crate) fn checkpoint(bytes: &[u8]) -> Parsed<Option<Checkpoint>> {
         .map_err(|invalid| Problem::new(Code::PayloadTooLarge, invalid.to_string()))
 }
 
-/// Tags of a task or a run, or labels of a worker. A key that comes twice is refused.
-pub(crate) fn tags(field: &str, tags: impl IntoIterator<Item = (String, String)>) -> Parsed<Tags> {
+/// Tags of a task or a run, or labels of a worker.
+pub(crate) fn tags(tags: BTreeMap<String, String>) -> Parsed<Tags> {
     let parse = |(key, value): (String, String)| {
         Ok::<_, Problem>((TagKey::parse(&key)?, TagValue::parse(&value)?))
     };
-    let mut tags: Vec<_> = tags.into_iter().map(parse).collect::<Result<_, _>>()?;
-    tags.sort();
-    if let Some(pair) = tags.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        let key = Echo(pair[0].0.as_str());
-        return Err(Problem::invalid(format!("{field} has the key {key} twice; keep one")));
-    }
-    Ok(Tags::parse(tags)?)
+    Ok(Tags::parse(tags.into_iter().map(parse).collect::<Result<_, _>>()?)?)
 }
 
 /// What follows a failure.
-pub(crate) fn retry(retryable: Option<bool>, retry_after_ms: Option<i128>) -> Parsed<Retry> {
+pub(crate) fn retry(retryable: Option<bool>, retry_after_ms: Option<u64>) -> Parsed<Retry> {
     match (retryable.unwrap_or(true), retry_after_ms) {
         (false, Some(_)) => {
             let detail = "retryable is false and retry_after_ms is given; keep one";
@@ -109,19 +134,18 @@ pub(crate) fn retry(retryable: Option<bool>, retry_after_ms: Option<i128>) -> Pa
 }
 
 /// How many tasks a worker wants.
-pub(crate) fn tasks_max(max: Option<i64>) -> Parsed<std::num::NonZeroU32> {
+pub(crate) fn tasks_max(max: Option<u32>) -> Parsed<std::num::NonZeroU32> {
     let max = max.unwrap_or(1);
-    let parsed = u32::try_from(max).ok().and_then(std::num::NonZeroU32::new);
-    parsed.filter(|max| max.get() <= LEASE_TASKS_MAX).ok_or_else(|| {
+    std::num::NonZeroU32::new(max).filter(|max| max.get() <= LEASE_TASKS_MAX).ok_or_else(|| {
         Problem::invalid(format!("max is {max}; it must be from 1 to {LEASE_TASKS_MAX}"))
     })
 }
 
-/// How long somebody wants to wait.
-pub(crate) fn wait(wait_ms: Option<i128>) -> Parsed<u64> {
+/// How long a request waits.
+pub(crate) fn wait(wait_ms: Option<u64>) -> Parsed<u64> {
     let wait_ms = wait_ms.unwrap_or(0);
     let max = tenure_coordinator::limits::WAIT_MS_MAX;
-    u64::try_from(wait_ms).ok().filter(|ms| *ms <= max).ok_or_else(|| {
+    Some(wait_ms).filter(|ms| *ms <= max).ok_or_else(|| {
         Problem::invalid(format!("wait_ms is {wait_ms}; it must be from 0 to {max}"))
     })
 }
@@ -129,34 +153,4 @@ pub(crate) fn wait(wait_ms: Option<i128>) -> Parsed<u64> {
 /// Names of queues.
 pub(crate) fn queues(names: &[String]) -> Parsed<Vec<QueueName>> {
     Ok(names.iter().map(|name| QueueName::parse(name)).collect::<Result<_, _>>()?)
-}
-
-/// What a worker says about itself, as it came.
-pub(crate) struct Said {
-    pub(crate) worker: String,
-    pub(crate) display_name: Option<String>,
-    pub(crate) queues: Vec<String>,
-    pub(crate) slots: Option<u32>,
-    pub(crate) labels: Pairs,
-    pub(crate) draining: bool,
-}
-
-impl Said {
-    /// The registration that is meant. It is kept in memory, so all of it has a limit.
-    pub(crate) fn parse(self) -> Parsed<Registration> {
-        let count = self.queues.len();
-        if count > LEASE_QUEUES_MAX {
-            let detail =
-                format!("queues has {count} names; at most {LEASE_QUEUES_MAX} are allowed");
-            return Err(Problem::invalid(detail));
-        }
-        Ok(Registration {
-            worker: WorkerName::parse(&self.worker)?,
-            display_name: self.display_name.as_deref().map(TagValue::parse).transpose()?,
-            queues: queues(&self.queues)?,
-            slots: self.slots.unwrap_or(1),
-            labels: tags("labels", self.labels.0)?,
-            draining: self.draining,
-        })
-    }
 }

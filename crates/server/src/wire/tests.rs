@@ -1,20 +1,20 @@
 //! The doors agree: what means the same over HTTP and over gRPC becomes the same command, or is
 //! refused with the same words.
 
+mod messages;
+
 use bytes::Bytes;
 use proptest::collection::btree_map;
 use proptest::option::of;
 use proptest::prelude::*;
 use prost::Message;
 use serde_json::{Map, Value, json};
+use tenure_api as api;
 use tenure_proto::v1;
 
-use super::flow::{self, SaidRuns};
-use super::report::{FailBody, HeartbeatBody, ReleaseBody, ReportsBody};
-use super::request::{CancelBody, LeaseBody, NewTaskBody, WorkerBody};
-use super::run_request::{SignalBody, StartBody};
-use crate::grpc::parse_run::Signal;
-use crate::grpc::{parse, parse_run};
+use super::report::{self, About};
+use super::{flow, request};
+use crate::grpc::fast_path;
 use crate::json::parse as parse_json;
 use crate::problem::Problem;
 
@@ -135,8 +135,8 @@ proptest! {
     #[test]
     fn a_task_is_the_same_through_both_doors(task in new_task()) {
         let body = task_json(&task);
-        let http = parse_json::<NewTaskBody<'_>>(&body).unwrap().parse();
-        same(http, parse::new_task(sent(&task)));
+        let http = request::new_task(parse_json(&body).unwrap());
+        same(http, request::new_task(sent(&task).into()));
     }
 
     #[test]
@@ -150,9 +150,9 @@ proptest! {
         let body = given(json!({
             "worker": worker, "queues": queues, "max": max, "wait_ms": wait_ms, "lease_ms": lease_ms,
         }));
-        let http = parse_json::<LeaseBody>(&body).unwrap().parse();
+        let http = request::lease(&parse_json(&body).unwrap());
         let request = v1::LeaseRequest { worker, queues, max, wait_ms, lease_ms };
-        same(http, parse::lease(&sent(&request)));
+        same(http, request::lease(&sent(&request).into()));
     }
 
     #[test]
@@ -169,12 +169,12 @@ proptest! {
             "retry_after_ms": retry_after_ms, "checkpoint": checkpoint, "worker": worker,
         }));
         let checkpoint = checkpoint.map(|n| n.to_string().into_bytes()).unwrap_or_default();
-        let http = parse_json::<FailBody<'_>>(&body).unwrap().parse(3);
+        let http = report::fail(About::Address(3), &parse_json(&body).unwrap());
         let report =
             v1::FailReport {
                 task_id: 3, lease_id: 7, reason, code, retryable, retry_after_ms, worker, checkpoint,
             };
-        same(http, parse::fail(&sent(&report)));
+        same(http, report::fail(About::Report, &sent(&report).into()));
     }
 
     #[test]
@@ -191,18 +191,20 @@ proptest! {
             "lease_id": 7, "progress": progress, "message": message, "checkpoint": checkpoint,
             "lease_ms": lease_ms,
         }));
-        let http = parse_json::<HeartbeatBody<'_>>(&body).unwrap().parse(3);
+        let http = report::heartbeat(About::Address(3), &parse_json(&body).unwrap());
         let report = v1::HeartbeatReport {
             task_id: 3, lease_id: 7, progress, message, checkpoint: bytes.clone(), lease_ms,
+            worker: None,
         };
-        same(http, parse::heartbeat(&sent(&report)));
+        same(http, report::heartbeat(About::Report, &sent(&report).into()));
         let body = given(json!({
             "lease_id": 7, "delay_ms": delay_ms, "priority": priority, "checkpoint": checkpoint,
         }));
-        let http = parse_json::<ReleaseBody<'_>>(&body).unwrap().parse(3);
-        let report =
-            v1::ReleaseReport { task_id: 3, lease_id: 7, delay_ms, priority, checkpoint: bytes };
-        same(http, parse::release(&sent(&report)));
+        let http = report::release(About::Address(3), &parse_json(&body).unwrap());
+        let report = v1::ReleaseReport {
+            task_id: 3, lease_id: 7, delay_ms, priority, checkpoint: bytes, worker: None,
+        };
+        same(http, report::release(About::Report, &sent(&report).into()));
     }
 
     #[test]
@@ -216,7 +218,7 @@ proptest! {
         let body = given(json!({
             "heartbeat": items(&heartbeats), "complete": items(&completes), "release": items(&releases),
         }));
-        let http = parse_json::<ReportsBody<'_>>(&body).unwrap().parse().map(|(reports, _)| reports);
+        let http = report::batch(parse_json(&body).unwrap()).map(|(reports, _)| reports);
         let alive = |(task_id, lease_id): (u64, u64)| {
             v1::HeartbeatReport { task_id, lease_id, ..Default::default() }
         };
@@ -234,14 +236,16 @@ proptest! {
             fails: Vec::new(),
             releases: releases.into_iter().map(release).collect(),
         };
-        same(http, parse::reports(sent(&reports), None).map(|(reports, _)| reports));
+        same(http, fast_path::reports(sent(&reports), None).map(|(reports, _)| reports));
     }
 
     #[test]
     fn a_cancel_is_the_same_through_both_doors(grace_ms in of(span())) {
-        let http = parse_json::<CancelBody>(&given(json!({"grace_ms": grace_ms}))).unwrap().parse(3);
+        let body = given(json!({"grace_ms": grace_ms}));
+        let http = request::cancel(3, &parse_json(&body).unwrap());
         let request = v1::CancelTaskRequest { task_id: 3, grace_ms };
-        same(http, parse::cancel(sent(&request)));
+        let (task_id, cancel) = sent(&request).into();
+        same(http, request::cancel(task_id, &cancel));
     }
 
     #[test]
@@ -255,10 +259,12 @@ proptest! {
         let body = given(json!({
             "name": display_name, "queues": queues, "slots": slots, "labels": labels,
         }));
-        let http = parse_json::<WorkerBody>(&body).unwrap().parse(&worker);
-        let register =
-            v1::RegisterRequest { worker, queues, slots, labels, draining: false, display_name };
-        same(http, parse::registration(sent(&register)));
+        let http = request::registration(&worker, parse_json(&body).unwrap());
+        let register = v1::RegisterRequest {
+            id: worker, queues, slots, labels, draining: false, name: display_name,
+        };
+        let (id, register) = sent(&register).into();
+        same(http, request::registration(&id, register));
     }
 
     #[test]
@@ -271,10 +277,11 @@ proptest! {
     ) {
         let fields = given(json!({"version": version, "key": key, "tags": tags}));
         let body = with_text(&fields, "input", input.as_deref());
-        let http = parse_json::<StartBody<'_>>(&body).unwrap().parse(workflow.clone());
+        let http = flow::start(&workflow, parse_json(&body).unwrap());
         let input = input.unwrap_or_default().into_bytes();
         let request = v1::StartRunRequest { workflow, version, input, key, tags };
-        same(http, parse_run::start(sent(&request)));
+        let (workflow, run) = sent(&request).into();
+        same(http, flow::start(&workflow, run));
     }
 
     #[test]
@@ -286,7 +293,7 @@ proptest! {
     ) {
         let fields = given(json!({"correlation": correlation, "signal_id": signal_id}));
         let body = with_text(&fields, "payload", payload.as_deref());
-        let http = parse_json::<SignalBody<'_>>(&body).unwrap().parse(3, signal.clone());
+        let http = flow::signal(api::RunRef::Id(3), &signal, parse_json(&body).unwrap());
         let payload = payload.unwrap_or_default().into_bytes();
         let request = v1::SignalRequest {
             run_id: 3,
@@ -296,7 +303,8 @@ proptest! {
             signal_id,
             ..Default::default()
         };
-        same(http.map(Signal::Run), parse_run::signal(sent(&request)));
+        let (run, name, signal) = sent(&request).try_into().unwrap();
+        same(http, flow::signal(run, &name, signal));
     }
 
     #[test]
@@ -311,19 +319,19 @@ proptest! {
         let names = [
             "", "RUNNING", "WAITING", "COMPLETED", "FAILED", "CANCELED", "TIMED_OUT",
         ];
-        let http = SaidRuns {
-            workflow: workflow.as_deref(),
-            state: state.map(|state| names[state as usize]),
-            tag: tag.as_deref(),
-            key: key.as_deref(),
-            limit: limit.map(|limit| limit as usize),
-            cursor: cursor.as_deref(),
-        };
-        let (http, cursor) = (http.parse(), cursor.unwrap_or_default());
+        let http = flow::filter(api::RunFilter {
+            workflow: workflow.clone(),
+            state: state.map(|state| names[state as usize].into()),
+            tag: tag.clone(),
+            key: key.clone(),
+            limit,
+            cursor: cursor.clone(),
+        });
+        let cursor = cursor.unwrap_or_default();
         let state = state.unwrap_or_default();
         let request = v1::ListRunsRequest { workflow, state, tag, limit, cursor, key };
         let shown = |filter| format!("{filter:?}");
-        same(http.map(shown), parse_run::runs(&sent(&request)).map(shown));
+        same(http.map(shown), flow::filter(sent(&request).into()).map(shown));
     }
 
     #[test]
@@ -336,13 +344,17 @@ proptest! {
             "workflow": said, "initial_node": initial, "nodes": [{"ref": "one", "kind": kind}],
         });
         let text = source.to_string();
-        let http = flow::definition(Some("a"), flow::Text::Json(text.as_bytes()));
+        let http = flow::definition(&api::Definition {
+            name: Some("a".to_owned()),
+            text: text.clone().into(),
+            format: api::DefinitionFormat::Json,
+        });
         for format in [v1::DefinitionFormat::Json, v1::DefinitionFormat::Yaml] {
             // JSON is YAML too.
             let definition = text.clone().into_bytes();
             let put =
                 v1::PutWorkflowRequest { name: "a".to_owned(), definition, format: format.into() };
-            let grpc = parse_run::definition(&sent(&put));
+            let grpc = flow::definition(&sent(&put).try_into().unwrap());
             let faults = |outcome: &Result<_, Problem>| {
                 let faults = outcome.as_ref().err().map(|problem| problem.faults.clone());
                 faults.unwrap_or_default().into_iter().map(|it| (it.pointer, it.message)).collect()

@@ -99,12 +99,12 @@ impl Client {
         if scene.is_healed {
             return self.resume(scene);
         }
-        let wait = scene.random.between(1, scene.mix.think_ms);
+        let wait = scene.random.between(1, scene.config.think_ms);
         scene.wishes.push(super::Wish::Wake(wait));
         if let Some(submit) = self.unanswered.pop() {
             self.send_submit(submit, scene);
         } else if self.under_way.len() < UNDER_WAY_MAX {
-            if !self.has_flooded && scene.random.chance(scene.mix.flood_permille) {
+            if !self.has_flooded && scene.random.chance(scene.config.flood_permille) {
                 self.has_flooded = true;
                 return scene.wishes.push(super::Wish::Flood(FLOOD));
             }
@@ -112,7 +112,7 @@ impl Client {
             let is_new =
                 matches!(deed, Deed::Submit | Deed::SubmitOne | Deed::SubmitBatch | Deed::Burst);
             self.submits += u64::from(is_new);
-            if !is_new || self.submits <= scene.mix.submits_max {
+            if !is_new || self.submits <= scene.config.submits_max {
                 self.act(deed, scene);
             }
         }
@@ -162,8 +162,8 @@ impl Client {
     /// Whatever was paused goes on. Said again and again, as nobody may be there to hear it.
     fn resume(&mut self, scene: &mut Scene<'_>) {
         scene.wishes.push(super::Wish::Wake(1_000));
-        for number in 0..scene.mix.queues {
-            let queue = scene.mix.queue(number);
+        for number in 0..scene.config.queues {
+            let queue = scene.config.queue(number);
             self.send(ResumeQueue(queue), scene);
         }
         for ask in Starter::ask_for_live(scene) {
@@ -314,10 +314,10 @@ impl Client {
                 let retention_ms = Setting::Set(span("retention_ms", 20_000));
                 let paused_until = Setting::Keep;
                 // Each but the first has the one before it, which is worked on too.
-                let mut names = (0..scene.mix.queues).map(|number| scene.mix.queue(number));
+                let mut names = (0..scene.config.queues).map(|number| scene.config.queue(number));
                 let at = names.position(|name| name == queue).unwrap_or_default() as u64;
                 let dead_letter_queue = match at.checked_sub(1) {
-                    Some(before) => Setting::Set(scene.mix.queue(before)),
+                    Some(before) => Setting::Set(scene.config.queue(before)),
                     None => Setting::Keep,
                 };
                 let max_waiting = match at {
@@ -390,12 +390,12 @@ impl Client {
 }
 
 fn new_task(id: u64, index: usize, scene: &mut Scene<'_>) -> NewTask {
-    let padding = match scene.random.chance(scene.mix.poison_permille) {
+    let padding = match scene.random.chance(scene.config.poison_permille) {
         true => POISON.to_owned(),
         false => "x".repeat(scene.random.pick(&[0, 0, 30, 150])),
     };
     let bytes = Payload::parse("payload", payload(id, index, &padding)).expect("it is short");
-    let lease_ms = scene.random.between(50, scene.mix.lease_ms) as i64;
+    let lease_ms = scene.random.between(50, scene.config.lease_ms) as i64;
     let start = match scene.random.below(8) {
         0 => Start::After(span("delay_ms", scene.random.between(0, 4_000))),
         1 => Start::At(Timestamp(scene.wall_ms + scene.random.between(0, 4_000))),

@@ -14,7 +14,7 @@ pub(crate) use worker::Worker;
 use tenure_record::id::TaskId;
 use tenure_record::name::QueueName;
 
-use crate::mix::Mix;
+use crate::config::SimConfig;
 use crate::model::{RequestId, SubmissionId};
 use crate::random::Random;
 use crate::request::{AnyRequest, Outcome};
@@ -46,7 +46,7 @@ pub(crate) enum Wish {
 #[derive(Debug)]
 pub(crate) struct Scene<'w> {
     pub(crate) random: &'w mut Random,
-    pub(crate) mix: &'w Mix,
+    pub(crate) config: &'w SimConfig,
     /// Tasks that anybody was told of.
     pub(crate) known: &'w mut Vec<TaskId>,
     pub(crate) counter: &'w mut u64,
@@ -74,8 +74,8 @@ impl Scene<'_> {
     }
 
     pub(crate) fn queue(&mut self) -> QueueName {
-        let number = self.random.below(self.mix.queues);
-        self.mix.queue(number)
+        let number = self.random.below(self.config.queues);
+        self.config.queue(number)
     }
 
     /// Some task that exists, or hardly ever one that does not.

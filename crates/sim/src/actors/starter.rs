@@ -214,15 +214,15 @@ impl Starter {
 
     /// What it asks for next, if it has anything to do with workflows.
     pub(crate) fn act(&mut self, scene: &mut Scene<'_>) -> Option<AnyRequest> {
-        if !scene.mix.has_runs {
+        if !scene.config.has_runs {
             return None;
         }
         match scene.random.weighted(&DEEDS) {
-            Deed::Register if self.registers < scene.mix.registers_max => {
+            Deed::Register if self.registers < scene.config.registers_max => {
                 self.registers += 1;
                 Some(register(scene).into())
             }
-            Deed::Start if self.starts < scene.mix.starts_max => {
+            Deed::Start if self.starts < scene.config.starts_max => {
                 self.starts += 1;
                 let start = start(scene);
                 Some(match scene.random.below(8) {
@@ -265,13 +265,13 @@ impl Starter {
         let filter =
             |state| RunFilter { state: Some(state), limit: RUNS_LOOKED_AT, ..RunFilter::default() };
         let live = ["RUNNING", "WAITING"].map(|state| ListRuns(filter(state)).into());
-        if scene.mix.has_runs { live.into() } else { Vec::new() }
+        if scene.config.has_runs { live.into() } else { Vec::new() }
     }
 
     /// Lets the runs go on that are not over. Where records are short some cannot, and are canceled.
     pub(crate) fn let_go_on(page: &RunPage, scene: &Scene<'_>) -> Vec<AnyRequest> {
         let live = page.runs.iter().filter(|run| run.finished_at.is_none()).map(|run| run.id);
-        live.map(|id| match scene.mix.has_short_records() {
+        live.map(|id| match scene.config.has_short_records() {
             true => CancelRun(id).into(),
             false => UnparkRun(id).into(),
         })

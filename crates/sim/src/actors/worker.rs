@@ -16,7 +16,7 @@ use tenure_record::progress::Checkpoint;
 use tenure_record::terms::{LeaseMs, Payload, Priority, SpanMs};
 
 use super::{Scene, Wish};
-use crate::mix::Mix;
+use crate::config::SimConfig;
 use crate::model::{RequestId, is_poison};
 use crate::request::{AnyRequest, AnyResponse, Outcome};
 
@@ -71,35 +71,35 @@ const DEEDS: [(u64, Deed); 11] = [
 ];
 
 impl Worker {
-    pub(crate) fn new(number: u64, mix: &Mix) -> Self {
-        Self::after_deaths(number, 0, mix)
+    pub(crate) fn new(number: u64, config: &SimConfig) -> Self {
+        Self::after_deaths(number, 0, config)
     }
 
-    fn after_deaths(number: u64, deaths: u64, mix: &Mix) -> Self {
+    fn after_deaths(number: u64, deaths: u64, config: &SimConfig) -> Self {
         let (held, old, under_way) = (Vec::new(), Vec::new(), BTreeMap::new());
-        let name = mix.worker(number, deaths);
+        let name = config.worker(number, deaths);
         Self { number, deaths, name, held, old, under_way, leasing: None }
     }
 
     /// It is gone for good, and another takes its place. Nobody hears of it.
     fn die(&mut self, why: &'static str, scene: &mut Scene<'_>) {
         scene.wishes.push(Wish::Count(why));
-        *self = Self::after_deaths(self.number, self.deaths + 1, scene.mix);
+        *self = Self::after_deaths(self.number, self.deaths + 1, scene.config);
     }
 
     pub(crate) fn wake(&mut self, scene: &mut Scene<'_>) {
         if scene.is_healed {
             return self.work_off(scene);
         }
-        let think = scene.random.between(1, scene.mix.think_ms);
-        if scene.random.chance(scene.mix.silent_permille) {
+        let think = scene.random.between(1, scene.config.think_ms);
+        if scene.random.chance(scene.config.silent_permille) {
             // It hangs, and goes on as if nothing was.
-            let silence = scene.random.between(0, 3 * scene.mix.lease_ms);
+            let silence = scene.random.between(0, 3 * scene.config.lease_ms);
             scene.wishes.push(Wish::Count("worker silence"));
             return scene.wishes.push(Wish::Wake(think + silence));
         }
         scene.wishes.push(Wish::Wake(think));
-        if scene.random.chance(scene.mix.death_permille) {
+        if scene.random.chance(scene.config.death_permille) {
             return self.die("worker death", scene);
         }
         if let Some(request) = self.leasing {
@@ -163,7 +163,8 @@ impl Worker {
             self.complete(lease, scene);
         }
         if self.leasing.is_none() {
-            let queues = (0..scene.mix.queues).map(|number| scene.mix.queue(number)).collect();
+            let queues =
+                (0..scene.config.queues).map(|number| scene.config.queue(number)).collect();
             let request = self.request(queues, 10, None);
             self.send_lease(Lease { request, wait_ms: 1_000 }, scene);
         }
@@ -194,7 +195,7 @@ impl Worker {
                 self.send(DropLeases(leases), None, scene);
             }
             (Deed::TooMuch, _) => {
-                let queues = (0..101).map(|number| scene.mix.queue(number)).collect();
+                let queues = (0..101).map(|number| scene.config.queue(number)).collect();
                 let request = self.request(queues, 1, None);
                 self.send(Lease { request, wait_ms: 0 }, None, scene);
             }
@@ -281,7 +282,7 @@ impl Worker {
         let queues: Vec<QueueName> =
             (0..scene.random.between(1, 3)).map(|_| scene.queue()).collect();
         let lease_ms = scene.random.chance(200).then(|| {
-            let ms = scene.random.between(50, scene.mix.lease_ms) as i64;
+            let ms = scene.random.between(50, scene.config.lease_ms) as i64;
             LeaseMs::parse(ms).expect("in range")
         });
         let tasks_max = scene.random.pick(&[1, 1, 2, 5, 20]);
@@ -334,7 +335,7 @@ impl Worker {
 
 /// Files that came out, as far as anybody knows; only runs take them.
 fn artifacts(scene: &mut Scene<'_>) -> Vec<Artifact> {
-    if scene.is_healed || !scene.mix.has_runs || !scene.random.chance(250) {
+    if scene.is_healed || !scene.config.has_runs || !scene.random.chance(250) {
         return Vec::new();
     }
     let number = scene.random.below(5);

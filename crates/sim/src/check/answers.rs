@@ -4,8 +4,8 @@
 use tenure_coordinator::Next;
 use tenure_coordinator::request::{GetRun, GetTask, Lease};
 
-use super::{Broken, Held, hold};
-use crate::desk::CallerId;
+use super::{Broken, LawResult, hold};
+use crate::callers::CallerId;
 use crate::model::{Delivery, Model};
 use crate::process::Life;
 use crate::request::AnyRequest;
@@ -38,7 +38,7 @@ pub(crate) fn wait_ms(request: &AnyRequest) -> u64 {
     if let AnyRequest::TakeSnapshot(_) = request { SNAPSHOT_MS } else { 0 }
 }
 
-pub(super) fn stepped(model: &Model, life: &Life, now: u64, next: Next) -> Held {
+pub(super) fn stepped(model: &Model, life: &Life, now: u64, next: Next) -> LawResult {
     if life.is_held() {
         return Ok(());
     }
@@ -67,7 +67,7 @@ pub(super) fn stepped(model: &Model, life: &Life, now: u64, next: Next) -> Held 
 }
 
 /// When all is settled, a caller that waits is parked, and with reason.
-fn beside_work(life: &Life, caller: &CallerId, delivery: &Delivery) -> Held {
+fn beside_work(life: &Life, caller: &CallerId, delivery: &Delivery) -> LawResult {
     let state = life.coordinator.state();
     if let AnyRequest::Lease(Lease { request, .. }) = &*delivery.ask {
         let ready = request.queues.iter().find(|queue| state.has_ready(queue.as_str()));
@@ -85,7 +85,7 @@ fn beside_work(life: &Life, caller: &CallerId, delivery: &Delivery) -> Held {
     hold(WORK, has_reason, || format!("caller {caller} waits for {:?}", delivery.ask))
 }
 
-pub(crate) fn dropped(model: &mut Model, caller: CallerId, is_gone: bool) -> Held {
+pub(crate) fn dropped(model: &mut Model, caller: CallerId, is_gone: bool) -> LawResult {
     let known = model.waiting.remove(&caller).is_some();
     hold(IN_TIME, is_gone || !known, || format!("caller {caller} was dropped without a word"))
 }

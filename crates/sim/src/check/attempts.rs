@@ -2,13 +2,13 @@
 
 use tenure_record::event::Record;
 
-use super::{Held, hold};
-use crate::book::Book;
+use super::{LawResult, hold};
 use crate::item::Item;
+use crate::ledger::TaskLedger;
 
 const LAW: &str = "an attempt is the number of grants so far";
 
-pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
+pub(super) fn item(ledger: &TaskLedger, record: &Record<'_>, item: Item<'_>) -> LawResult {
     let (task_id, attempt, more) = match item {
         Item::Granted { item, .. } => (item.about.task_id, item.about.attempt, 1),
         Item::Ended { about, .. }
@@ -29,7 +29,7 @@ pub(super) fn item(book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
         | Item::PurgedRun(_)
         | Item::Configured => return Ok(()),
     };
-    let grants = book.task(task_id).map(|task| task.grants + more);
+    let grants = ledger.task(task_id).map(|task| task.grants + more);
     hold(LAW, grants == Some(attempt), || {
         format!("record {}: task {task_id} says {attempt}, and had {grants:?} grants", record.lsn)
     })

@@ -7,7 +7,7 @@ use tenure_coordinator::limits::{
 
 use tenure_core::limits::RECORD_WORK_MAX;
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::model::Model;
 use crate::process::Life;
 
@@ -15,7 +15,7 @@ const LAW: &str = "no more wait than the limits allow";
 const WORK: &str = "no record costs more than its bound";
 
 /// Somebody more has come.
-pub(super) fn arrived(model: &Model, life: &Life) -> Held {
+pub(super) fn arrived(model: &Model, life: &Life) -> LawResult {
     let load = life.inbox.load();
     let is_so = load.requests <= INBOX_REQUESTS_MAX && load.bytes <= INBOX_BYTES_MAX;
     hold(LAW, is_so, || format!("the inbox has {load:?}"))?;
@@ -26,7 +26,7 @@ pub(super) fn arrived(model: &Model, life: &Life) -> Held {
 }
 
 /// Records were decided.
-pub(super) fn stepped(life: &Life) -> Held {
+pub(super) fn stepped(life: &Life) -> LawResult {
     let work = life.coordinator.heaviest_record();
     hold(WORK, work <= RECORD_WORK_MAX, || format!("a record cost {work} units"))
 }

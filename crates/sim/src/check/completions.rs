@@ -5,20 +5,25 @@ use tenure_core::command::CompleteTask;
 use tenure_record::event::Record;
 use tenure_record::state::TaskState;
 
-use super::{Held, hold};
-use crate::book::Book;
+use super::{LawResult, hold};
 use crate::item::{End, Item};
+use crate::ledger::TaskLedger;
 use crate::model::Model;
 use crate::request::{AnyRequest, AnyResponse};
 
 const ONCE: &str = "at most one completion per task";
 const OUTPUT: &str = "the output is that of the accepted report";
 
-pub(super) fn item(book: &Book, model: &Model, record: &Record<'_>, item: Item<'_>) -> Held {
+pub(super) fn item(
+    ledger: &TaskLedger,
+    model: &Model,
+    record: &Record<'_>,
+    item: Item<'_>,
+) -> LawResult {
     let Item::Ended { about, lease_id, by: End::Completed { output }, .. } = item else {
         return Ok(());
     };
-    let task = book.task(about.task_id);
+    let task = ledger.task(about.task_id);
     hold(ONCE, task.is_some_and(|task| task.completed.is_none()), || {
         format!("record {}: task {} is completed again", record.lsn, about.task_id)
     })?;
@@ -29,29 +34,29 @@ pub(super) fn item(book: &Book, model: &Model, record: &Record<'_>, item: Item<'
     })
 }
 
-pub(super) fn told(book: &Book, ask: &AnyRequest, answer: &AnyResponse) -> Held {
+pub(super) fn told(ledger: &TaskLedger, ask: &AnyRequest, answer: &AnyResponse) -> LawResult {
     if let (AnyRequest::CompleteTask(sent), AnyResponse::CompleteTask(_)) = (ask, answer) {
-        return accepted(book, sent);
+        return accepted(ledger, sent);
     }
     if let (AnyRequest::ReportTasks(sent), AnyResponse::ReportTasks(reports)) = (ask, answer) {
         let reports = reports.iter().skip(sent.heartbeats.len());
         for (complete, report) in sent.completes.iter().zip(reports) {
             match &report.result {
-                Ok(_) => accepted(book, complete)?,
-                Err(rejection) => refused(book, complete, rejection)?,
+                Ok(_) => accepted(ledger, complete)?,
+                Err(rejection) => refused(ledger, complete, rejection)?,
             }
         }
     }
     Ok(())
 }
 
-pub(super) fn rejected(book: &Book, ask: &AnyRequest, rejection: &Rejection) -> Held {
+pub(super) fn rejected(ledger: &TaskLedger, ask: &AnyRequest, rejection: &Rejection) -> LawResult {
     let AnyRequest::CompleteTask(sent) = ask else { return Ok(()) };
-    refused(book, sent, rejection)
+    refused(ledger, sent, rejection)
 }
 
-fn accepted(book: &Book, sent: &CompleteTask) -> Held {
-    let task = book.tasks.get(&sent.lease.task_id);
+fn accepted(ledger: &TaskLedger, sent: &CompleteTask) -> LawResult {
+    let task = ledger.tasks.get(&sent.lease.task_id);
     let is_so = task.is_some_and(|task| {
         task.state == TaskState::Completed
             && task.completed.as_ref().is_some_and(|(by, _)| *by == sent.lease.lease_id)
@@ -59,12 +64,12 @@ fn accepted(book: &Book, sent: &CompleteTask) -> Held {
     hold(ONCE, is_so, || format!("{sent:?} was accepted; the log says {task:?}"))
 }
 
-fn refused(book: &Book, sent: &CompleteTask, rejection: &Rejection) -> Held {
+fn refused(ledger: &TaskLedger, sent: &CompleteTask, rejection: &Rejection) -> LawResult {
     // It says what is wrong with the report, whatever became of another one under the same lease.
     if matches!(rejection, Rejection::NoRunForArtifacts { .. }) {
         return Ok(());
     }
-    let by = book.task(sent.lease.task_id).and_then(|task| task.completed.as_ref());
+    let by = ledger.task(sent.lease.task_id).and_then(|task| task.completed.as_ref());
     hold(ONCE, by.is_none_or(|(by, _)| *by != sent.lease.lease_id), || {
         format!("{sent:?} was refused ({rejection}) and is done")
     })

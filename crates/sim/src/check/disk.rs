@@ -1,9 +1,9 @@
 //! What is kept stays within bounds that follow from the policy: bytes on the disk, and tasks and
 //! runs in memory.
 
-use super::{Held, hold};
-use crate::book::Book;
-use crate::mix::Mix;
+use super::{LawResult, hold};
+use crate::config::SimConfig;
+use crate::ledger::TaskLedger;
 use crate::process::Life;
 use tenure_coordinator::Keep;
 
@@ -66,13 +66,13 @@ struct Policy {
 }
 
 impl DiskLaw {
-    pub(super) fn new(mix: &Mix) -> Self {
-        let policy = match mix.upkeep.log_keep {
-            Keep::Bytes(keep_bytes) if mix.is_bounded => Some(Policy {
+    pub(super) fn new(config: &SimConfig) -> Self {
+        let policy = match config.upkeep.log_keep {
+            Keep::Bytes(keep_bytes) if config.is_bounded => Some(Policy {
                 keep_bytes,
-                snapshot_log_bytes: mix.upkeep.snapshot_log_bytes,
-                segment_bytes: mix.segment_bytes,
-                kept_max: mix.upkeep.retention.tasks_max,
+                snapshot_log_bytes: config.upkeep.snapshot_log_bytes,
+                segment_bytes: config.segment_bytes,
+                kept_max: config.upkeep.retention.tasks_max,
             }),
             Keep::All | Keep::Ms(_) | Keep::Bytes(_) => None,
         };
@@ -82,14 +82,20 @@ impl DiskLaw {
             starts: [(0, 1); 2],
             fell_back: 0,
             followed: 0,
-            steady_until: mix.trouble_for_ms,
-            sample_every_ms: mix.trouble_for_ms.div_ceil(SAMPLES),
+            steady_until: config.trouble_for_ms,
+            sample_every_ms: config.trouble_for_ms.div_ceil(SAMPLES),
             curve: Vec::new(),
         }
     }
 
     /// After a step: how much is there.
-    pub(crate) fn stepped(&mut self, life: &Life, book: &Book, now: u64, disk_bytes: u64) -> Held {
+    pub(crate) fn stepped(
+        &mut self,
+        life: &Life,
+        ledger: &TaskLedger,
+        now: u64,
+        disk_bytes: u64,
+    ) -> LawResult {
         let Some(policy) = self.policy else { return Ok(()) };
         self.note_snapshot(life);
         let bound_bytes = self.bound(policy, life.start);
@@ -105,7 +111,7 @@ impl DiskLaw {
         let longest = self.snapshot_bytes;
         hold(DISK, longest <= SNAPSHOT_BYTES_MAX, || format!("a snapshot of {longest} bytes"))?;
         hold(KEPT, tasks <= TASKS_MAX, || format!("{tasks} tasks are in memory"))?;
-        let ended = book.ended_beside_runs;
+        let ended = ledger.ended_beside_runs;
         let may_wait = life.is_held() || now >= self.steady_until;
         hold(KEPT, ended <= policy.kept_max + LATE_MAX || may_wait, || {
             format!("{ended} ended tasks are in memory, and {} are to be kept", policy.kept_max)

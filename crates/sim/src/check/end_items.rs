@@ -3,7 +3,7 @@
 
 use tenure_record::event::{Record, Step};
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::item::Item;
 
 const BOUNDED: &str = "a record ends a bounded number of tokens and tasks";
@@ -11,7 +11,7 @@ const BOUNDED: &str = "a record ends a bounded number of tokens and tasks";
 /// A token and its task, which end together.
 const ITEM: usize = 2;
 
-pub(super) fn record(record: &Record<'_>, items: &[Item<'_>], items_max: usize) -> Held {
+pub(super) fn record(record: &Record<'_>, items: &[Item<'_>], items_max: usize) -> LawResult {
     let ended = items.iter().map(|item| {
         let Item::Decided(_, Some(Step::CancelTokens(step))) = item else { return 0 };
         // Without tokens it stops the work of a token that lives on.

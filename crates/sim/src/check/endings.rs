@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_record::event::{EndScope, Event, Record, RunBegun, Step};
 use tenure_record::id::{GroupId, RunId, TaskId, TokenId};
 
-use super::{Held, hold};
-use crate::book::Book;
+use super::{LawResult, hold};
 use crate::item::{End, Item};
+use crate::ledger::TaskLedger;
 use crate::process::Life;
 
 const STILL: &str = "nothing moves in a scope that is ending";
@@ -84,7 +84,12 @@ impl Known {
 }
 
 impl EndingLaw {
-    pub(super) fn item(&mut self, book: &Book, record: &Record<'_>, item: Item<'_>) -> Held {
+    pub(super) fn item(
+        &mut self,
+        ledger: &TaskLedger,
+        record: &Record<'_>,
+        item: Item<'_>,
+    ) -> LawResult {
         let lsn = record.lsn;
         let still = |is_ending: bool| hold(STILL, !is_ending, || format!("record {lsn}: {item:?}"));
         match item {
@@ -103,14 +108,14 @@ impl EndingLaw {
             }
             Item::Granted { item: granted, .. } => {
                 let task_id = granted.about.task_id;
-                still(self.is_task_ending(book, task_id))?;
-                let run = book.task(task_id).and_then(|task| self.runs.get(&task.run?));
+                still(self.is_task_ending(ledger, task_id))?;
+                let run = ledger.task(task_id).and_then(|task| self.runs.get(&task.run?));
                 hold(PARKED, !run.is_some_and(|run| run.is_parked), || {
                     format!("record {lsn}: {item:?}")
                 })
             }
             Item::Ended { about, by: End::Completed { .. } | End::Failed, .. } => {
-                still(self.is_task_ending(book, about.task_id))
+                still(self.is_task_ending(ledger, about.task_id))
             }
             Item::Finished(id, _) => {
                 self.runs.remove(&id);
@@ -160,7 +165,7 @@ impl EndingLaw {
     }
 
     /// After a step: what is ending has gone on lately.
-    pub(super) fn stepped(&mut self, life: &Life, now: u64) -> Held {
+    pub(super) fn stepped(&mut self, life: &Life, now: u64) -> LawResult {
         let ending = self.runs.iter().find(|(_, run)| run.has_ending() && !run.is_parked);
         let seen = (self.parts, life.start);
         if self.seen != seen || ending.is_none() || life.is_held() {
@@ -223,8 +228,8 @@ impl EndingLaw {
     }
 
     /// Whether a task belongs to what is ending.
-    pub(super) fn is_task_ending(&self, book: &Book, task_id: TaskId) -> bool {
-        let Some(id) = book.task(task_id).and_then(|task| task.run) else { return false };
+    pub(super) fn is_task_ending(&self, ledger: &TaskLedger, task_id: TaskId) -> bool {
+        let Some(id) = ledger.task(task_id).and_then(|task| task.run) else { return false };
         let token = self.runs.get(&id).and_then(|run| run.tasks.get(&task_id));
         token.is_some_and(|token| self.is_ending(id, *token))
     }

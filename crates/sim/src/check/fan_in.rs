@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_record::event::{BranchOutcome, Record, Step};
 use tenure_record::id::{GroupId, RunId};
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::item::Item;
 
 const ONCE: &str = "a join fires once";
@@ -29,7 +29,7 @@ struct Known {
 }
 
 impl FanInLaw {
-    pub(super) fn item(&mut self, record: &Record<'_>, item: Item<'_>) -> Held {
+    pub(super) fn item(&mut self, record: &Record<'_>, item: Item<'_>) -> LawResult {
         let lsn = record.lsn;
         let (id, step) = match item {
             Item::Decided(id, Some(step)) => (id, step),

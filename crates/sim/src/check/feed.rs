@@ -5,7 +5,7 @@ use tenure_record::id::{LeaseId, Lsn, TaskId};
 use tenure_record::state::TaskState;
 use tenure_record::transition::{Transition, transitions};
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 
 const LAW: &str = "a follower sees every transition once and in order";
 
@@ -49,7 +49,7 @@ impl FeedLaw {
     }
 
     /// A follower that has seen so many is shown one more.
-    pub(crate) fn shown(&self, seen: usize, shown: &Told) -> Held {
+    pub(crate) fn shown(&self, seen: usize, shown: &Told) -> LawResult {
         hold(LAW, self.all.get(seen) == Some(shown), || {
             format!("number {seen} is {shown:?}, and should be {:?}", self.all.get(seen))
         })
@@ -70,7 +70,7 @@ impl FeedLaw {
     }
 
     /// A follower has nothing more to see.
-    pub(crate) fn ended(&self, seen: usize) -> Held {
+    pub(crate) fn ended(&self, seen: usize) -> LawResult {
         let all = self.all.len();
         hold(LAW, seen == all, || format!("{seen} of {all} transitions were seen at the end"))
     }

@@ -2,8 +2,8 @@
 
 use tenure_record::id::{LeaseId, TaskId};
 
-use super::{Held, hold};
-use crate::book::Book;
+use super::{LawResult, hold};
+use crate::ledger::TaskLedger;
 use crate::model::{Delivery, Model};
 use crate::process::Life;
 use crate::request::{AnyResponse, Outcome};
@@ -32,16 +32,16 @@ impl GoneLaw {
     /// An outcome for somebody who had left.
     pub(super) fn unclaimed(
         &mut self,
-        book: &Book,
+        ledger: &TaskLedger,
         model: &mut Model,
         delivery: &Delivery,
         outcome: &Outcome,
         life: &Life,
         now: u64,
-    ) -> Held {
+    ) -> LawResult {
         let Ok(AnyResponse::Lease(grants)) = outcome else { return Ok(()) };
         for grant in grants {
-            let granted = book.leases.get(&grant.lease_id).map(|lease| lease.granted);
+            let granted = ledger.leases.get(&grant.lease_id).map(|lease| lease.granted);
             let in_time = delivery.gone_at.zip(granted).is_some_and(|(gone, given)| given <= gone);
             hold(NOTHING, in_time, || {
                 format!(
@@ -57,7 +57,7 @@ impl GoneLaw {
         Ok(())
     }
 
-    pub(super) fn stepped(&self, life: &Life, now: u64) -> Held {
+    pub(super) fn stepped(&self, life: &Life, now: u64) -> LawResult {
         let mine = self.lost.iter().filter(|lost| lost.start == life.start);
         for lost in mine.filter(|lost| lost.back_by < now) {
             let held = life.coordinator.state().task(lost.task_id).and_then(|task| task.lease());

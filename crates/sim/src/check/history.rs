@@ -3,7 +3,7 @@
 use tenure_coordinator::history;
 use tenure_log::{Log, Maintenance};
 
-use super::{Broken, Held, hold};
+use super::{Broken, LawResult, hold};
 use crate::check::Laws;
 use crate::process::Life;
 
@@ -13,11 +13,11 @@ const TASKS: usize = 24;
 const LAW: &str = "a history has every step of its task";
 
 /// Compares the history of some tasks with what the records say.
-pub(super) fn ended(laws: &Laws, life: &Life) -> Held {
+pub(super) fn ended(laws: &Laws, life: &Life) -> LawResult {
     let mut reader = life.coordinator.log().reader();
     let oldest = life.coordinator.log().extent().oldest;
-    let tasks = laws.book.tasks.iter().filter(|(_, task)| !task.is_purged);
-    for (id, task) in tasks.step_by(1 + laws.book.tasks.len() / TASKS) {
+    let tasks = laws.ledger.tasks.iter().filter(|(_, task)| !task.is_purged);
+    for (id, task) in tasks.step_by(1 + laws.ledger.tasks.len() / TASKS) {
         let Some(last) = task.history.last() else { continue };
         let found = history(&mut reader, *id, last.lsn)
             .map_err(|failure| Broken { law: LAW, what: format!("task {id}: {failure}") })?;

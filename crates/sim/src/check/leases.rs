@@ -10,9 +10,9 @@ use tenure_record::state::TaskState;
 use tenure_record::time::Timestamp;
 
 use super::endings::EndingLaw;
-use super::{Held, hold};
-use crate::book::Book;
+use super::{LawResult, hold};
 use crate::item::{End, Item};
+use crate::ledger::TaskLedger;
 use crate::model::Model;
 use crate::request::{AnyRequest, AnyResponse};
 
@@ -22,18 +22,23 @@ const STALE: &str = "a lease that is over changes nothing";
 const TOLD: &str = "a grant that is told is in the log";
 const LOST: &str = "a lease that holds is not called lost";
 
-pub(super) fn item(book: &Book, endings: &EndingLaw, record: &Record<'_>, item: Item<'_>) -> Held {
+pub(super) fn item(
+    ledger: &TaskLedger,
+    endings: &EndingLaw,
+    record: &Record<'_>,
+    item: Item<'_>,
+) -> LawResult {
     let lsn = record.lsn;
     match item {
         Item::Granted { item, .. } => {
             let (task_id, lease_id) = (item.about.task_id, item.lease_id);
-            let last = book.leases.keys().next_back().copied().unwrap_or_default();
+            let last = ledger.leases.keys().next_back().copied().unwrap_or_default();
             hold(GROW, lease_id > last, || format!("record {lsn}: {lease_id} after {last}"))?;
-            let open = book.open_lease(task_id).map(|(open, _)| open);
+            let open = ledger.open_lease(task_id).map(|(open, _)| open);
             hold(ONE, open.is_none(), || {
                 format!("record {lsn}: task {task_id} is given by {lease_id}, held by {open:?}")
             })?;
-            let state = book.task(task_id).map(|task| task.state);
+            let state = ledger.task(task_id).map(|task| task.state);
             hold(ONE, state == Some(TaskState::Waiting), || {
                 format!("record {lsn}: task {task_id} is given and is {state:?}")
             })?;
@@ -41,31 +46,33 @@ pub(super) fn item(book: &Book, endings: &EndingLaw, record: &Record<'_>, item: 
                 format!("record {lsn}: lease {lease_id} is over before it begins")
             })
         }
-        Item::Extended(item) => holds(book, record, item.task_id, item.lease_id),
-        Item::AskedToStop { about, lease_id, .. } => is_open(book, record, about.task_id, lease_id),
+        Item::Extended(item) => holds(ledger, record, item.task_id, item.lease_id),
+        Item::AskedToStop { about, lease_id, .. } => {
+            is_open(ledger, record, about.task_id, lease_id)
+        }
         Item::Ended { about, lease_id, by, .. } => {
-            is_open(book, record, about.task_id, lease_id)?;
-            ended(book, record, about.task_id, lease_id, by)
+            is_open(ledger, record, about.task_id, lease_id)?;
+            ended(ledger, record, about.task_id, lease_id, by)
         }
         Item::Stale { about, lease_id, state } => {
-            let now = book.task(about.task_id).map(|task| task.state);
+            let now = ledger.task(about.task_id).map(|task| task.state);
             hold(STALE, now == Some(state), || {
                 format!("record {lsn}: task {} was {now:?} and is {state}", about.task_id)
             })?;
-            let open = book.open_lease(about.task_id);
+            let open = ledger.open_lease(about.task_id);
             let is_over =
                 open.is_none_or(|(id, lease)| id != lease_id || lease.expires_at() <= record.at);
-            let is_late = is_over || endings.is_task_ending(book, about.task_id);
+            let is_late = is_over || endings.is_task_ending(ledger, about.task_id);
             hold(LOST, is_late, || format!("record {lsn}: lease {lease_id} holds"))
         }
         Item::EndedWaiting { about, .. } => {
-            let state = book.task(about.task_id).map(|task| task.state);
+            let state = ledger.task(about.task_id).map(|task| task.state);
             hold(ONE, state == Some(TaskState::Waiting), || {
                 format!("record {lsn}: task {} ends as waiting, and is {state:?}", about.task_id)
             })
         }
         Item::Retried { about } => {
-            let state = book.task(about.task_id).map(|task| task.state);
+            let state = ledger.task(about.task_id).map(|task| task.state);
             let can =
                 matches!(state, Some(TaskState::Failed | TaskState::Dead | TaskState::Canceled));
             hold(ONE, can, || {
@@ -73,13 +80,13 @@ pub(super) fn item(book: &Book, endings: &EndingLaw, record: &Record<'_>, item: 
             })
         }
         Item::Purged(id) => {
-            let ended = book.task(id).is_some_and(|task| task.state.is_terminal());
+            let ended = ledger.task(id).is_some_and(|task| task.state.is_terminal());
             hold(ONE, ended, || format!("record {lsn}: task {id} is purged and has not ended"))
         }
         Item::Stopped(stopped) => match stopped.from == TaskState::Leased {
-            true => is_open(book, record, stopped.task_id, stopped.lease_id),
+            true => is_open(ledger, record, stopped.task_id, stopped.lease_id),
             false => {
-                let state = book.task(stopped.task_id).map(|task| task.state);
+                let state = ledger.task(stopped.task_id).map(|task| task.state);
                 hold(ONE, state == Some(stopped.from), || {
                     format!("record {lsn}: task {} ends as {state:?}", stopped.task_id)
                 })
@@ -99,13 +106,14 @@ pub(super) fn item(book: &Book, endings: &EndingLaw, record: &Record<'_>, item: 
 
 /// How a lease may end, and when.
 fn ended(
-    book: &Book,
+    ledger: &TaskLedger,
     record: &Record<'_>,
     task_id: TaskId,
     lease_id: LeaseId,
     by: End<'_>,
-) -> Held {
-    let expires_at = book.leases.get(&lease_id).map(|lease| lease.expires_at()).unwrap_or_default();
+) -> LawResult {
+    let expires_at =
+        ledger.leases.get(&lease_id).map(|lease| lease.expires_at()).unwrap_or_default();
     let lsn = record.lsn;
     match by {
         End::Expired(ExpiryCause::RanOut | ExpiryCause::Revoked | ExpiryCause::AttemptTimedOut) => {
@@ -120,16 +128,21 @@ fn ended(
             format!("record {lsn}: the deadline of task {task_id} passes early")
         }),
         End::Completed { .. } | End::Failed | End::Released => {
-            holds(book, record, task_id, lease_id)
+            holds(ledger, record, task_id, lease_id)
         }
         End::Expired(ExpiryCause::Disconnected) | End::Canceled => Ok(()),
     }
 }
 
 /// The lease is the task's, and is not over.
-fn holds(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId) -> Held {
-    is_open(book, record, task_id, lease_id)?;
-    let lease = book.leases.get(&lease_id);
+fn holds(
+    ledger: &TaskLedger,
+    record: &Record<'_>,
+    task_id: TaskId,
+    lease_id: LeaseId,
+) -> LawResult {
+    is_open(ledger, record, task_id, lease_id)?;
+    let lease = ledger.leases.get(&lease_id);
     hold(STALE, lease.is_some_and(|lease| record.at < lease.expires_at()), || {
         format!(
             "record {}: lease {lease_id} of task {task_id} ran out before {:?}",
@@ -138,30 +151,40 @@ fn holds(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId) -
     })
 }
 
-fn is_open(book: &Book, record: &Record<'_>, task_id: TaskId, lease_id: LeaseId) -> Held {
-    let open = book.open_lease(task_id).map(|(open, _)| open);
+fn is_open(
+    ledger: &TaskLedger,
+    record: &Record<'_>,
+    task_id: TaskId,
+    lease_id: LeaseId,
+) -> LawResult {
+    let open = ledger.open_lease(task_id).map(|(open, _)| open);
     hold(STALE, open == Some(lease_id), || {
         format!("record {}: lease {lease_id} acts on task {task_id}, held by {open:?}", record.lsn)
     })
 }
 
-pub(super) fn told(book: &Book, model: &mut Model, ask: &AnyRequest, answer: &AnyResponse) -> Held {
+pub(super) fn told(
+    ledger: &TaskLedger,
+    model: &mut Model,
+    ask: &AnyRequest,
+    answer: &AnyResponse,
+) -> LawResult {
     if let (AnyRequest::Lease(sent), AnyResponse::Lease(grants)) = (ask, answer) {
-        return granted(book, model, sent.request.worker.as_str(), grants);
+        return granted(ledger, model, sent.request.worker.as_str(), grants);
     }
     if let (AnyRequest::Heartbeat(sent), AnyResponse::Heartbeat(extended)) = (ask, answer) {
-        return extends(book, sent.lease, *extended);
+        return extends(ledger, sent.lease, *extended);
     }
     if let (AnyRequest::ReportTasks(sent), AnyResponse::ReportTasks(reports)) = (ask, answer) {
-        return reported(book, sent, reports);
+        return reported(ledger, sent, reports);
     }
     Ok(())
 }
 
-fn granted(book: &Book, model: &mut Model, worker: &str, grants: &[Grant]) -> Held {
+fn granted(ledger: &TaskLedger, model: &mut Model, worker: &str, grants: &[Grant]) -> LawResult {
     for grant in grants {
-        let lease = book.leases.get(&grant.lease_id);
-        let task = book.tasks.get(&grant.task_id);
+        let lease = ledger.leases.get(&grant.lease_id);
+        let task = ledger.tasks.get(&grant.task_id);
         let is_so = lease.is_some_and(|lease| {
             (lease.task_id, lease.attempt) == (grant.task_id, grant.attempt)
                 && lease.worker == worker
@@ -178,19 +201,19 @@ fn granted(book: &Book, model: &mut Model, worker: &str, grants: &[Grant]) -> He
     Ok(())
 }
 
-fn reported(book: &Book, sent: &ReportTasks, reports: &[Reported]) -> Held {
+fn reported(ledger: &TaskLedger, sent: &ReportTasks, reports: &[Reported]) -> LawResult {
     for (sent, report) in sent.heartbeats.iter().zip(reports) {
         if let Ok(accepted) = &report.result
             && let Some(extended) = accepted.extended
         {
-            extends(book, sent.lease, extended)?;
+            extends(ledger, sent.lease, extended)?;
         }
     }
     Ok(())
 }
 
-fn extends(book: &Book, lease: LeaseRef, extended: Extended) -> Held {
-    let known = book.leases.get(&lease.lease_id);
+fn extends(ledger: &TaskLedger, lease: LeaseRef, extended: Extended) -> LawResult {
+    let known = ledger.leases.get(&lease.lease_id);
     let is_so = known.is_some_and(|known| {
         known.task_id == lease.task_id && known.ends.contains(&extended.expires_at)
     });
@@ -204,16 +227,16 @@ fn extends(book: &Book, lease: LeaseRef, extended: Extended) -> Held {
 
 /// Late is lost even before the record that says so, and what is ending is late.
 pub(super) fn rejected(
-    book: &Book,
+    ledger: &TaskLedger,
     endings: &EndingLaw,
     rejection: &Rejection,
     now: Timestamp,
-) -> Held {
+) -> LawResult {
     let Rejection::LeaseLost { task_id, lease_id } = rejection else { return Ok(()) };
-    if endings.is_task_ending(book, *task_id) {
+    if endings.is_task_ending(ledger, *task_id) {
         return Ok(());
     }
-    let open = book.open_lease(*task_id).filter(|(_, lease)| now < lease.expires_at());
+    let open = ledger.open_lease(*task_id).filter(|(_, lease)| now < lease.expires_at());
     hold(LOST, open.is_none_or(|(open, _)| open != *lease_id), || {
         format!("lease {lease_id} of task {task_id} is open at {now:?}: {open:?}")
     })

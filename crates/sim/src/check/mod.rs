@@ -47,10 +47,10 @@ use tenure_record::codec;
 use tenure_record::event::Record;
 use tenure_record::time::Timestamp;
 
-use crate::book::Book;
-use crate::desk::CallerId;
+use crate::callers::CallerId;
+use crate::config::SimConfig;
 use crate::item::{Item, items};
-use crate::mix::Mix;
+use crate::ledger::TaskLedger;
 use crate::model::{Delivery, Model};
 use crate::process::Life;
 use crate::request::{AnyResponse, Outcome};
@@ -70,17 +70,17 @@ impl fmt::Display for Broken {
     }
 }
 
-pub(crate) type Held = Result<(), Broken>;
+pub(crate) type LawResult = Result<(), Broken>;
 
 /// Says that a law is broken unless it holds.
-pub(crate) fn hold(law: &'static str, holds: bool, what: impl FnOnce() -> String) -> Held {
+pub(crate) fn hold(law: &'static str, holds: bool, what: impl FnOnce() -> String) -> LawResult {
     if holds { Ok(()) } else { Err(Broken { law, what: what() }) }
 }
 
 /// All laws, and what they remember.
 #[derive(Debug)]
 pub(crate) struct Laws {
-    pub(crate) book: Book,
+    pub(crate) ledger: TaskLedger,
     pub(crate) model: Model,
     pub(crate) feed: FeedLaw,
     pub(crate) gone: GoneLaw,
@@ -97,16 +97,16 @@ pub(crate) struct Laws {
 }
 
 impl Laws {
-    pub(crate) fn new(mix: &Mix) -> Self {
+    pub(crate) fn new(config: &SimConfig) -> Self {
         Self {
-            book: Book::default(),
+            ledger: TaskLedger::default(),
             model: Model::default(),
             feed: FeedLaw::default(),
             gone: GoneLaw::default(),
-            disk: DiskLaw::new(mix),
+            disk: DiskLaw::new(config),
             fan_in: FanInLaw::default(),
             endings: EndingLaw::default(),
-            end_items_max: mix.end_items_max,
+            end_items_max: config.end_items_max,
             shadow: Shadow::new(),
             log_now: Timestamp::ZERO,
             read: 0,
@@ -119,22 +119,22 @@ impl Laws {
             law: undone::LAW,
             what: format!("a record cannot be read: {malformed}"),
         })?;
-        time::record(&self.book, &record)?;
-        submits::record(&self.book, &mut self.model, &record)?;
-        retention::record(&self.book, &self.model, &record)?;
+        time::record(&self.ledger, &record)?;
+        submits::record(&self.ledger, &mut self.model, &record)?;
+        retention::record(&self.ledger, &self.model, &record)?;
         let items = items(&record);
         end_items::record(&record, &items, self.end_items_max)?;
         for item in items.iter().copied() {
-            runs::item(&self.book, &record, item)?;
+            runs::item(&self.ledger, &record, item)?;
             self.fan_in.item(&record, item)?;
-            self.endings.item(&self.book, &record, item)?;
-            leases::item(&self.book, &self.endings, &record, item)?;
-            attempts::item(&self.book, &record, item)?;
-            completions::item(&self.book, &self.model, &record, item)?;
-            keys::item(&self.book, &record, item)?;
-            self.book.note(&record, item);
+            self.endings.item(&self.ledger, &record, item)?;
+            leases::item(&self.ledger, &self.endings, &record, item)?;
+            attempts::item(&self.ledger, &record, item)?;
+            completions::item(&self.ledger, &self.model, &record, item)?;
+            keys::item(&self.ledger, &record, item)?;
+            self.ledger.note(&record, item);
         }
-        self.book.turn(&record);
+        self.ledger.turn(&record);
         self.endings.turn(&record);
         self.shadow.record(&record);
         runs::touched(self.shadow.facts(), &record, &items)?;
@@ -154,17 +154,17 @@ impl Laws {
         let ask = &delivery.ask;
         match outcome {
             Ok(answer) => {
-                submits::told(&self.book, &mut self.model, ask, answer)?;
-                runs::told(&self.book, &mut self.model, ask, answer)?;
-                leases::told(&self.book, &mut self.model, ask, answer)?;
-                completions::told(&self.book, ask, answer)?;
-                reads::told(&self.book, &delivery, answer)?;
+                submits::told(&self.ledger, &mut self.model, ask, answer)?;
+                runs::told(&self.ledger, &mut self.model, ask, answer)?;
+                leases::told(&self.ledger, &mut self.model, ask, answer)?;
+                completions::told(&self.ledger, ask, answer)?;
+                reads::told(&self.ledger, &delivery, answer)?;
                 replay::told(&self.shadow, answer)?;
                 reports::told(ask, answer)?;
                 self.reported(answer)?;
             }
             Err(refusal) => {
-                submits::refused(&self.book, &mut self.model, ask, refusal)?;
+                submits::refused(&self.ledger, &mut self.model, ask, refusal)?;
                 if let Refusal::Rejected(rejection) = refusal {
                     self.rejected(&delivery, rejection)?;
                 }
@@ -174,24 +174,24 @@ impl Laws {
     }
 
     /// Reports of a batch that were refused.
-    fn reported(&self, answer: &AnyResponse) -> Held {
+    fn reported(&self, answer: &AnyResponse) -> LawResult {
         let AnyResponse::ReportTasks(reports) = answer else { return Ok(()) };
         let refused = reports.iter().filter_map(|report| report.result.as_ref().err());
         refused.into_iter().try_for_each(|rejection| {
-            leases::rejected(&self.book, &self.endings, rejection, self.log_now)
+            leases::rejected(&self.ledger, &self.endings, rejection, self.log_now)
         })
     }
 
-    fn rejected(&self, delivery: &Delivery, rejection: &Rejection) -> Held {
-        leases::rejected(&self.book, &self.endings, rejection, self.log_now)?;
-        completions::rejected(&self.book, &delivery.ask, rejection)?;
-        keys::rejected(&self.book, rejection)?;
-        runs::rejected(&self.book, &self.model, rejection)?;
-        reads::rejected(&self.book, rejection)
+    fn rejected(&self, delivery: &Delivery, rejection: &Rejection) -> LawResult {
+        leases::rejected(&self.ledger, &self.endings, rejection, self.log_now)?;
+        completions::rejected(&self.ledger, &delivery.ask, rejection)?;
+        keys::rejected(&self.ledger, rejection)?;
+        runs::rejected(&self.ledger, &self.model, rejection)?;
+        reads::rejected(&self.ledger, rejection)
     }
 
     /// A request is in the inbox, or was refused.
-    pub(crate) fn arrived(&self, life: &Life) -> Held {
+    pub(crate) fn arrived(&self, life: &Life) -> LawResult {
         bounds::arrived(&self.model, life)
     }
 
@@ -202,57 +202,57 @@ impl Laws {
         outcome: &Outcome,
         life: &Life,
         now: u64,
-    ) -> Held {
+    ) -> LawResult {
         let Some(delivery) = self.model.waiting.remove(&caller) else { return Ok(()) };
-        self.gone.unclaimed(&self.book, &mut self.model, &delivery, outcome, life, now)
+        self.gone.unclaimed(&self.ledger, &mut self.model, &delivery, outcome, life, now)
     }
 
     /// What was recovered: the records and the state.
-    pub(crate) fn recovered(&self, tape: &[Vec<u8>], after: usize, found: &[Vec<u8>]) -> Held {
+    pub(crate) fn recovered(&self, tape: &[Vec<u8>], after: usize, found: &[Vec<u8>]) -> LawResult {
         undone::recovered(tape, after, found)
     }
 
     /// After a start: which snapshot had rotted, and what was told of it.
-    pub(crate) fn fell_back(&self, rotten: Option<Lsn>, notes: &[Note]) -> Held {
+    pub(crate) fn fell_back(&self, rotten: Option<Lsn>, notes: &[Note]) -> LawResult {
         snapshots::fell_back(rotten, notes)
     }
 
     /// After a recovery, once all records were looked at.
-    pub(crate) fn state_after_recovery(&self, facts: &Facts) -> Held {
+    pub(crate) fn state_after_recovery(&self, facts: &Facts) -> LawResult {
         replay::recovered(&self.shadow, facts)?;
-        submits::survived(&self.book, &self.model, facts)?;
-        runs::matches_book(&self.book, &self.model, facts)?;
-        replay::matches_book(&self.book, facts)
+        submits::survived(&self.ledger, &self.model, facts)?;
+        runs::matches_book(&self.ledger, &self.model, facts)?;
+        replay::matches_book(&self.ledger, facts)
     }
 
     /// When everything that was decided may be told.
-    pub(crate) fn settled(&self, state: &State) -> Held {
+    pub(crate) fn settled(&self, state: &State) -> LawResult {
         replay::settled(&self.shadow, state)?;
-        submits::survived(&self.book, &self.model, state.facts())?;
-        runs::matches_book(&self.book, &self.model, state.facts())?;
-        replay::matches_book(&self.book, state.facts())
+        submits::survived(&self.ledger, &self.model, state.facts())?;
+        runs::matches_book(&self.ledger, &self.model, state.facts())?;
+        replay::matches_book(&self.ledger, state.facts())
     }
 
     /// When everything has come to an end and was read again.
-    pub(crate) fn ended(&self, life: &Life) -> Held {
+    pub(crate) fn ended(&self, life: &Life) -> LawResult {
         history::ended(self, life)
     }
 
     /// After a step: how much is kept.
-    pub(crate) fn within_bounds(&mut self, life: &Life, now: u64, disk_bytes: u64) -> Held {
-        self.disk.stepped(life, &self.book, now, disk_bytes)
+    pub(crate) fn within_bounds(&mut self, life: &Life, now: u64, disk_bytes: u64) -> LawResult {
+        self.disk.stepped(life, &self.ledger, now, disk_bytes)
     }
 
     /// What is over for long need not be remembered.
     pub(crate) fn forget(&mut self, now: u64) {
         self.gone.forget(now);
-        for task in self.book.forget() {
+        for task in self.ledger.forget() {
             self.model.forget(task);
         }
     }
 
     /// After a step.
-    pub(crate) fn stepped(&mut self, life: &Life, now: u64, next: Next) -> Held {
+    pub(crate) fn stepped(&mut self, life: &Life, now: u64, next: Next) -> LawResult {
         self.endings.stepped(life, now)?;
         bounds::stepped(life)?;
         answers::stepped(&self.model, life, now, next)?;

@@ -6,8 +6,8 @@ use tenure_coordinator::request::ListTasks;
 use tenure_core::Rejection;
 use tenure_record::id::Lsn;
 
-use super::{Held, hold};
-use crate::book::{Book, Seen};
+use super::{LawResult, hold};
+use crate::ledger::{Seen, TaskLedger};
 use crate::model::Delivery;
 use crate::request::{AnyRequest, AnyResponse};
 
@@ -15,15 +15,15 @@ const DURABLE: &str = "a read shows only what is in the log";
 const FRESH: &str = "a read after a write sees it";
 const FILTER: &str = "a list has what was asked for, newest first";
 
-pub(super) fn told(book: &Book, delivery: &Delivery, answer: &AnyResponse) -> Held {
+pub(super) fn told(ledger: &TaskLedger, delivery: &Delivery, answer: &AnyResponse) -> LawResult {
     if let Some(task) = answer.task() {
-        return task_shown(book, task, delivery.after);
+        return task_shown(ledger, task, delivery.after);
     }
     if let (AnyRequest::ListTasks(ListTasks(filter)), AnyResponse::ListTasks(page)) =
         (&*delivery.ask, answer)
     {
         for task in &page.tasks {
-            task_shown(book, task, delivery.after)?;
+            task_shown(ledger, task, delivery.after)?;
         }
         let falls = page.tasks.windows(2).all(|two| two[0].id > two[1].id);
         hold(FILTER, falls, || "the order is another".to_owned())?;
@@ -36,23 +36,23 @@ pub(super) fn told(book: &Book, delivery: &Delivery, answer: &AnyResponse) -> He
     }
     if let AnyResponse::GetStatus(status) = answer {
         let lsn = status.lsn;
-        hold(DURABLE, lsn <= book.last_lsn, || format!("LSN {lsn} is not durable"))?;
+        hold(DURABLE, lsn <= ledger.last_lsn, || format!("LSN {lsn} is not durable"))?;
         return hold(FRESH, lsn >= delivery.after, || format!("LSN {lsn} is old"));
     }
     if let AnyResponse::GetFacts(facts) = answer {
         let lsn = facts.last_lsn();
-        return hold(DURABLE, lsn <= book.last_lsn, || format!("LSN {lsn} is not durable"));
+        return hold(DURABLE, lsn <= ledger.last_lsn, || format!("LSN {lsn} is not durable"));
     }
     // Everything that was decided before the request is in a snapshot.
     if let AnyResponse::TakeSnapshot(taken) = answer {
-        let is_so = taken.lsn <= book.last_lsn && taken.lsn >= delivery.after;
+        let is_so = taken.lsn <= ledger.last_lsn && taken.lsn >= delivery.after;
         return hold(DURABLE, is_so, || format!("a snapshot at LSN {}", taken.lsn));
     }
     Ok(())
 }
 
-fn task_shown(book: &Book, task: &TaskInfo, after: Lsn) -> Held {
-    let Some(entry) = book.tasks.get(&task.id) else {
+fn task_shown(ledger: &TaskLedger, task: &TaskInfo, after: Lsn) -> LawResult {
+    let Some(entry) = ledger.tasks.get(&task.id) else {
         return hold(DURABLE, false, || format!("task {} is not in the log", task.id));
     };
     let shown = Seen { lsn: task.last_lsn, state: task.state, attempt: task.attempt };
@@ -65,19 +65,19 @@ fn task_shown(book: &Book, task: &TaskInfo, after: Lsn) -> Held {
     })
 }
 
-pub(super) fn rejected(book: &Book, rejection: &Rejection) -> Held {
+pub(super) fn rejected(ledger: &TaskLedger, rejection: &Rejection) -> LawResult {
     match rejection {
         Rejection::TaskNotFound { task_id } => {
-            hold(FRESH, book.task(*task_id).is_none(), || format!("{rejection}, and it is there"))
+            hold(FRESH, ledger.task(*task_id).is_none(), || format!("{rejection}, and it is there"))
         }
         Rejection::TaskTerminal { task_id, state } | Rejection::NotRetryable { task_id, state } => {
-            let entry = book.tasks.get(task_id);
+            let entry = ledger.tasks.get(task_id);
             let was =
                 entry.is_some_and(|task| task.history.iter().any(|seen| seen.state == *state));
             hold(DURABLE, was, || format!("{rejection}; the log says {entry:?}"))
         }
         Rejection::RunKeyConflict { key, run_id } => {
-            let entry = book.runs.get(run_id);
+            let entry = ledger.runs.get(run_id);
             let holds = entry.is_some_and(|run| run.key.as_deref() == Some(key.as_str()));
             hold(DURABLE, holds, || format!("{rejection}; the log says {entry:?}"))
         }

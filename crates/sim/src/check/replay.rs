@@ -5,9 +5,9 @@ use tenure_core::state::{Facts, StateHash};
 use tenure_core::{State, apply, invariant};
 use tenure_record::event::{Event, Record, Report};
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::actors::OPERATOR;
-use crate::book::Book;
+use crate::ledger::TaskLedger;
 use crate::request::AnyResponse;
 
 const SAME: &str = "a replay gives the same state";
@@ -38,14 +38,14 @@ impl Shadow {
     }
 }
 
-pub(super) fn recovered(shadow: &Shadow, facts: &Facts) -> Held {
+pub(super) fn recovered(shadow: &Shadow, facts: &Facts) -> LawResult {
     hold(SAME, facts.hash() == shadow.hash(), || {
         format!("the recovered state differs at LSN {}", facts.last_lsn())
     })?;
     invariant::check_facts(facts).or_else(|broken| hold(CORE, false, || broken.to_string()))
 }
 
-pub(super) fn settled(shadow: &Shadow, state: &State) -> Held {
+pub(super) fn settled(shadow: &Shadow, state: &State) -> LawResult {
     hold(SAME, state.facts().hash() == shadow.hash(), || {
         format!("the living state differs at LSN {}", state.last_lsn())
     })?;
@@ -53,7 +53,7 @@ pub(super) fn settled(shadow: &Shadow, state: &State) -> Held {
 }
 
 /// Whoever asks for everything gets what the log says.
-pub(super) fn told(shadow: &Shadow, answer: &AnyResponse) -> Held {
+pub(super) fn told(shadow: &Shadow, answer: &AnyResponse) -> LawResult {
     let AnyResponse::GetFacts(facts) = answer else { return Ok(()) };
     if facts.last_lsn() != shadow.state.last_lsn() {
         return Ok(());
@@ -63,18 +63,18 @@ pub(super) fn told(shadow: &Shadow, answer: &AnyResponse) -> Held {
     })
 }
 
-/// The state has the tasks that the book has, as it has them.
-pub(super) fn matches_book(book: &Book, facts: &Facts) -> Held {
-    let there = book.tasks.values().filter(|task| !task.is_purged).count() as u64;
+/// The state has the tasks that the ledger has, as it has them.
+pub(super) fn matches_book(ledger: &TaskLedger, facts: &Facts) -> LawResult {
+    let there = ledger.tasks.values().filter(|task| !task.is_purged).count() as u64;
     hold(BOOK, facts.task_count() == there, || {
         format!("{} tasks, and the log has {there}", facts.task_count())
     })?;
     for task in facts.tasks() {
-        let Some(entry) = book.task(task.id) else {
+        let Some(entry) = ledger.task(task.id) else {
             return hold(BOOK, false, || format!("task {} is not in the log", task.id));
         };
         let lease = task.lease().map(|lease| (lease.lease_id, lease.expires_at));
-        let open = book.open_lease(task.id).map(|(id, lease)| (id, lease.expires_at()));
+        let open = ledger.open_lease(task.id).map(|(id, lease)| (id, lease.expires_at()));
         let output = entry.completed.as_ref().map_or(&[][..], |(_, output)| output);
         let is_so = (task.state(), task.attempt(), lease) == (entry.state, entry.grants, open)
             && task.output() == output

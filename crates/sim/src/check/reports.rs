@@ -3,12 +3,12 @@
 
 use tenure_record::id::TaskId;
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 use crate::request::{AnyRequest, AnyResponse};
 
 const EACH: &str = "every report of a batch is answered, in its order";
 
-pub(super) fn told(ask: &AnyRequest, answer: &AnyResponse) -> Held {
+pub(super) fn told(ask: &AnyRequest, answer: &AnyResponse) -> LawResult {
     let (AnyRequest::ReportTasks(report), AnyResponse::ReportTasks(told)) = (ask, answer) else {
         return Ok(());
     };

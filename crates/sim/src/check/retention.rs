@@ -5,8 +5,8 @@ use tenure_core::command::{Command, Retention, Setting};
 use tenure_record::event::{Event, Record};
 use tenure_record::id::{RunId, TaskId};
 
-use super::{Held, hold};
-use crate::book::Book;
+use super::{LawResult, hold};
+use crate::ledger::TaskLedger;
 use crate::model::Model;
 use crate::request::AnyRequest;
 
@@ -39,32 +39,38 @@ impl Asked {
     }
 }
 
-pub(super) fn record(book: &Book, model: &Model, record: &Record<'_>) -> Held {
+pub(super) fn record(ledger: &TaskLedger, model: &Model, record: &Record<'_>) -> LawResult {
     let Event::TasksPurged(event) = &record.event else { return Ok(()) };
-    let mut left = book.ended_beside_runs;
+    let mut left = ledger.ended_beside_runs;
     for id in &event.tasks {
-        hold(LAW, may_go(book, model, record, *id, left), || {
-            format!("record {} forgets task {id}: {:?}", record.lsn, book.task(*id))
+        hold(LAW, may_go(ledger, model, record, *id, left), || {
+            format!("record {} forgets task {id}: {:?}", record.lsn, ledger.task(*id))
         })?;
         left = left.saturating_sub(1);
     }
-    let over = book.runs.values().filter(|run| {
+    let over = ledger.runs.values().filter(|run| {
         // A child goes with its parent, and does not count while that is there.
-        !run.is_purged && run.state.is_terminal() && !book.has_parent(run)
+        !run.is_purged && run.state.is_terminal() && !ledger.has_parent(run)
     });
     let mut left = if event.runs.is_empty() { 0 } else { over.count() as u64 };
     for id in &event.runs {
-        hold(LAW, run_may_go(book, model, record, *id, left), || {
-            format!("record {} forgets run {id}: {:?}", record.lsn, book.run(*id))
+        hold(LAW, run_may_go(ledger, model, record, *id, left), || {
+            format!("record {} forgets run {id}: {:?}", record.lsn, ledger.run(*id))
         })?;
         left = left.saturating_sub(1);
     }
     Ok(())
 }
 
-fn run_may_go(book: &Book, model: &Model, record: &Record<'_>, id: RunId, left: u64) -> bool {
-    let Some(run) = book.run(id).filter(|run| run.state.is_terminal()) else { return false };
-    if run.parent.is_some() && !book.has_parent(run) {
+fn run_may_go(
+    ledger: &TaskLedger,
+    model: &Model,
+    record: &Record<'_>,
+    id: RunId,
+    left: u64,
+) -> bool {
+    let Some(run) = ledger.run(id).filter(|run| run.state.is_terminal()) else { return false };
+    if run.parent.is_some() && !ledger.has_parent(run) {
         return true;
     }
     let mut asked = model.purges.retentions.iter();
@@ -73,8 +79,8 @@ fn run_may_go(book: &Book, model: &Model, record: &Record<'_>, id: RunId, left: 
     })
 }
 
-fn may_go(book: &Book, model: &Model, record: &Record<'_>, id: TaskId, left: u64) -> bool {
-    let Some(task) = book.task(id).filter(|task| task.state.is_terminal()) else { return false };
+fn may_go(ledger: &TaskLedger, model: &Model, record: &Record<'_>, id: TaskId, left: u64) -> bool {
+    let Some(task) = ledger.task(id).filter(|task| task.state.is_terminal()) else { return false };
     let is_old = |keep_ms: u64| task.since.plus_ms(keep_ms) <= record.at;
     model.purges.own_ms.is_some_and(is_old)
         || model

@@ -3,12 +3,12 @@
 use tenure_log::{Lsn, Note};
 use tenure_wal::snapshot::file_name;
 
-use super::{Held, hold};
+use super::{LawResult, hold};
 
 const LAW: &str = "a snapshot that has rotted is noticed and not missed";
 
 /// A start has gone well. Which snapshot had rotted, and what was told of it.
-pub(super) fn fell_back(rotten: Option<Lsn>, notes: &[Note]) -> Held {
+pub(super) fn fell_back(rotten: Option<Lsn>, notes: &[Note]) -> LawResult {
     let told: Vec<&String> = notes
         .iter()
         .filter_map(|note| match note {

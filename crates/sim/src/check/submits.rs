@@ -11,8 +11,8 @@ use tenure_record::event::{Created, Event, Record};
 use tenure_record::id::TaskId;
 use tenure_record::time::Clock;
 
-use super::{Held, hold};
-use crate::book::Book;
+use super::{LawResult, hold};
+use crate::ledger::TaskLedger;
 use crate::model::{Model, Submission, SubmissionId, nonce};
 use crate::request::{AnyRequest, AnyResponse};
 
@@ -21,7 +21,7 @@ const NO_TRACE: &str = "a refused submit leaves no trace";
 const WHOLE: &str = "a submit is there wholly or not at all";
 
 /// A record that makes tasks makes all of a submission, as it was sent.
-pub(super) fn record(book: &Book, model: &mut Model, record: &Record<'_>) -> Held {
+pub(super) fn record(ledger: &TaskLedger, model: &mut Model, record: &Record<'_>) -> LawResult {
     let Event::TaskCreated(event) = &record.event else { return Ok(()) };
     let lsn = record.lsn;
     let mut made: BTreeMap<SubmissionId, Vec<usize>> = BTreeMap::new();
@@ -44,7 +44,7 @@ pub(super) fn record(book: &Book, model: &mut Model, record: &Record<'_>) -> Hel
     for (id, indexes) in made {
         let Some(submission) = model.submissions.get_mut(&id) else { continue };
         submission.taken += 1;
-        counted(book, id, submission)?;
+        counted(ledger, id, submission)?;
         for (index, task) in submission.tasks.iter().enumerate() {
             let known = task.key.as_ref().is_some_and(|key| {
                 let place = (task.queue.as_str().to_owned(), key.as_str().to_owned());
@@ -52,7 +52,7 @@ pub(super) fn record(book: &Book, model: &mut Model, record: &Record<'_>) -> Hel
                     let other = &submission.tasks[*at];
                     other.key == task.key && other.queue == task.queue
                 };
-                book.keys.contains_key(&place) || indexes.iter().any(twin)
+                ledger.keys.contains_key(&place) || indexes.iter().any(twin)
             });
             hold(WHOLE, known || indexes.contains(&index), || {
                 format!("record {lsn}: task {index} of submission {id} is missing")
@@ -92,7 +92,12 @@ fn sent(request: &AnyRequest) -> Option<&[NewTask]> {
     Some(std::slice::from_ref(task))
 }
 
-pub(super) fn told(book: &Book, model: &mut Model, ask: &AnyRequest, answer: &AnyResponse) -> Held {
+pub(super) fn told(
+    ledger: &TaskLedger,
+    model: &mut Model,
+    ask: &AnyRequest,
+    answer: &AnyResponse,
+) -> LawResult {
     let Some(sent) = sent(ask) else { return Ok(()) };
     let made: Vec<(TaskId, SubmitOutcome)> = if let AnyResponse::SubmitTasks(made) = answer {
         made.iter().map(|made| (made.task_id, made.outcome)).collect()
@@ -103,7 +108,7 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &AnyRequest, answer: &An
     };
     hold(EXISTS, made.len() == sent.len(), || format!("{sent:?} was answered {made:?}"))?;
     for (task, (id, outcome)) in sent.iter().zip(made) {
-        let entry = book.tasks.get(&id);
+        let entry = ledger.tasks.get(&id);
         // Under one key the payload is the same, but perhaps of an earlier task of the batch.
         let is_so = entry.is_some_and(|entry| {
             entry.payload == task.payload.as_bytes() && entry.queue == task.queue.as_str()
@@ -119,7 +124,12 @@ pub(super) fn told(book: &Book, model: &mut Model, ask: &AnyRequest, answer: &An
     Ok(())
 }
 
-pub(super) fn refused(book: &Book, model: &mut Model, ask: &AnyRequest, refusal: &Refusal) -> Held {
+pub(super) fn refused(
+    ledger: &TaskLedger,
+    model: &mut Model,
+    ask: &AnyRequest,
+    refusal: &Refusal,
+) -> LawResult {
     let Some(sent) = sent(ask) else { return Ok(()) };
     // A coordinator that ends does not know what becomes of what it decided.
     if matches!(refusal, Refusal::Unavailable(_)) {
@@ -130,24 +140,24 @@ pub(super) fn refused(book: &Book, model: &mut Model, ask: &AnyRequest, refusal:
         return Ok(());
     };
     submission.refused += 1;
-    counted(book, id.map_or(0, |(id, _)| id), submission)
+    counted(ledger, id.map_or(0, |(id, _)| id), submission)
 }
 
 /// No submission is taken more often than it was sent and not refused.
-fn counted(book: &Book, id: SubmissionId, submission: &Submission) -> Held {
+fn counted(ledger: &TaskLedger, id: SubmissionId, submission: &Submission) -> LawResult {
     let most = submission.copies - submission.refused;
     hold(NO_TRACE, submission.taken <= most, || {
         format!(
             "submission {id} was sent {} times, refused {} times, and taken {} times by LSN {}",
-            submission.copies, submission.refused, submission.taken, book.last_lsn
+            submission.copies, submission.refused, submission.taken, ledger.last_lsn
         )
     })
 }
 
 /// What was acknowledged is in the state, as it was sent.
-pub(super) fn survived(book: &Book, model: &Model, facts: &Facts) -> Held {
+pub(super) fn survived(ledger: &TaskLedger, model: &Model, facts: &Facts) -> LawResult {
     for (id, payload) in &model.acknowledged {
-        if book.tasks.get(id).is_some_and(|task| task.is_purged) {
+        if ledger.tasks.get(id).is_some_and(|task| task.is_purged) {
             continue;
         }
         let found = facts.task(*id).map(|task| task.payload().to_vec());

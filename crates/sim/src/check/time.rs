@@ -4,8 +4,8 @@ use tenure_coordinator::Next;
 use tenure_record::event::Record;
 use tenure_record::time::Clock;
 
-use super::{Held, hold};
-use crate::book::Book;
+use super::{LawResult, hold};
+use crate::ledger::TaskLedger;
 use crate::process::Life;
 
 const LAW: &str = "log time never goes back";
@@ -14,13 +14,13 @@ const IN_TIME: &str = "a timer that is due fires within a second";
 /// How late a timer may fire.
 const LATE_MS: u64 = 1_000;
 
-pub(super) fn record(book: &Book, record: &Record<'_>) -> Held {
-    hold(LAW, record.at >= book.last_at, || {
-        format!("record {} is of {:?}, after one of {:?}", record.lsn, record.at, book.last_at)
+pub(super) fn record(ledger: &TaskLedger, record: &Record<'_>) -> LawResult {
+    hold(LAW, record.at >= ledger.last_at, || {
+        format!("record {} is of {:?}, after one of {:?}", record.lsn, record.at, ledger.last_at)
     })
 }
 
-pub(super) fn stepped(life: &Life, now: u64, next: Next) -> Held {
+pub(super) fn stepped(life: &Life, now: u64, next: Next) -> LawResult {
     // What a run that was parked is late with is due at once when it goes on.
     if matches!(next, Next::Now | Next::WithinMs(0)) {
         return Ok(());

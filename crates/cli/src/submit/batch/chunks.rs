@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use tenure_sdk::wire;
+use tenure_sdk::api::NewTask;
 
 use super::super::line;
 
@@ -16,7 +16,7 @@ const LINE_BYTES_MAX: u64 = 2 << 20;
 /// Lines that are submitted together.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
-    pub(super) tasks: Vec<wire::NewTask>,
+    pub(super) tasks: Vec<NewTask>,
     /// The line of each task.
     lines: Vec<u64>,
     pub(super) start_line: u64,

@@ -13,7 +13,7 @@ fn tasks() -> Table {
     ]);
     let long = r#"{"to":"ada@example.org","subject":"a letter that is longer than it has to be"}"#;
     let mut row = |id: &str, state: TaskState, queue: &str, priority: &str, payload: &str| {
-        let cells = [id.into(), Cell::state(state.into()), queue.into(), priority.into()];
+        let cells = [id.into(), Cell::state(&state), queue.into(), priority.into()];
         table.row(cells.into_iter().chain([payload.into()]).collect::<Vec<_>>());
     };
     row("7", TaskState::Waiting, "mail", "0", "null");

@@ -11,16 +11,8 @@ use tenure_record::time::Timestamp;
 use super::{
     About, Backoff, CancelRequested, Clock, Created, DeadLetter, DeadlinePassed, Event,
     LeaseExtended, LeaseId, LeaseReleased, Object, QueueConfigured, Record, Report, TaskFailed,
-    TaskRetried, TaskState, Text, base64, record,
+    TaskRetried, TaskState, Text, record,
 };
-
-#[test]
-fn base64_is_as_rfc_4648_has_it() {
-    let words = ["", "f", "fo", "foo", "foob", "fooba", "foobar"];
-    let coded = ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"];
-    assert_eq!(words.map(|word| base64(word.as_bytes())), coded);
-    assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
-}
 
 #[test]
 fn a_payload_is_shown_as_it_was_given() {

@@ -16,7 +16,7 @@ use tenure_wal::disk::read_only::ReadOnlyDisk;
 use tenure_wal::snapshot::{self, file_name};
 use tenure_wal::{Beginning, first_segment};
 
-use crate::failure::{Failure, Place};
+use crate::failure::{Failure, RecordLocation};
 
 /// What a proof begins with.
 pub(super) struct Base {
@@ -81,7 +81,7 @@ fn read(
         Err(fault @ (Fault::Corrupt(_) | Fault::Io { .. })) => return Ok(Err(fault.finding())),
         Err(fault) => return Err(fault.into()),
     };
-    let at = || Place { file: file_name(lsn), offset: 0, lsn };
+    let at = || RecordLocation { file: file_name(lsn), offset: 0, lsn };
     let state = fed.and_then(|()| decoder.finish());
     let state =
         state.map_err(|malformed| Failure::Record { at: at(), found: malformed.to_string() })?;

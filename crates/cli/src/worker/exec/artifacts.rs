@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use tenure_sdk::{Failure, Output, Task};
+use tenure_sdk::{Failure, LeasedTask, Output};
 
 /// What one completion may have.
 const FILES_MAX: usize = 100;
@@ -22,7 +22,7 @@ pub(super) struct Folder(PathBuf);
 
 impl Folder {
     /// Makes one for a task of a run; other tasks have none.
-    pub(super) fn of(task: &Task) -> Result<Option<Self>, Failure> {
+    pub(super) fn of(task: &LeasedTask) -> Result<Option<Self>, Failure> {
         if task.run_id().is_none() {
             return Ok(None);
         }
@@ -137,7 +137,7 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
 
 /// It would be so again, so it is not tried again.
 fn too_much(reason: String) -> Failure {
-    Failure::new(reason).code("artifacts_invalid").last()
+    Failure::permanent(reason).code("artifacts_invalid")
 }
 
 /// What a file is by the end of its name.

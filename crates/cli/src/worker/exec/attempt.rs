@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_sdk::{Failure, Output, Stop, Task};
+use tenure_sdk::{Failure, LeasedTask, Output, Stop};
 use tokio::time::timeout;
 
 use super::artifacts::Folder;
@@ -33,7 +33,7 @@ const CLEAN_ENV: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "T
 
 /// Does a task: runs what its payload says.
 pub(super) async fn run(
-    task: &Task,
+    task: &LeasedTask,
     job: Job,
     settings: &Settings,
     guard: Arc<Guard>,
@@ -103,7 +103,7 @@ fn surround(
     command: &mut Command,
     environment: Environment,
     env: Vec<(String, String)>,
-    task: &Task,
+    task: &LeasedTask,
 ) {
     if environment == Environment::Clean {
         command.env_clear();
@@ -141,7 +141,7 @@ fn check_folder(folder: &Path) -> Result<(), Failure> {
 }
 
 fn final_start(reason: impl fmt::Display) -> Failure {
-    Failure::new(reason).code("cannot_start").last()
+    Failure::permanent(reason).code("cannot_start")
 }
 
 /// What the program's absence or shape prevents is final; what the machine lacks may come back.
@@ -173,7 +173,7 @@ enum Ended {
 
 /// Waits for a child to end, and sees to it that it does when it should.
 async fn watch<F>(
-    task: &Task,
+    task: &LeasedTask,
     child: &Child,
     mut progress: Progress<'_, F>,
     kill_after: Duration,
@@ -260,13 +260,13 @@ impl<'a, F: Future<Output = Result<(), TooLarge>>> Progress<'a, F> {
     }
 }
 
-fn stopped(task: &Task) -> Result<Output, Failure> {
+fn stopped(task: &LeasedTask) -> Result<Output, Failure> {
     match task.stop() {
         Some(Stop::Canceled) => {
             Err(Failure::new("the task was canceled, and the command was stopped").code("canceled"))
         }
         // What comes of a lost lease is dropped anyway.
-        Some(Stop::Leaving | Stop::Lost) | None => Err(Failure::give_back()),
+        Some(Stop::Leaving | Stop::Lost) | None => Err(Failure::release()),
     }
 }
 

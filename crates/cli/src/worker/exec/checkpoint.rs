@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use tenure_sdk::{Failure, Output, Task};
+use tenure_sdk::{Failure, LeasedTask, Output};
 
 use super::artifacts::Folder;
 
@@ -23,11 +23,11 @@ pub(super) struct CheckpointFile {
 
 impl CheckpointFile {
     /// Makes the folder, and the file if an earlier attempt left a checkpoint.
-    pub(super) fn of(task: &Task) -> Result<Self, Failure> {
+    pub(super) fn of(task: &LeasedTask) -> Result<Self, Failure> {
         let failed = |error| Failure::new(format!("no file for the checkpoint: {error}"));
         let folder = Folder::make(&std::env::temp_dir(), "checkpoint").map_err(failed)?;
         let path = folder.path().join("checkpoint");
-        let before = task.checkpoint().to_vec();
+        let before = task.checkpoint_bytes().to_vec();
         if !before.is_empty() {
             fs::write(&path, &before).map_err(failed)?;
         }

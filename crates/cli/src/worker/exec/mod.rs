@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Resource, getrlimit};
-use tenure_sdk::{Client, Task};
+use tenure_sdk::{Client, LeasedTask};
 
 use self::guard::Guard;
 use self::payload::Accepts;
@@ -139,10 +139,10 @@ pub(crate) fn worker(
     let mut worker = terms.worker(client);
     for queue in &terms.queues {
         let (guard, settings) = (Arc::clone(&guard), Arc::clone(&settings));
-        worker = worker.queue_with_cleanup(queue, move |task: Task| {
+        worker = worker.handle_with_cleanup(queue, move |task: LeasedTask| {
             let (guard, settings) = (Arc::clone(&guard), Arc::clone(&settings));
             async move {
-                let job = payload::parse(task.payload(), settings.accepts);
+                let job = payload::parse(task.payload_bytes(), settings.accepts);
                 let what = match &job {
                     Ok(job) => format!("{:?}", job.argv[0]),
                     Err(_) => "a payload that cannot be run".to_owned(),

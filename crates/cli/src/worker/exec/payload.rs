@@ -28,7 +28,7 @@ pub(crate) enum Accepts {
 
 /// Reads a payload. What is wrong with it will be wrong at the next attempt too.
 pub(super) fn parse(payload: &[u8], accepts: Accepts) -> Result<Job, Failure> {
-    read(payload, accepts).map_err(|sentence| Failure::new(sentence).code("invalid_payload").last())
+    read(payload, accepts).map_err(|sentence| Failure::permanent(sentence).code("invalid_payload"))
 }
 
 fn read(bytes: &[u8], accepts: Accepts) -> Result<Job, String> {

@@ -12,7 +12,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use tenure_sdk::{Failure, Output, Task};
+use tenure_sdk::{Failure, LeasedTask, Output};
 
 use super::payload::Call;
 use crate::worker::output;
@@ -53,7 +53,7 @@ pub(super) fn caller() -> Result<Caller, rustls::Error> {
 
 /// Makes a request for a task, and judges the answer.
 pub(super) async fn run(
-    task: &Task,
+    task: &LeasedTask,
     call: Call,
     caller: &Caller,
     limits: Limits,
@@ -84,7 +84,7 @@ pub(super) struct Limits {
     pub(super) output_max: usize,
 }
 
-fn request(task: &Task, call: Call) -> Request<Full<Bytes>> {
+fn request(task: &LeasedTask, call: Call) -> Request<Full<Bytes>> {
     let mut request = Request::new(Full::new(call.body));
     (*request.method_mut(), *request.uri_mut()) = (call.method, call.url);
     let headers = request.headers_mut();
@@ -134,7 +134,7 @@ async fn judge(answer: Response<Incoming>, output_max: usize) -> Result<Output, 
     let failure = refusal(status, &head.headers, body).await;
     let failure = failure.code(format!("http_{}", status.as_u16()));
     if !may_be_repeated(status) {
-        return Err(failure.last());
+        return Err(failure.into_permanent());
     }
     Err(match retry_after(&head.headers, SystemTime::now()) {
         Some(wait) => failure.retry_after(wait),
@@ -180,7 +180,7 @@ fn encoded(encoding: &str) -> Failure {
         "the answer is encoded as {encoding:?}, and this worker asked for it as it is \
          (Accept-Encoding: identity); turn compression off for this URL"
     );
-    Failure::new(said).code("answer_encoded").last()
+    Failure::permanent(said).code("answer_encoded")
 }
 
 fn may_be_repeated(status: StatusCode) -> bool {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use tenure_sdk::Task;
+use tenure_sdk::LeasedTask;
 
 use self::call::Limits;
 use self::payload::AllowedHost;
@@ -70,10 +70,10 @@ pub(super) fn run(http: &Http, server: &Server) -> Result<(), Failure> {
         let mut worker = http.terms.worker(client);
         for queue in &http.terms.queues {
             let (caller, allowed) = (caller.clone(), Arc::clone(&allowed));
-            worker = worker.queue(queue, move |task: Task| {
+            worker = worker.handle(queue, move |task: LeasedTask| {
                 let (caller, allowed) = (caller.clone(), Arc::clone(&allowed));
                 async move {
-                    let call = payload::parse(task.payload(), &allowed);
+                    let call = payload::parse(task.payload_bytes(), &allowed);
                     let what = match &call {
                         Ok(call) => format!("{} to {:?}", call.method, call.host()),
                         Err(_) => "a payload that cannot be sent".to_owned(),

@@ -69,14 +69,14 @@ impl AllowedHost {
 /// attempt too.
 pub(super) fn parse(payload: &Bytes, allowed: &[AllowedHost]) -> Result<Call, Failure> {
     let call = read(payload);
-    let call = call.map_err(|sentence| Failure::new(sentence).code("invalid_payload").last())?;
+    let call = call.map_err(|sentence| Failure::permanent(sentence).code("invalid_payload"))?;
     if !allowed.is_empty() && !allowed.iter().any(|host| host.allows(&call.url)) {
         let reason = format!(
             "this worker does not call {:?}; submit to another queue, or start the worker with \
              --allow-host for it",
             call.host()
         );
-        return Err(Failure::new(reason).code("host_not_allowed").last());
+        return Err(Failure::permanent(reason).code("host_not_allowed"));
     }
     Ok(call)
 }

@@ -121,6 +121,7 @@ fn the_status_is_that_of_the_http_api_but_for_the_time_and_memory_in_use() {
         let mut ours: Value = serde_json::from_str(&tenure(&server, args).good()).unwrap();
         let mut theirs = server.get(path).1;
         assert!(ours["uptime_ms"].take().is_u64() && theirs["uptime_ms"].take().is_u64());
+        assert!(ours["now"].take().is_string() && theirs["now"].take().is_string());
         // What is in use changes with every request.
         let (our_memory, their_memory) = (ours["memory"].take(), theirs["memory"].take());
         assert_eq!(our_memory["max_bytes"], their_memory["max_bytes"]);

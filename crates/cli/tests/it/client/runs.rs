@@ -143,7 +143,7 @@ fn programs_see_what_the_http_api_says() {
     let known: Value = serde_json::from_str(&tenure(&server, &known).good()).unwrap();
     assert_eq!(known, server.get("/v1/runs/1").1);
     let put = tenure(&server, &["workflow", "put", ORDER, "-o", "json"]).good();
-    assert_eq!(put, "{\"name\":\"order\",\"version\":1}\n");
+    assert_eq!(put, "{\"name\":\"order\",\"version\":1,\"existed\":true}\n");
     let signal =
         ["run", "signal", "1", "approval", "--payload", "-", "--signal-id", "s", "-o", "json"];
     let payload = r#"{"approved": true, "by": "ada"}"#;

@@ -68,8 +68,8 @@ async fn a_payload_that_is_no_json_is_refused_too() {
     let _worker = Worker::exec(&server, &[]);
     let client = tenure_sdk::Client::connect(format!("http://{}", server.address)).await.unwrap();
     let task = tenure_sdk::NewTask::new("default", b"\xff\x00{".to_vec());
-    let id = client.submit(task).await.unwrap().id;
-    let task = client.wait(id, LONG).await.unwrap();
+    let id = client.tasks().submit(task).await.unwrap().id;
+    let task = client.tasks().wait(id, LONG).await.unwrap();
     assert_eq!(task.error.unwrap().code, "invalid_payload");
 }
 

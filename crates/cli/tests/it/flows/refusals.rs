@@ -94,7 +94,13 @@ fn what_is_not_there_is_not_found_and_what_is_wrong_is_named() {
     let server = Server::start("flow-reads");
     server.put("/v1/workflows/line", &line());
     let run = start(&server, "line", &json!({"n": 1}));
-    for path in ["/v1/runs/99", "/v1/runs/99/tokens", "/v1/runs/99/history", "/v1/runs/x"] {
+    for path in [
+        "/v1/runs/99",
+        "/v1/runs/99/tokens",
+        "/v1/runs/99/graph",
+        "/v1/runs/99/history",
+        "/v1/runs/x",
+    ] {
         assert_refused(server.get(path), NOT_FOUND, "");
     }
     assert_refused(server.post("/v1/runs/99/cancel", &json!({})), NOT_FOUND, "no run 99");

@@ -1,7 +1,7 @@
 //! Large payloads over gRPC: asked for, listed and pushed, they are what was submitted.
 
-use tenure_sdk::wire as v1;
-use tenure_sdk::{NewTask, TaskFilter, TaskState};
+use tenure_proto::v1;
+use tenure_sdk::{NewTask, TaskFilter};
 
 use crate::grpc::server::{Server, Stream, completes, hello};
 
@@ -19,19 +19,20 @@ fn bytes(task: u8, len: usize) -> Vec<u8> {
 async fn large_payloads_are_seen_leased_and_pushed_as_they_were_submitted() {
     const BYTES: usize = 1 << 20;
     let server = Server::start("large");
-    let client = server.client().await;
+    let (client, wire) = (server.client().await, server.wire().await);
     let mut ids = Vec::new();
     for task in 0..6 {
-        let taken = client.submit(NewTask::new("q", bytes(task, BYTES))).await.unwrap();
-        assert!(taken.payload == bytes(task, BYTES));
+        let taken = client.tasks().submit(NewTask::new("q", bytes(task, BYTES))).await.unwrap();
+        assert!(taken.payload.as_bytes() == bytes(task, BYTES));
         ids.push(taken.id);
     }
     for (task, id) in (0..).zip(&ids) {
-        assert!(client.get(*id).await.unwrap().payload == bytes(task, BYTES));
+        assert!(client.tasks().get(*id).await.unwrap().payload.as_bytes() == bytes(task, BYTES));
     }
-    let page = client.list(TaskFilter { limit: Some(100), ..Default::default() }).await.unwrap();
-    assert!(page.tasks[0].payload == bytes(5, BYTES));
-    assert_eq!(page.tasks.len(), 1, "the one that passes the bound is the last");
+    let page =
+        client.tasks().list(TaskFilter { limit: Some(100), ..Default::default() }).await.unwrap();
+    assert!(page.items[0].payload.as_bytes() == bytes(5, BYTES));
+    assert_eq!(page.items.len(), 1, "the one that passes the bound is the last");
 
     let request = v1::LeaseRequest {
         worker: "w".to_owned(),
@@ -39,9 +40,9 @@ async fn large_payloads_are_seen_leased_and_pushed_as_they_were_submitted() {
         max: Some(100),
         ..Default::default()
     };
-    let leased = client.workers().lease(request).await.unwrap().into_inner().leases;
+    let leased = wire.workers().lease(request).await.unwrap().into_inner().leases;
     assert_eq!(leased.len(), 2, "an answer is bounded");
-    let mut stream = Stream::open(&client, hello("v", 5_000)).await;
+    let mut stream = Stream::open(&wire, hello("v", 5_000)).await;
     stream.credit(4).await;
     let pushed = stream.leases(4).await;
     for (task, lease) in (0..).zip(leased.iter().chain(&pushed)) {
@@ -53,8 +54,8 @@ async fn large_payloads_are_seen_leased_and_pushed_as_they_were_submitted() {
         output: bytes(99, BYTES),
         ..Default::default()
     };
-    let done = client.workers().complete(report).await.unwrap().into_inner();
-    assert_eq!(done.state(), TaskState::Completed);
+    let done = wire.workers().complete(report).await.unwrap().into_inner();
+    assert_eq!(done.state(), v1::TaskState::Completed);
     assert!(done.output == bytes(99, BYTES) && done.payload == bytes(0, BYTES));
     let reports = Some(completes(1, &pushed));
     stream.say(v1::WorkRequest { reports, ..Default::default() }).await;
@@ -64,5 +65,5 @@ async fn large_payloads_are_seen_leased_and_pushed_as_they_were_submitted() {
             break results;
         }
     };
-    assert!(results.results.iter().all(|result| result.state() == TaskState::Completed));
+    assert!(results.results.iter().all(|result| result.state() == v1::TaskState::Completed));
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tenure_sdk::wire as v1;
+use tenure_proto::v1;
 use tenure_sdk::{
-    Definition, NewRun, RunFilter, RunState, Signal, SignalOutcome, TaskFilter, TokenFilter,
-    WatchFrom, WorkflowFilter,
+    Definition, Event, EventFilter, NewRun, Page, PageQuery, Run, RunFilter, RunState, Signal,
+    SignalOutcome, TaskFilter,
 };
 
 use crate::grpc::server::{LONG, Server};
@@ -25,27 +25,28 @@ output_mapping: {n: outputs.work.n, said: outputs.ask}
 #[tokio::test]
 async fn a_run_goes_from_its_definition_to_its_end() {
     let server = Server::start("runs");
-    let client = server.client().await;
-    let put = client.put_workflow(Definition::yaml(DOUBLE).named("double")).await.unwrap();
+    let (client, wire) = (server.client().await, server.wire().await);
+    let put = client.workflows().put(Definition::yaml(DOUBLE).named("double")).await.unwrap();
     assert_eq!((put.name.as_str(), put.version, put.existed), ("double", 1, false));
-    assert!(client.put_workflow(Definition::yaml(DOUBLE)).await.unwrap().existed);
-    let listed = client.list_workflows(WorkflowFilter::default()).await.unwrap().workflows;
-    assert_eq!((listed.len(), listed[0].nodes, listed[0].definition.len()), (1, 2, 0));
-    let shown = client.workflow("double", Some(1)).await.unwrap();
-    assert!(shown.definition.starts_with(b"{\"initial_node\""), "as JSON");
+    assert!(client.workflows().put(Definition::yaml(DOUBLE)).await.unwrap().existed);
+    let listed = client.workflows().list(PageQuery::default()).await.unwrap().items;
+    assert_eq!((listed.len(), listed[0].nodes, listed[0].definition.as_bytes().len()), (1, 2, 0));
+    let shown = client.workflows().get("double", Some(1)).await.unwrap();
+    assert!(shown.definition.as_bytes().starts_with(b"{\"initial_node\""), "as JSON");
 
-    let mut watch = client.watch(WatchFrom::after("0").run(1)).await.unwrap();
+    let filter = EventFilter { after: Some("0".to_owned()), run: Some(1), ..Default::default() };
+    let mut watch = client.watch(filter).await.unwrap();
     let new = NewRun::of("double").input(r#"{"n":21}"#).key("k").tag("a", "b");
-    let run = client.start_run(new.clone()).await.unwrap();
-    assert_eq!((run.id, run.state(), run.version), (1, RunState::Running, 1));
-    assert_eq!(client.start_run(new).await.unwrap().id, 1, "the same key gives the same run");
+    let run = client.runs().start(new.clone()).await.unwrap();
+    assert_eq!((run.id, run.state, run.version), (1, RunState::Running, 1));
+    assert_eq!(client.runs().start(new).await.unwrap().id, 1, "the same key gives the same run");
     let lease = v1::LeaseRequest {
         worker: "w".to_owned(),
         queues: vec!["q".to_owned()],
         ..Default::default()
     };
-    let leases = client.workers().lease(lease).await.unwrap().into_inner().leases;
-    let task = client.get(leases[0].task_id).await.unwrap();
+    let leases = wire.workers().lease(lease).await.unwrap().into_inner().leases;
+    let task = client.tasks().get(leases[0].task_id).await.unwrap();
     assert_eq!((task.run.unwrap(), &leases[0].payload[..]), (of_run(), &br#"{"n":21}"#[..]));
     let done = v1::CompleteReport {
         task_id: leases[0].task_id,
@@ -54,25 +55,29 @@ async fn a_run_goes_from_its_definition_to_its_end() {
         artifacts: Vec::new(),
         worker: None,
     };
-    client.workers().complete(done).await.unwrap();
-    let waiting = client.run(1).await.unwrap();
-    assert_eq!((waiting.state(), waiting.live_tokens), (RunState::Waiting, 1));
+    wire.workers().complete(done).await.unwrap();
+    let waiting = client.runs().get(1).await.unwrap();
+    assert_eq!((waiting.state, waiting.live_tokens), (RunState::Waiting, 1));
 
     let signal = Signal::new("go").payload(r#"{"ok":true}"#).id("s1");
-    let given = client.signal_run(1, signal.clone()).await.unwrap();
-    assert_eq!((given.outcome(), given.token), (SignalOutcome::Given, Some(2)));
-    let again = client.signal_run(1, signal).await.unwrap();
-    assert_eq!(again.outcome(), SignalOutcome::Known);
-    let over = client.wait_for_run(1, LONG).await.unwrap();
-    assert_eq!(over.state(), RunState::Completed);
-    assert_eq!(over.output, br#"{"n":42,"said":{"ok":true}}"#);
+    let given = client.runs().signal(1, signal.clone()).await.unwrap();
+    assert_eq!((given.outcome, given.token), (SignalOutcome::Given, Some(2)));
+    let again = client.runs().signal(1, signal).await.unwrap();
+    assert_eq!(again.outcome, SignalOutcome::Known);
+    let over = client.runs().wait(1, LONG).await.unwrap();
+    assert_eq!(over.state, RunState::Completed);
+    assert_eq!(over.output.as_bytes(), br#"{"n":42,"said":{"ok":true}}"#);
     assert!(over.error.is_empty() && over.finished_at.is_some());
 
     let mut heard = Vec::new();
     while heard.last().is_none_or(|name| name != "RunFinished") {
-        let event = tokio::time::timeout(LONG, watch.next()).await.unwrap().unwrap();
-        assert_eq!(event.run_id, Some(1));
-        heard.push(event.event);
+        let event = tokio::time::timeout(LONG, watch.next()).await.unwrap().unwrap().unwrap();
+        let run_id = match &event {
+            Event::Task(event) => event.run_id,
+            Event::Run(event) => Some(event.run_id),
+        };
+        assert_eq!(run_id, Some(1));
+        heard.push(event.name().to_owned());
     }
     let names = [
         "RunStarted",
@@ -85,46 +90,46 @@ async fn a_run_goes_from_its_definition_to_its_end() {
     assert_eq!(heard, names);
 }
 
-fn of_run() -> v1::TaskOfRun {
-    v1::TaskOfRun { run_id: 1, node: "work".to_owned(), token: 1 }
+fn of_run() -> tenure_sdk::api::TaskOfRun {
+    tenure_sdk::api::TaskOfRun { run_id: 1, node: "work".to_owned(), token: 1 }
 }
 
 #[tokio::test]
 async fn runs_are_listed_looked_into_and_canceled() {
     let server = Server::start("runs-listed");
     let client = server.client().await;
-    client.put_workflow(Definition::yaml(DOUBLE)).await.unwrap();
+    client.workflows().put(Definition::yaml(DOUBLE)).await.unwrap();
     for n in 0..3 {
         let run = NewRun::of("double").input(format!("{{\"n\":{n}}}")).tag("n", n.to_string());
-        client.start_run(run).await.unwrap();
+        client.runs().start(run).await.unwrap();
     }
-    let ids = |page: &v1::ListRunsResponse| page.runs.iter().map(|run| run.id).collect::<Vec<_>>();
+    let ids = |page: &Page<Run>| page.items.iter().map(|run| run.id).collect::<Vec<_>>();
     let filter =
         RunFilter { workflow: Some("double".to_owned()), limit: Some(2), ..Default::default() };
-    let page = client.list_runs(filter.clone()).await.unwrap();
+    let page = client.runs().list(filter.clone()).await.unwrap();
     assert_eq!(ids(&page), [3, 2]);
-    let rest = client.list_runs(RunFilter { cursor: page.next_cursor, ..filter }).await.unwrap();
-    assert_eq!((ids(&rest), rest.next_cursor.as_str()), (vec![1], ""));
-    let canceled = client.cancel_run(2).await.unwrap();
-    assert_eq!(canceled.state(), RunState::Canceled);
-    assert_eq!(client.cancel_run(2).await.unwrap().state(), RunState::Canceled);
-    let filter = RunFilter { state: RunState::Canceled.into(), ..Default::default() };
-    assert_eq!(ids(&client.list_runs(filter).await.unwrap()), [2]);
+    let rest = client.runs().list(RunFilter { cursor: page.next_cursor, ..filter }).await.unwrap();
+    assert_eq!((ids(&rest), rest.next_cursor), (vec![1], None));
+    let canceled = client.runs().cancel(2).await.unwrap();
+    assert_eq!(canceled.state, RunState::Canceled);
+    assert_eq!(client.runs().cancel(2).await.unwrap().state, RunState::Canceled);
+    let filter = RunFilter { state: Some(RunState::Canceled), ..Default::default() };
+    assert_eq!(ids(&client.runs().list(filter).await.unwrap()), [2]);
     let filter = RunFilter { tag: Some("n:2".to_owned()), ..Default::default() };
-    assert_eq!(ids(&client.list_runs(filter).await.unwrap()), [3]);
-    let tasks = client.list(TaskFilter { run_id: Some(2), ..Default::default() }).await.unwrap();
-    assert_eq!(tasks.tasks.iter().map(|task| task.id).collect::<Vec<_>>(), [2]);
-    let tokens = TokenFilter { run_id: 2, ..Default::default() };
-    let tokens = client.list_tokens(tokens).await.unwrap().tokens;
+    assert_eq!(ids(&client.runs().list(filter).await.unwrap()), [3]);
+    let tasks =
+        client.tasks().list(TaskFilter { run: Some(2), ..Default::default() }).await.unwrap();
+    assert_eq!(tasks.items.iter().map(|task| task.id).collect::<Vec<_>>(), [2]);
+    let tokens = client.runs().tokens(2, PageQuery::default()).await.unwrap().items;
     assert_eq!((tokens[0].node.as_str(), tokens[0].state.as_str()), ("work", "canceled"));
-    let history = client.run_history(2).await.unwrap();
-    assert_eq!(history.steps.len(), 2);
-    let cause = String::from_utf8(history.steps[1].cause.clone()).unwrap();
+    let history = client.runs().history(2).await.unwrap();
+    assert_eq!(history.items.len(), 2);
+    let cause = String::from_utf8_lossy(history.items[1].cause.as_bytes());
     assert!(cause.contains("RunCancelRequested"), "{cause}");
     let status = client.status().await.unwrap();
     assert_eq!((status.runs["RUNNING"], status.runs["CANCELED"], status.workflows), (2, 1, 1));
-    let still = client.wait_for_run(1, Duration::from_millis(20)).await.unwrap();
-    assert_eq!(still.state(), RunState::Running, "as it is when the time is up");
+    let still = client.runs().wait(1, Duration::from_millis(20)).await.unwrap();
+    assert_eq!(still.state, RunState::Running, "as it is when the time is up");
 }
 
 #[tokio::test]
@@ -132,36 +137,37 @@ async fn a_refusal_has_the_same_code_as_over_http() {
     let server = Server::start("runs-refused");
     let client = server.client().await;
     let bad = DOUBLE.replace("kind: task", "kind: dance").replace("from: work", "from: nowhere");
-    let refused = client.put_workflow(Definition::yaml(bad)).await.unwrap_err();
-    assert_eq!((refused.code().as_str(), refused.is_refusal()), ("invalid_request", true));
+    let refused = client.workflows().put(Definition::yaml(bad)).await.unwrap_err();
+    assert_eq!((refused.code().as_str(), refused.is_definite()), ("invalid_request", true));
     let pointers: Vec<_> = refused.faults().iter().map(|it| it.pointer.as_str()).collect();
     assert!(pointers.contains(&"/nodes/0/kind"), "{pointers:?}");
     assert!(pointers.contains(&"/transitions/0/from"), "{pointers:?}");
-    let other = client.put_workflow(Definition::yaml(DOUBLE).named("x")).await.unwrap_err();
+    let other = client.workflows().put(Definition::yaml(DOUBLE).named("x")).await.unwrap_err();
     assert_eq!(other.faults()[0].pointer, "/workflow");
     // More faults than metadata may hold.
     let nodes =
         (0..100).map(|n| format!("  - {{ref: n{n}, kind: dance{n}}}\n")).collect::<String>();
     let many = format!("workflow: many\ninitial_node: n0\nnodes:\n{nodes}");
-    let many = client.put_workflow(Definition::yaml(many)).await.unwrap_err();
+    let many = client.workflows().put(Definition::yaml(many)).await.unwrap_err();
     assert_eq!(many.code().as_str(), "invalid_request");
     assert!(many.faults().len() > 10, "{}", many.faults().len());
 
-    client.put_workflow(Definition::yaml(DOUBLE)).await.unwrap();
-    let start = |run: NewRun| async { client.start_run(run).await.unwrap_err().code().to_string() };
+    client.workflows().put(Definition::yaml(DOUBLE)).await.unwrap();
+    let start =
+        |run: NewRun| async { client.runs().start(run).await.unwrap_err().code().to_string() };
     assert_eq!(start(NewRun::of("nobody")).await, "not_found");
     assert_eq!(start(NewRun::of("double")).await, "invalid_request", "its schema says no");
     assert_eq!(start(NewRun::of("double").input("{")).await, "invalid_request");
     assert_eq!(start(NewRun::of("double").input(r#"{"n":1}"#).version(9)).await, "not_found");
     let large = format!("{{\"n\":{:?}}}", "x".repeat(1 << 20));
     assert_eq!(start(NewRun::of("double").input(large)).await, "payload_too_large");
-    assert_eq!(client.run(9).await.unwrap_err().code().as_str(), "not_found");
-    assert_eq!(client.run_history(9).await.unwrap_err().code().as_str(), "not_found");
-    assert_eq!(client.cancel_run(9).await.unwrap_err().code().as_str(), "not_found");
-    let run = client.start_run(NewRun::of("double").input(r#"{"n":1}"#)).await.unwrap().id;
-    let unknown = client.signal_run(run, Signal::new("stop")).await.unwrap_err();
+    assert_eq!(client.runs().get(9).await.unwrap_err().code().as_str(), "not_found");
+    assert_eq!(client.runs().history(9).await.unwrap_err().code().as_str(), "not_found");
+    assert_eq!(client.runs().cancel(9).await.unwrap_err().code().as_str(), "not_found");
+    let run = client.runs().start(NewRun::of("double").input(r#"{"n":1}"#)).await.unwrap().id;
+    let unknown = client.runs().signal(run, Signal::new("stop")).await.unwrap_err();
     assert_eq!(unknown.code().as_str(), "not_found");
-    client.cancel_run(run).await.unwrap();
-    let late = client.signal_run(run, Signal::new("go")).await.unwrap_err();
+    client.runs().cancel(run).await.unwrap();
+    let late = client.runs().signal(run, Signal::new("go")).await.unwrap_err();
     assert_eq!(late.code().as_str(), "conflict");
 }

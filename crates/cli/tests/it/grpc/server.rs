@@ -6,11 +6,18 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use tenure_sdk::wire as v1;
+use tenure_proto::v1;
 use tenure_sdk::{Client, ConnectOptions};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::Streaming;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status, Streaming};
+use v1::queues_client::QueuesClient;
+use v1::tasks_client::TasksClient;
+use v1::workers_client::WorkersClient;
 
 /// Nothing in these tests takes so long.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
@@ -67,6 +74,56 @@ impl Server {
     pub(crate) async fn client_with(&self, key: &str) -> Client {
         ConnectOptions::new(&self.address).api_key(key).connect().await.unwrap()
     }
+
+    /// The services of the wire contract, without the SDK.
+    pub(crate) async fn wire(&self) -> Wire {
+        self.wire_with(Key(None)).await
+    }
+
+    /// The services of the wire contract, with an API key in every request.
+    pub(crate) async fn wire_with_key(&self, key: &str) -> Wire {
+        self.wire_with(Key(Some(format!("Bearer {key}").parse().unwrap()))).await
+    }
+
+    async fn wire_with(&self, key: Key) -> Wire {
+        let channel = Endpoint::new(self.address.clone()).unwrap().connect().await.unwrap();
+        Wire(InterceptedService::new(channel, key))
+    }
+}
+
+/// The services of the wire contract, as they were generated.
+#[derive(Clone)]
+pub(crate) struct Wire(InterceptedService<Channel, Key>);
+
+#[derive(Clone)]
+pub(crate) struct Key(Option<MetadataValue<Ascii>>);
+
+impl Interceptor for Key {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(key) = &self.0 {
+            request.metadata_mut().insert("authorization", key.clone());
+        }
+        Ok(request)
+    }
+}
+
+impl Wire {
+    pub(crate) fn tasks(&self) -> TasksClient<InterceptedService<Channel, Key>> {
+        TasksClient::new(self.0.clone()).max_decoding_message_size(usize::MAX)
+    }
+
+    pub(crate) fn workers(&self) -> WorkersClient<InterceptedService<Channel, Key>> {
+        WorkersClient::new(self.0.clone()).max_decoding_message_size(usize::MAX)
+    }
+
+    pub(crate) fn queues(&self) -> QueuesClient<InterceptedService<Channel, Key>> {
+        QueuesClient::new(self.0.clone())
+    }
+}
+
+/// The stable code of a refusal.
+pub(crate) fn code_of(status: &Status) -> &str {
+    status.metadata().get("tenure-code").map_or("", |code| code.to_str().unwrap())
 }
 
 impl Drop for Server {
@@ -107,11 +164,11 @@ pub(crate) fn hello(worker: &str, grace_ms: u64) -> v1::Hello {
 }
 
 impl Stream {
-    pub(crate) async fn open(client: &Client, hello: v1::Hello) -> Self {
+    pub(crate) async fn open(wire: &Wire, hello: v1::Hello) -> Self {
         let (send, outgoing) = mpsc::channel(16);
         let hello = v1::WorkRequest { hello: Some(hello), ..Default::default() };
         send.send(hello).await.unwrap();
-        let receive = client.workers().work(ReceiverStream::new(outgoing)).await.unwrap();
+        let receive = wire.workers().work(ReceiverStream::new(outgoing)).await.unwrap();
         let mut receive = receive.into_inner();
         let first = receive.message().await.unwrap().unwrap();
         Self { send, receive, welcome: first.welcome.unwrap() }

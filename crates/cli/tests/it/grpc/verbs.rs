@@ -2,12 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use tenure_sdk::wire as v1;
-use tenure_sdk::{Error, NewTask, TaskFilter, TaskState, WatchFrom};
+use tenure_proto::v1;
+use tenure_sdk::{
+    Event, EventFilter, NewTask, PageQuery, PauseQueue, QueueSettings, Setting, TaskFilter,
+    TaskState,
+};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Code;
 
-use crate::grpc::server::{LONG, Server, lease_ref};
+use crate::grpc::server::{LONG, Server, code_of, lease_ref};
 use crate::server::{agent, url};
 
 fn lease_request(max: u32) -> v1::LeaseRequest {
@@ -23,18 +26,34 @@ fn queue(name: &str) -> v1::QueueRequest {
     v1::QueueRequest { queue: name.to_owned() }
 }
 
+fn after(id: &str) -> EventFilter {
+    EventFilter { after: Some(id.to_owned()), ..EventFilter::default() }
+}
+
+/// The task that an event is about; zero for none.
+fn task_of(event: &Event) -> u64 {
+    match event {
+        Event::Task(event) => event.task_id,
+        Event::Run(_) => 0,
+    }
+}
+
 #[tokio::test]
 async fn tasks_are_submitted_seen_canceled_and_retried() {
     let server = Server::start("tasks");
-    let client = server.client().await;
-    let task = client.submit(NewTask::new("q", "1").key("k").tag("a", "b")).await.unwrap();
-    assert_eq!((task.state(), task.attempt), (TaskState::Waiting, 0));
-    let again = client.submit(NewTask::new("q", "1").key("k").tag("a", "b")).await.unwrap();
+    let (client, wire) = (server.client().await, server.wire().await);
+    let task = client.tasks().submit(NewTask::new("q", "1").key("k").tag("a", "b")).await.unwrap();
+    assert_eq!((task.state, task.attempt), (TaskState::Waiting, 0));
+    let again = client.tasks().submit(NewTask::new("q", "1").key("k").tag("a", "b")).await.unwrap();
     assert_eq!(again.id, task.id, "the same key gives the same task");
-    let other = client.submit(NewTask::new("q", "2").key("k")).await.unwrap_err();
-    assert_eq!((other.code().as_str(), other.is_refusal()), ("conflict", true));
+    let other = client.tasks().submit(NewTask::new("q", "2").key("k")).await.unwrap_err();
+    assert_eq!((other.code().as_str(), other.is_definite()), ("conflict", true));
 
-    let ids = client.submit_batch([NewTask::new("q", "3"), NewTask::new("q", "4")]).await.unwrap();
+    let ids = client
+        .tasks()
+        .submit_batch([NewTask::new("q", "3"), NewTask::new("q", "4")])
+        .await
+        .unwrap();
     assert_eq!(ids, [task.id + 1, task.id + 2]);
 
     let batch = |sequence, count| v1::SubmitStreamRequest {
@@ -47,7 +66,7 @@ async fn tasks_are_submitted_seen_canceled_and_retried() {
     }
     drop(send);
     let mut stream =
-        client.tasks().submit_stream(ReceiverStream::new(batches)).await.unwrap().into_inner();
+        wire.tasks().submit_stream(ReceiverStream::new(batches)).await.unwrap().into_inner();
     let mut acknowledged = Vec::new();
     while let Some(one) = stream.message().await.unwrap() {
         acknowledged.push((one.sequence, one.ids.len(), one.problem.map(|problem| problem.code)));
@@ -56,42 +75,40 @@ async fn tasks_are_submitted_seen_canceled_and_retried() {
     assert_eq!(acknowledged, [(7, 2, None), (8, 0, too_large), (9, 1, None)]);
 
     let filter = TaskFilter { queue: Some("q".to_owned()), limit: Some(2), ..Default::default() };
-    let page = client.list(filter.clone()).await.unwrap();
-    assert_eq!(page.tasks.iter().map(|task| task.id).collect::<Vec<_>>(), [ids[1], ids[0]]);
-    let rest = client.list(TaskFilter { cursor: page.next_cursor, ..filter }).await.unwrap();
-    assert_eq!(rest.tasks.len(), 1);
+    let page = client.tasks().list(filter.clone()).await.unwrap();
+    assert_eq!(page.items.iter().map(|task| task.id).collect::<Vec<_>>(), [ids[1], ids[0]]);
+    let rest =
+        client.tasks().list(TaskFilter { cursor: page.next_cursor, ..filter }).await.unwrap();
+    assert_eq!(rest.items.len(), 1);
     let tagged = TaskFilter { tag: Some("a:b".to_owned()), ..Default::default() };
-    assert_eq!(client.list(tagged).await.unwrap().tasks.len(), 1);
+    assert_eq!(client.tasks().list(tagged).await.unwrap().items.len(), 1);
 
-    assert_eq!(client.cancel(task.id, None).await.unwrap().state(), TaskState::Canceled);
-    assert_eq!(client.wait(task.id, LONG).await.unwrap().state(), TaskState::Canceled);
-    assert_eq!(client.retry(task.id).await.unwrap().state(), TaskState::Waiting);
-    let history = client.history(task.id).await.unwrap();
-    let events: Vec<_> = history.steps.iter().map(|step| step.event.as_str()).collect();
+    assert_eq!(client.tasks().cancel(task.id, None).await.unwrap().state, TaskState::Canceled);
+    assert_eq!(client.tasks().wait(task.id, LONG).await.unwrap().state, TaskState::Canceled);
+    assert_eq!(client.tasks().retry(task.id).await.unwrap().state, TaskState::Waiting);
+    let history = client.tasks().history(task.id).await.unwrap();
+    let events: Vec<_> = history.items.iter().map(|step| step.event.as_str()).collect();
     assert_eq!(events, ["TaskCreated", "CancelRequested", "TaskRetried"]);
     let started = std::time::Instant::now();
-    client.wait(task.id, Duration::from_millis(100)).await.unwrap();
+    client.tasks().wait(task.id, Duration::from_millis(100)).await.unwrap();
     assert!(started.elapsed() >= Duration::from_millis(90), "it waits for the end");
 }
 
 #[tokio::test]
 async fn a_task_that_fails_for_good_and_its_dead_letter_name_each_other() {
     let server = Server::start("dead-letters");
-    let client = server.client().await;
-    let settings = |dead_letter_queue: &str| v1::ConfigureQueueRequest {
-        queue: "q".to_owned(),
-        dead_letter_queue: Some(dead_letter_queue.to_owned()),
-        ..Default::default()
-    };
-    let own = client.configure_queue(settings("q")).await.unwrap_err();
+    let (client, wire) = (server.client().await, server.wire().await);
+    let settings = |dead_letter_queue| QueueSettings { dead_letter_queue, ..Default::default() };
+    let to = |queue: &str| settings(Setting::Set(queue.to_owned()));
+    let own = client.queues().configure("q", to("q")).await.unwrap_err();
     assert_eq!(own.code().as_str(), "invalid_request");
-    let configured = client.configure_queue(settings("lost")).await.unwrap();
+    let configured = client.queues().configure("q", to("lost")).await.unwrap();
     assert_eq!(configured.dead_letter_queue.as_deref(), Some("lost"));
-    let named = client.delete_queue("lost").await.unwrap_err();
+    let named = client.queues().delete("lost").await.unwrap_err();
     assert_eq!(named.code().as_str(), "conflict");
 
-    let task = client.submit(NewTask::new("q", "1")).await.unwrap();
-    let leases = client.workers().lease(lease_request(1)).await.unwrap().into_inner().leases;
+    let task = client.tasks().submit(NewTask::new("q", "1")).await.unwrap();
+    let leases = wire.workers().lease(lease_request(1)).await.unwrap().into_inner().leases;
     let fail = v1::FailReport {
         task_id: task.id,
         lease_id: leases[0].lease_id,
@@ -99,28 +116,24 @@ async fn a_task_that_fails_for_good_and_its_dead_letter_name_each_other() {
         retryable: Some(false),
         ..Default::default()
     };
-    let failed = client.workers().fail(fail).await.unwrap().into_inner();
+    let failed = wire.workers().fail(fail).await.unwrap().into_inner();
     let link = failed.dead_letter.unwrap();
-    assert_eq!((failed.state(), failed.dead_letter_of), (TaskState::Failed, None));
-    let copy = client.get(link.task_id).await.unwrap();
-    assert_eq!((copy.queue.as_str(), &copy.payload[..]), ("lost", &b"1"[..]));
+    assert_eq!((failed.state(), failed.dead_letter_of), (v1::TaskState::Failed, None));
+    let copy = client.tasks().get(link.task_id).await.unwrap();
+    assert_eq!((copy.queue.as_str(), copy.payload.as_bytes()), ("lost", &b"1"[..]));
     assert_eq!(copy.dead_letter_of.map(|link| link.task_id), Some(task.id));
 
-    let clear = v1::ConfigureQueueRequest {
-        queue: "q".to_owned(),
-        clear: vec!["dead_letter_queue".to_owned()],
-        ..Default::default()
-    };
-    assert_eq!(client.configure_queue(clear).await.unwrap().dead_letter_queue, None);
+    let clear = client.queues().configure("q", settings(Setting::Clear)).await.unwrap();
+    assert_eq!(clear.dead_letter_queue, None);
 }
 
 #[tokio::test]
 async fn work_is_leased_and_reported_on() {
     let server = Server::start("reports");
-    let client = server.client().await;
+    let (client, wire) = (server.client().await, server.wire().await);
     let payloads = ["a", "b", "c", "d", "e", "f"];
-    client.submit_batch(payloads.map(|text| NewTask::new("q", text))).await.unwrap();
-    let mut workers = client.workers();
+    client.tasks().submit_batch(payloads.map(|text| NewTask::new("q", text))).await.unwrap();
+    let mut workers = wire.workers();
     let leases = workers.lease(lease_request(6)).await.unwrap().into_inner().leases;
     assert_eq!(
         leases.iter().map(|lease| &lease.payload[..]).collect::<Vec<_>>(),
@@ -134,13 +147,14 @@ async fn work_is_leased_and_reported_on() {
         message: Some("half".to_owned()),
         checkpoint: b"\xff3".to_vec(),
         lease_ms: Some(3_600_000),
+        worker: None,
     };
     let beat = workers.heartbeat(beat).await.unwrap().into_inner();
     assert!(beat.expires_at > leases[0].expires_at + 3_000_000 && !beat.cancel_requested);
-    let task = client.get(refs[0].task_id).await.unwrap();
+    let task = client.tasks().get(refs[0].task_id).await.unwrap();
     let progress = task.progress.clone().unwrap();
     assert_eq!((progress.fraction, progress.message.as_deref()), (Some(0.5), Some("half")));
-    assert_eq!((&task.checkpoint[..], task.phase), (&b"\xff3"[..], None));
+    assert_eq!((task.checkpoint.as_bytes(), task.phase), (&b"\xff3"[..], None));
 
     let alive = |lease: &v1::LeaseRef| v1::HeartbeatReport {
         task_id: lease.task_id,
@@ -153,6 +167,7 @@ async fn work_is_leased_and_reported_on() {
         delay_ms: Some(60_000),
         priority: Some(9),
         checkpoint: b"7".to_vec(),
+        worker: None,
     };
 
     let complete = |lease: &v1::LeaseRef, output: &[u8]| v1::CompleteReport {
@@ -173,12 +188,15 @@ async fn work_is_leased_and_reported_on() {
         checkpoint: b"8".to_vec(),
     };
     let done = workers.complete(complete(&refs[0], b"\xff")).await.unwrap().into_inner();
-    assert_eq!((done.state(), &done.output[..]), (TaskState::Completed, &b"\xff"[..]));
+    assert_eq!((done.state(), &done.output[..]), (v1::TaskState::Completed, &b"\xff"[..]));
     let failed = workers.fail(fail(&refs[1])).await.unwrap().into_inner();
     let error = failed.error.clone().unwrap();
-    assert_eq!((failed.state(), &*error.code, &*error.message), (TaskState::Failed, "why", "no"));
+    assert_eq!(
+        (failed.state(), &*error.code, &*error.message),
+        (v1::TaskState::Failed, "why", "no")
+    );
     let released = workers.release(release(&refs[2])).await.unwrap().into_inner();
-    assert_eq!((released.state(), released.attempt), (TaskState::Waiting, 1));
+    assert_eq!((released.state(), released.attempt), (v1::TaskState::Waiting, 1));
     assert_eq!((released.priority, released.phase.as_deref()), (9, Some("delayed")));
     assert_eq!((&failed.checkpoint[..], &released.checkpoint[..]), (&b"8"[..], &b"7"[..]));
     assert!(done.checkpoint.is_empty() && released.next_attempt_at.is_some());
@@ -196,18 +214,18 @@ async fn work_is_leased_and_reported_on() {
     let codes: Vec<_> = results.results.iter().map(|result| result.code.as_str()).collect();
     assert_eq!((results.sequence, codes), (5, vec!["", "lease_lost", "", "", ""]));
 
-    let late = Error::from(workers.complete(complete(&stale, b"")).await.unwrap_err());
-    assert_eq!(late.code().as_str(), "lease_lost");
+    let late = workers.complete(complete(&stale, b"")).await.unwrap_err();
+    assert_eq!(code_of(&late), "lease_lost");
 
     let register = v1::RegisterRequest {
-        worker: "w".to_owned(),
+        id: "w".to_owned(),
         queues: vec!["q".to_owned()],
         slots: Some(3),
         ..Default::default()
     };
     workers.register(register).await.unwrap();
     workers.lease(lease_request(2)).await.unwrap();
-    let list = client.list_workers(Default::default()).await.unwrap().workers;
+    let list = client.workers().list(PageQuery::default()).await.unwrap().items;
     assert_eq!((list[0].name.as_str(), list[0].slots, list[0].active_leases), ("w", Some(3), 1));
     let leave = v1::SignOffRequest { worker: "w".to_owned() };
     assert_eq!(workers.sign_off(leave).await.unwrap().into_inner().released, 1);
@@ -216,15 +234,15 @@ async fn work_is_leased_and_reported_on() {
 #[tokio::test]
 async fn queues_are_seen_paused_and_configured() {
     let server = Server::start("queues");
-    let client = server.client().await;
-    let mut queues = client.queues();
-    let missing = Error::from(queues.get(queue("q")).await.unwrap_err());
-    assert_eq!(missing.code().as_str(), "not_found");
-    client.submit(NewTask::new("q", "")).await.unwrap();
-    assert!(client.pause("q").await.unwrap().paused);
-    let leases = client.workers().lease(lease_request(1)).await.unwrap().into_inner().leases;
+    let (client, wire) = (server.client().await, server.wire().await);
+    let mut queues = wire.queues();
+    let missing = queues.get(queue("q")).await.unwrap_err();
+    assert_eq!(code_of(&missing), "not_found");
+    client.tasks().submit(NewTask::new("q", "")).await.unwrap();
+    assert!(client.queues().pause("q", PauseQueue::default()).await.unwrap().paused);
+    let leases = wire.workers().lease(lease_request(1)).await.unwrap().into_inner().leases;
     assert!(leases.is_empty(), "a paused queue gives nothing");
-    assert!(!client.resume("q").await.unwrap().paused);
+    assert!(!client.queues().resume("q").await.unwrap().paused);
     let configure = |retention_ms, clear: &[&str]| v1::ConfigureQueueRequest {
         queue: "q".to_owned(),
         retention_ms,
@@ -237,17 +255,17 @@ async fn queues_are_seen_paused_and_configured() {
     assert_eq!(kept.retention_ms, Some(60_000));
     let cleared = queues.configure(configure(None, &["retention_ms"])).await.unwrap();
     assert_eq!(cleared.into_inner().retention_ms, None);
-    let all = client.list_queues(Default::default()).await.unwrap().queues;
+    let all = client.queues().list(PageQuery::default()).await.unwrap().items;
     assert_eq!((all.len(), all[0].depth), (1, 1));
 }
 
 #[tokio::test]
 async fn a_refusal_has_its_code_and_a_sentence() {
     let server = Server::start_with("refusals", Some("0123456789abcdef"));
-    let stranger = server.client().await;
+    let stranger = server.wire().await;
     let refused = stranger.tasks().get(v1::GetTaskRequest::default()).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unauthenticated);
-    assert_eq!(Error::from(refused).code().as_str(), "unauthorized");
+    assert_eq!(code_of(&refused), "unauthorized");
     let health = tonic_health::pb::HealthCheckRequest { service: "tenure.v1.Tasks".to_owned() };
     let channel = tonic::transport::Endpoint::new(server.address.clone()).unwrap();
     let channel = channel.connect().await.unwrap();
@@ -256,30 +274,31 @@ async fn a_refusal_has_its_code_and_a_sentence() {
     assert_eq!(health.status, 1, "health is open, and good");
 
     let client = server.client_with("0123456789abcdef").await;
-    let missing = client.get(1).await.unwrap_err();
+    let wire = server.wire_with_key("0123456789abcdef").await;
+    let missing = client.tasks().get(1).await.unwrap_err();
     assert_eq!(missing.code().as_str(), "not_found");
     assert!(missing.message().starts_with("there is no task 1"), "{missing}");
-    let wrong = client.submit(NewTask::new("q", "").priority(101)).await.unwrap_err();
+    let wrong = client.tasks().submit(NewTask::new("q", "").priority(101)).await.unwrap_err();
     assert_eq!(wrong.code().as_str(), "invalid_request");
     assert_eq!(wrong.message(), "priority is 101; it must be from -100 to 100");
-    let large = client.submit(NewTask::new("q", vec![0; (1 << 20) + 1])).await.unwrap_err();
+    let large = client.tasks().submit(NewTask::new("q", vec![0; (1 << 20) + 1])).await.unwrap_err();
     assert_eq!(large.code().as_str(), "payload_too_large");
-    let nothing = client.tasks().submit(v1::SubmitRequest::default()).await.unwrap_err();
+    let nothing = wire.tasks().submit(v1::SubmitRequest::default()).await.unwrap_err();
     assert_eq!(nothing.code(), Code::InvalidArgument);
-    let id = client.submit(NewTask::new("q", "")).await.unwrap().id;
-    assert_eq!(client.retry(id).await.unwrap_err().code().as_str(), "conflict");
-    let leased = client.workers().lease(lease_request(1)).await.unwrap().into_inner();
+    let id = client.tasks().submit(NewTask::new("q", "")).await.unwrap().id;
+    assert_eq!(client.tasks().retry(id).await.unwrap_err().code().as_str(), "conflict");
+    let leased = wire.workers().lease(lease_request(1)).await.unwrap().into_inner();
     let report = v1::Reports { completes: vec![done(&leased.leases[0])], ..Default::default() };
-    client.workers().report(report).await.unwrap();
-    assert_eq!(client.cancel(id, None).await.unwrap_err().code().as_str(), "task_terminal");
-    let future = client.watch(WatchFrom::after("1000000")).await.unwrap_err();
+    wire.workers().report(report).await.unwrap();
+    assert_eq!(client.tasks().cancel(id, None).await.unwrap_err().code().as_str(), "task_terminal");
+    let future = client.watch(after("1000000")).await.unwrap_err();
     assert_eq!(future.code().as_str(), "invalid_request");
 }
 
 #[tokio::test]
 async fn pages_of_other_origins_and_compressed_calls_are_refused() {
     let server = Server::start("pages");
-    let client = server.client().await;
+    let wire = server.wire().await;
     for (name, value, status, code) in [
         ("origin", "http://localhost:3000", Code::PermissionDenied, "forbidden"),
         ("sec-fetch-site", "same-site", Code::PermissionDenied, "forbidden"),
@@ -287,9 +306,9 @@ async fn pages_of_other_origins_and_compressed_calls_are_refused() {
     ] {
         let mut request = tonic::Request::new(v1::GetTaskRequest { task_id: 1, wait_ms: 0 });
         request.metadata_mut().insert(name, value.parse().unwrap());
-        let refused = client.tasks().get(request).await.unwrap_err();
+        let refused = wire.tasks().get(request).await.unwrap_err();
         assert_eq!(refused.code(), status, "{name}: {refused}");
-        assert_eq!(Error::from(refused).code().as_str(), code, "{name}");
+        assert_eq!(code_of(&refused), code, "{name}");
     }
 }
 
@@ -310,7 +329,7 @@ async fn a_client_whose_idle_connection_was_closed_connects_again_by_itself() {
         assert!(begun.elapsed() < LONG, "a connection without a request is closed");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    client.submit(NewTask::new("q", "1")).await.unwrap();
+    client.tasks().submit(NewTask::new("q", "1")).await.unwrap();
 }
 
 fn done(lease: &v1::Lease) -> v1::CompleteReport {
@@ -332,7 +351,7 @@ async fn a_stranger_s_host_is_refused() {
     let mut status = v1::status_client::StatusClient::new(channel);
     let refused = status.get(v1::GetStatusRequest::default()).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied);
-    assert_eq!(Error::from(refused).code().as_str(), "bad_host");
+    assert_eq!(code_of(&refused), "bad_host");
 }
 
 #[tokio::test]
@@ -348,7 +367,7 @@ async fn a_method_that_is_not_there_is_unimplemented() {
     let request = tonic::Request::new(v1::GetTaskRequest::default());
     let refused = grpc.unary(request, path, codec).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unimplemented);
-    assert_eq!(Error::from(refused).code().as_str(), "method_not_allowed");
+    assert_eq!(code_of(&refused), "method_not_allowed");
     client.status().await.unwrap();
 }
 
@@ -383,17 +402,19 @@ async fn the_schema_can_be_asked_for() {
 async fn a_watch_goes_on_after_a_crash() {
     let mut server = Server::start("watch");
     let client = server.client().await;
-    let mut watch = client.watch(WatchFrom::now().queue("q")).await.unwrap();
-    client.submit(NewTask::new("other", "")).await.unwrap();
-    let first = client.submit(NewTask::new("q", "").key("1")).await.unwrap().id;
-    let event = watch.next().await.unwrap();
-    assert_eq!((event.event.as_str(), event.task_id), ("TaskCreated", first));
+    let filter = EventFilter { queue: Some("q".to_owned()), ..Default::default() };
+    let mut watch = client.watch(filter).await.unwrap();
+    client.tasks().submit(NewTask::new("other", "")).await.unwrap();
+    let first = client.tasks().submit(NewTask::new("q", "").key("1")).await.unwrap().id;
+    let event = watch.next().await.unwrap().unwrap();
+    assert_eq!((event.name(), task_of(&event)), ("TaskCreated", first));
     server.crash_and_restart();
-    let second = client.submit(NewTask::new("q", "").key("2")).await.unwrap().id;
-    let event = tokio::time::timeout(LONG, watch.next()).await.unwrap().unwrap();
-    assert_eq!((event.event.as_str(), event.task_id), ("TaskCreated", second));
-    let mut all = client.watch(WatchFrom::after("0").task(first)).await.unwrap();
-    assert_eq!(all.next().await.unwrap().task_id, first);
+    let second = client.tasks().submit(NewTask::new("q", "").key("2")).await.unwrap().id;
+    let event = tokio::time::timeout(LONG, watch.next()).await.unwrap().unwrap().unwrap();
+    assert_eq!((event.name(), task_of(&event)), ("TaskCreated", second));
+    let filter = EventFilter { task: Some(first), ..after("0") };
+    let mut all = client.watch(filter).await.unwrap();
+    assert_eq!(task_of(&all.next().await.unwrap().unwrap()), first);
     let status = client.status().await.unwrap();
     assert_eq!((status.role.as_str(), status.tasks["WAITING"]), ("leader", 3));
 }

@@ -116,7 +116,7 @@ struct QueueIndex {
 
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum TaskPlace {
     /// Ready and never leased: ids only grow, so it belongs at the end of the list.
     Fresh,
     /// Ready again, or after a delay: it goes between the others.
@@ -355,84 +355,84 @@ impl Indexes {
         self.queues.get(queue.0 as usize).map(|queue| &queue.lists[list_of(state)])
     }
 
-    fn place(&self, id: TaskId, task: &Task) -> Place {
+    fn place(&self, id: TaskId, task: &Task) -> TaskPlace {
         if !self.held.is_empty() && !task.is_terminal() && self.held.contains(&id) {
-            return Place::Held;
+            return TaskPlace::Held;
         }
         match task.state {
             TaskPhase::Waiting { not_before, clock }
                 if (not_before, WakeupKey::start(id)) > self.followed.on(clock) =>
             {
-                Place::Delayed(clock, not_before)
+                TaskPlace::Delayed(clock, not_before)
             }
             TaskPhase::Waiting { not_before: Timestamp::ZERO, .. }
                 if task.attempt == 0 && !self.unheld.contains(&id) =>
             {
-                Place::Fresh
+                TaskPlace::Fresh
             }
-            TaskPhase::Waiting { .. } => Place::Returned,
-            TaskPhase::Leased { expires_at, .. } => Place::Leased(expires_at, task.lease_id),
+            TaskPhase::Waiting { .. } => TaskPlace::Returned,
+            TaskPhase::Leased { expires_at, .. } => TaskPlace::Leased(expires_at, task.lease_id),
             TaskPhase::Completed { .. }
             | TaskPhase::Failed { .. }
             | TaskPhase::Dead { .. }
             | TaskPhase::Canceled { .. }
                 if task.in_run =>
             {
-                Place::Kept
+                TaskPlace::Kept
             }
             TaskPhase::Completed { at, .. }
             | TaskPhase::Failed { at, .. }
             | TaskPhase::Dead { at, .. }
-            | TaskPhase::Canceled { at, .. } => Place::Finished(at),
+            | TaskPhase::Canceled { at, .. } => TaskPlace::Finished(at),
         }
     }
 
-    fn enter(&mut self, id: TaskId, task: &Task, place: Place) {
+    fn enter(&mut self, id: TaskId, task: &Task, place: TaskPlace) {
         match place {
-            Place::Fresh => {
+            TaskPlace::Fresh => {
                 let at = self.grow_to(task.queue);
                 self.queues[at].ready.push_fresh(&mut self.links, task.priority, id);
                 self.wake(task.queue);
             }
-            Place::Returned => {
+            TaskPlace::Returned => {
                 self.queue(task.queue).ready.insert_returned(task.priority, id);
                 self.wake(task.queue);
             }
-            Place::Delayed(clock, until) => {
+            TaskPlace::Delayed(clock, until) => {
                 self.timers.wake_at(clock, until, Wakeup::Start(id));
             }
-            Place::Leased(until, lease) => {
+            TaskPlace::Leased(until, lease) => {
                 self.timers.lease_begun(until, lease, id);
             }
-            Place::Finished(at) => self.change_finished(task.queue, |line| {
+            TaskPlace::Finished(at) => self.change_finished(task.queue, |line| {
                 line.insert((at, id));
             }),
-            Place::Kept => self.kept += 1,
-            Place::Held => {}
+            TaskPlace::Kept => self.kept += 1,
+            TaskPlace::Held => {}
         }
     }
 
-    fn leave(&mut self, id: TaskId, task: &Task, place: Place) {
+    fn leave(&mut self, id: TaskId, task: &Task, place: TaskPlace) {
         match place {
-            Place::Fresh => {
+            TaskPlace::Fresh => {
                 let at = self.grow_to(task.queue);
                 self.queues[at].ready.remove_fresh(&mut self.links, task.priority, id);
             }
-            Place::Returned => {
+            TaskPlace::Returned => {
                 self.queue(task.queue).ready.remove_returned(task.priority, id);
                 self.unheld.remove(&id);
             }
-            Place::Delayed(clock, until) => {
+            TaskPlace::Delayed(clock, until) => {
                 self.timers.let_sleep(clock, until, Wakeup::Start(id));
             }
-            Place::Leased(until, lease) => {
+            TaskPlace::Leased(until, lease) => {
                 self.timers.lease_over(until, lease);
             }
-            Place::Finished(at) => self.change_finished(task.queue, |line| {
+            TaskPlace::Finished(at) => self.change_finished(task.queue, |line| {
                 line.remove(&(at, id));
             }),
-            Place::Kept => self.kept -= 1,
-            Place::Held => {
+            TaskPlace::Kept => self.kept -= 1,
+            TaskPlace::Held => {
                 self.held.remove(&id);
             }
         }

@@ -4,7 +4,7 @@ mod due;
 mod eligibility;
 mod list;
 mod phase;
-mod place;
+mod position;
 mod run;
 mod view;
 
@@ -12,7 +12,7 @@ pub use self::due::Due;
 pub use self::eligibility::Eligibility;
 pub use self::list::{Filter, Page};
 pub use self::phase::Phase;
-pub use self::place::Place;
+pub use self::position::QueuePosition;
 pub use self::run::{
     ArtifactState, ArtifactView, EndingView, GroupView, Halted, ParkedView, RunFilter, RunPage,
     RunView, TokenView, WorkflowView,
