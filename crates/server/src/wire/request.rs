@@ -5,7 +5,8 @@ use tenure_api as api;
 use tenure_code::Echo;
 use tenure_coordinator::{Registration, TaskFilter};
 use tenure_core::command::{
-    CancelTask, ConfigureQueue, LeaseTasks, NewTask, PauseQueue, Setting, SettingsChange, SubmitTasks,
+    CancelTask, ConfigureQueue, LeaseTasks, NewTask, PauseQueue, Setting, SettingsChange,
+    SubmitTasks,
 };
 use tenure_core::limits::LEASE_QUEUES_MAX;
 use tenure_record::id::{RunId, TaskId};
