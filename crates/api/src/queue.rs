@@ -30,6 +30,8 @@ pub struct Queue {
     pub retention_ms: Option<u64>,
     /// The queue that receives a copy of each task that ends FAILED or DEAD.
     pub dead_letter_queue: Option<String>,
+    /// A submit that would leave more tasks WAITING is rejected with `queue_full`.
+    pub max_waiting: Option<u64>,
     /// When the oldest WAITING task was submitted.
     pub oldest_waiting_at: Option<Timestamp>,
 }
@@ -88,6 +90,10 @@ pub struct QueueSettings {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     #[serde(default, skip_serializing_if = "Setting::is_keep")]
     pub dead_letter_queue: Setting<String>,
+    /// A submit that would leave more tasks WAITING is rejected with `queue_full`.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<u64>, minimum = 1))]
+    #[serde(default, skip_serializing_if = "Setting::is_keep")]
+    pub max_waiting: Setting<u64>,
 }
 
 /// A request to pause a queue: until a time, for a duration, or until it is resumed if neither is

@@ -24,7 +24,7 @@ pub struct ClockJump {
 
 /// Log time and wall time for one process.
 #[derive(Clone, Copy, Debug)]
-pub struct LogClock {
+pub(crate) struct LogClock {
     /// Log time when the monotonic clock said zero.
     start_ms: u64,
     /// How far the wall clock was ahead of log time when a jump was looked for last.
@@ -36,7 +36,7 @@ pub struct LogClock {
 impl LogClock {
     /// Begins where the log left off, or later if the wall clock says so.
     #[must_use]
-    pub fn start(last: Timestamp, reading: Reading) -> Self {
+    pub(crate) fn start(last: Timestamp, reading: Reading) -> Self {
         let log_ms = last.0.max(reading.wall_ms);
         Self {
             start_ms: log_ms.saturating_sub(reading.monotonic_ms),
@@ -49,7 +49,7 @@ impl LogClock {
     /// was set, because they are taken one after the other and rounded. Such a difference is left
     /// out, so that records of clocks that agree need not say both.
     #[must_use]
-    pub fn now(&self, reading: Reading) -> Now {
+    pub(crate) fn now(&self, reading: Reading) -> Now {
         let log = Timestamp(self.start_ms.saturating_add(reading.monotonic_ms));
         let (told, wall) = (self.offset.wall(log), Timestamp(reading.wall_ms));
         let is_near = told.0.abs_diff(wall.0) <= WALL_ROUNDING_MS;
@@ -58,7 +58,7 @@ impl LogClock {
 
     /// Follows the wall clock where it has moved away from log time, and gives what the rules are
     /// told.
-    pub fn follow(&mut self, reading: Reading) -> Now {
+    pub(crate) fn follow(&mut self, reading: Reading) -> Now {
         let now = self.now(reading);
         self.offset = now.offset();
         now
@@ -66,12 +66,12 @@ impl LogClock {
 
     /// The offset of the wall clock by which moments of log time are shown.
     #[must_use]
-    pub fn offset(&self) -> WallOffset {
+    pub(crate) fn offset(&self) -> WallOffset {
         self.offset
     }
 
     /// A jump of the wall clock since this was called last.
-    pub fn jump(&mut self, reading: Reading) -> Option<ClockJump> {
+    pub(crate) fn jump(&mut self, reading: Reading) -> Option<ClockJump> {
         let log = Timestamp(self.start_ms.saturating_add(reading.monotonic_ms));
         let ahead_ms = reading.wall_ms as i64 - log.0 as i64;
         let by_ms = ahead_ms - self.ahead_ms;

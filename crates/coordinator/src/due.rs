@@ -49,7 +49,7 @@ impl<L: Log> Coordinator<L> {
     pub(crate) fn due(&self, now: Now) -> DueItems {
         let mut retention = self.snapshots.upkeep.retention;
         retention.items_max = retention.items_max.min(ARCHIVE_TASKS_MAX);
-        let mut due = match self.room {
+        let mut due = match self.housekeeping.room() {
             Room::Plenty => self.state.due(&retention, now),
             Room::Low => {
                 tenure_core::state::Due { tasks: Vec::new(), runs: Vec::new(), rest: Rest::Nothing }
@@ -96,7 +96,7 @@ impl<L: Log> Coordinator<L> {
         now: Now,
     ) -> Result<Swept, Refusal> {
         let swept: Swept = self.run_as(&Command::PurgeArchived(archived), now)?;
-        self.work.purged += swept.items as u64;
+        self.decider.work.purged += swept.items as u64;
         Ok(swept)
     }
 }

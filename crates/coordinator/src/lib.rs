@@ -12,13 +12,16 @@
 mod artifact_info;
 mod clock;
 mod commit;
+mod decider;
 mod due;
 mod engine;
 mod feed;
 mod filter;
 mod history;
+mod housekeeping;
 mod inbox;
 mod info;
+mod intake;
 pub mod limits;
 mod memory;
 mod names;
@@ -44,6 +47,7 @@ mod runs;
 mod serve;
 mod shelf;
 mod snapshot;
+mod soft;
 mod step;
 mod supply;
 mod thread;
@@ -55,7 +59,7 @@ mod window;
 mod workers;
 
 pub use artifact_info::ArtifactInfo;
-pub use clock::{ClockJump, LogClock, Reading};
+pub use clock::{ClockJump, Reading};
 pub use due::{DueItems, RunTasks};
 pub use engine::{Engine, Error, RecoveryInfo};
 pub use feed::{Feed, Followed, Follower, Position};
@@ -70,11 +74,11 @@ pub use opening::{
 };
 pub use pending::{Pending, block_on};
 pub use progress::ProgressInfo;
-pub use recover::{Failure, Progress, Proof, Recovery, recover, recover_beside};
+pub use recover::{Failure, Progress, Recovery, recover};
 pub use redecide::{RedecideError, Redecided, redecide};
 pub use refusal::Refusal;
 pub use request::{Envelope, Request, RequestClass, Respond, Responder, Response};
-pub use run_history::{RunHistory, RunStep, run_history};
+pub use run_history::{RunHistory, RunStep};
 pub use run_info::{
     EndingInfo, ParkedInfo, RUN_STATES, RunInfo, RunPage, TokenInfo, TokenPage, WorkflowInfo,
     WorkflowPage,
@@ -83,7 +87,6 @@ pub use shelf::{FileShelf, SHELF_FILE, ShelfUse};
 pub use snapshot::{Kept, SnapshotInfo};
 pub use step::{Coordinator, Next};
 pub use supply::Supply;
-pub use thread::{MachineClock, run};
 pub use upkeep::{Purge, Upkeep};
 pub use warning::{Warning, WarningHandler};
 pub use workers::{Registration, WorkerInfo};

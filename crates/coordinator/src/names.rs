@@ -57,7 +57,7 @@ impl<L: Log> Coordinator<L> {
     }
 
     pub(crate) fn worker_page(&self, range: &NameRange, now: Now) -> NamePage<WorkerInfo> {
-        let mut workers = self.workers.list(range.after.as_deref(), range.wanted(), now.log);
+        let mut workers = self.soft.workers.list(range.after.as_deref(), range.wanted(), now.log);
         for worker in &mut workers {
             worker.leases = self.state.leases_of(&worker.name);
             worker.seen_at = self.clock.offset().shown(worker.seen_at);

@@ -6,17 +6,16 @@ use std::sync::Arc;
 use tenure_core::command::{Command, Leased};
 use tenure_log::Log;
 use tenure_record::id::{RunId, TaskId};
-use tenure_record::time::Now;
+use tenure_record::time::{Now, Timestamp};
 
 use crate::info::Grant;
 use crate::limits::{PARKED_LEASES_MAX, PARKED_READERS_MAX, WAIT_MS_MAX};
-use crate::memory::Pool;
 use crate::planted::{self, Bug};
 use crate::refusal::Refusal;
 use crate::request::{GetRun, GetTask, Lease, Ready, Request, Responder};
 use crate::step::Coordinator;
 use crate::supply::Rest;
-use crate::wait::Wait;
+use crate::wait::{Wait, Waiters};
 
 /// What a request that waits takes beside the names of its queues, about.
 const PARKED_BYTES: usize = 1_024;
@@ -68,6 +67,61 @@ impl ParkedReader {
     }
 }
 
+/// The long polls of all callers.
+#[derive(Debug)]
+pub(crate) struct Parking {
+    /// Lease requests, by the queues from which they want work.
+    pub(crate) leases: Waiters<Arc<str>, ParkedLease>,
+    /// Readers, by what they wait for.
+    pub(crate) readers: Waiters<Awaited, ParkedReader>,
+    /// Queues whose parked lease requests are still to be served.
+    pub(crate) ready_queues: Vec<Arc<str>>,
+}
+
+impl Default for Parking {
+    fn default() -> Self {
+        Self {
+            leases: Waiters::new(PARKED_LEASES_MAX),
+            readers: Waiters::new(PARKED_READERS_MAX),
+            ready_queues: Vec::new(),
+        }
+    }
+}
+
+impl Parking {
+    /// Bytes of memory that parked requests take, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.leases.bytes() + self.readers.bytes()
+    }
+
+    /// When the first parked request has waited long enough.
+    pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
+        [self.leases.next_deadline(), self.readers.next_deadline()].into_iter().flatten().min()
+    }
+
+    /// Removes requests whose callers are gone.
+    pub(crate) fn sweep(&mut self, now: Now) {
+        self.leases.sweep(now.log, |parked| parked.to.is_gone());
+        self.readers.sweep(now.log, ParkedReader::is_gone);
+    }
+
+    /// Notes that something became ready in a queue, if a request waits for it. A request that is
+    /// parked later looks at the queue itself first.
+    pub(crate) fn note_ready(&mut self, queue: Arc<str>) {
+        if self.leases.first(&queue).is_some() {
+            self.ready_queues.push(queue);
+        }
+    }
+
+    /// Refuses all parked requests.
+    pub(crate) fn refuse_all(&mut self, refusal: &Refusal) -> Vec<Ready> {
+        let leases = self.leases.remove_if(|_| true).into_iter();
+        let leases = leases.map(|parked| Request::ready(parked.to, Err(refusal.clone())));
+        let readers = self.readers.remove_if(|_| true).into_iter();
+        leases.chain(readers.map(|reader| reader.refuse(refusal.clone()))).collect()
+    }
+}
+
 impl<L: Log> Coordinator<L> {
     /// Leases work, or parks the request until there is some.
     pub(crate) fn lease(&mut self, lease: Lease, to: Responder<Lease>, now: Now) {
@@ -75,7 +129,7 @@ impl<L: Log> Coordinator<L> {
         if to.is_gone() && !planted::has(Bug::GrantedToTheGone) {
             return;
         }
-        self.workers.saw(request.worker.as_str(), now.log);
+        self.soft.workers.saw(request.worker.as_str(), now.log);
         let queues: Vec<Arc<str>> = match wait_ms {
             0 => Vec::new(),
             _ => request.queues.iter().map(|queue| Arc::from(queue.as_str())).collect(),
@@ -96,7 +150,7 @@ impl<L: Log> Coordinator<L> {
         let until = now.log.plus_ms(wait_ms);
         let gone = |parked: &ParkedLease| parked.to.is_gone();
         let wait = Wait { until, bytes };
-        if let Err(parked) = self.parked.park(queues, wait, now.log, parked, gone) {
+        if let Err(parked) = self.parking.leases.park(queues, wait, now.log, parked, gone) {
             let (what, limit) = ("lease requests parked", PARKED_LEASES_MAX);
             self.put(parked.to, Err(Refusal::Overloaded { what, limit }));
         }
@@ -104,8 +158,7 @@ impl<L: Log> Coordinator<L> {
 
     /// The refusal for a request that would take more memory than all that wait may.
     fn parked_too_large(&self, bytes: u64) -> Option<Refusal> {
-        let max = self.memory.pool(Pool::Parked).max();
-        let used = self.parked.bytes() + self.readers.bytes();
+        let (max, used) = (self.housekeeping.parked_bytes_max(), self.parking.bytes());
         let limit = usize::try_from(max).unwrap_or(usize::MAX);
         (used + bytes > max)
             .then_some(Refusal::Overloaded { what: "bytes of requests parked", limit })
@@ -121,7 +174,7 @@ impl<L: Log> Coordinator<L> {
                 true => Rest::Something,
                 false => Rest::Nothing,
             };
-            self.last_leases.granted(rest, now.log);
+            self.soft.last_leases.granted(rest, now.log);
         }
         Ok(leases.iter().map(|lease| self.grant(lease)).collect())
     }
@@ -163,7 +216,8 @@ impl<L: Log> Coordinator<L> {
         }
         let wait = Wait { until: now.log.plus_ms(wait_ms.min(WAIT_MS_MAX)), bytes };
         let awaited = vec![reader.awaited()];
-        let parked = self.readers.park(awaited, wait, now.log, reader, ParkedReader::is_gone);
+        let parked =
+            self.parking.readers.park(awaited, wait, now.log, reader, ParkedReader::is_gone);
         if let Err(reader) = parked {
             let (what, limit) = ("readers parked", PARKED_READERS_MAX);
             self.put_ready(reader.refuse(Refusal::Overloaded { what, limit }));

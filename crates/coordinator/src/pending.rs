@@ -176,3 +176,32 @@ impl Sleeper {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use tenure_code::Code;
+
+    use super::*;
+    use crate::memory::Memory;
+    use crate::request::GetStatus;
+
+    #[test]
+    fn a_request_that_nobody_will_decide_is_refused_and_not_left_waiting() {
+        let inbox = Inbox::new(Memory::default());
+        let (first, second) = (Pending::ask(&inbox, GetStatus), Pending::ask(&inbox, GetStatus));
+        let mut taken = VecDeque::new();
+        inbox.take(&mut taken);
+        let third = Pending::ask(&inbox, GetStatus);
+        // As a coordinator does that panics: what it had is dropped, and its thread abandons the rest.
+        taken.truncate(1);
+        assert_eq!(second.wait().unwrap_err().code(), Code::Unavailable);
+        drop(taken);
+        assert_eq!(first.wait().unwrap_err().code(), Code::Unavailable);
+        inbox.abandon("the engine has stopped");
+        assert_eq!(third.wait().unwrap_err().code(), Code::Unavailable);
+        let late = Pending::ask(&inbox, GetStatus);
+        assert_eq!(late.wait().unwrap_err().code(), Code::Unavailable);
+    }
+}

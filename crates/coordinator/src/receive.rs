@@ -1,7 +1,7 @@
 //! The writer's dispatch: each request is decided, read from the state, or parked.
 
 use tenure_core::command::Command;
-use tenure_log::{Log, Room};
+use tenure_log::Log;
 use tenure_record::time::Now;
 
 use crate::refusal::Refusal;
@@ -12,7 +12,7 @@ use crate::step::Coordinator;
 impl<L: Log> Coordinator<L> {
     /// Serves a request.
     pub(crate) fn receive(&mut self, envelope: Envelope, now: Now) {
-        self.work.requests += 1;
+        self.decider.work.requests += 1;
         if envelope.class() == RequestClass::Submit
             && let Err(refusal) = self.admit_new_work()
         {
@@ -23,15 +23,9 @@ impl<L: Log> Coordinator<L> {
 
     /// Whether the disk and the memory budget have room for new work.
     fn admit_new_work(&mut self) -> Result<(), Refusal> {
-        if self.room == Room::Low {
-            return Err(Refusal::DiskFull);
-        }
         // Requests before this one in the step have made the state larger.
         self.count_memory();
-        match self.memory.is_full() {
-            true => Err(Refusal::memory_full(&self.memory)),
-            false => Ok(()),
-        }
+        self.housekeeping.admit_new_work()
     }
 
     fn dispatch(&mut self, envelope: Envelope, now: Now) {
@@ -86,7 +80,7 @@ impl<L: Log> Coordinator<L> {
                 self.reply(to, |c| c.run(&Command::DeleteQueue(it.0), now).map(drop));
             }
             E::RegisterWorker(it, to) => {
-                self.workers.register(it.0, now.log);
+                self.soft.workers.register(it.0, now.log);
                 self.put(to, Ok(()));
             }
             E::ListWorkers(it, to) => self.reply(to, |c| Ok(c.worker_page(&it.0, now))),

@@ -194,7 +194,7 @@ pub fn recover<O: OpenLog>(
 
 /// Like [`recover`], but verifies the snapshot's state hash and the laws on background threads, which
 /// takes as long as the rest of a start. No request may be served before [`Proof::check`]. What is large lies on the shelf, if there is one.
-pub fn recover_beside<O: OpenLog>(
+pub(crate) fn recover_beside<O: OpenLog>(
     mut log: O,
     table_seed: u64,
     shelf: Option<Arc<dyn Shelf>>,
@@ -231,14 +231,14 @@ pub fn recover_beside<O: OpenLog>(
 /// laws. Both are worked out on threads of their own.
 #[derive(Debug)]
 #[must_use = "no request may be served before it is checked"]
-pub struct Proof {
+pub(crate) struct Proof {
     claimed: Option<Claimed>,
     laws: Laws,
 }
 
 impl Proof {
     /// Waits for it.
-    pub fn check(self) -> Result<(), Failure> {
+    pub(crate) fn check(self) -> Result<(), Failure> {
         self.claimed.map_or(Ok(()), Claimed::check)?;
         self.laws.check()
     }

@@ -96,7 +96,7 @@ impl<L: Log> Coordinator<L> {
     pub(crate) fn report(&mut self, mut report: UnfinishedReport, now: Now) {
         self.report_more(&mut report.progress, now);
         match report.progress.has_more() {
-            true => self.unfinished.push_back(report),
+            true => self.intake.unfinished.push_back(report),
             false => self.put(report.to, report.progress.outcome()),
         }
     }
@@ -109,20 +109,20 @@ impl<L: Log> Coordinator<L> {
         let heard = progress.results.iter().zip(&progress.report().heartbeats).skip(decided);
         for (reported, heartbeat) in heard {
             if reported.result.is_ok() {
-                self.progress.heard(heartbeat, now.wall, &self.state);
+                self.soft.heard(heartbeat, &self.state, now);
             }
         }
     }
 
     /// Goes on with batches of reports, each by one record at a time.
     pub(crate) fn continue_reports(&mut self, now: Now) {
-        for _ in 0..self.unfinished.len() {
+        for _ in 0..self.intake.unfinished.len() {
             if !self.has_room() {
                 return;
             }
-            let Some(report) = self.unfinished.pop_front() else { return };
+            let Some(report) = self.intake.unfinished.pop_front() else { return };
             self.report(report, now);
-            self.serve_woken(now);
+            self.serve_ready_queues(now);
         }
     }
 }

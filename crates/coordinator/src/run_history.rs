@@ -44,7 +44,7 @@ pub struct RunHistory {
 
 /// Reads the history that ends with the record `last`, which must be durable. Nodes and transitions
 /// get their names from the run's definition.
-pub fn run_history<R: ReadLog>(
+pub(crate) fn run_history<R: ReadLog>(
     log: &mut R,
     run_id: RunId,
     last: Lsn,

@@ -19,7 +19,7 @@ use tenure_record::time::Now;
 use crate::filter::TaskFilter;
 use crate::info::{Explained, Grant, Status, TaskInfo, TaskOfRun, TaskPage};
 use crate::limits::STEP_GRANTS_MAX;
-use crate::parking::{Awaited, ParkedLease, ParkedReader};
+use crate::parking::{Awaited, ParkedLease};
 use crate::planted::{self, Bug};
 use crate::refusal::Refusal;
 use crate::report::ReportProgress;
@@ -30,7 +30,7 @@ use crate::step::Coordinator;
 impl<L: Log> Coordinator<L> {
     /// Decides a command, writes and applies what comes of it.
     pub(crate) fn run(&mut self, command: &Command, now: Now) -> Result<Reply, Refusal> {
-        let seed = self.draw();
+        let seed = self.decider.draw();
         let (verdict, work, precomputed);
         {
             let mut draft = Draft::new(&self.state);
@@ -38,8 +38,7 @@ impl<L: Log> Coordinator<L> {
             work = draft.work();
             precomputed = draft.take_precomputed();
         }
-        self.step_work += work;
-        self.work.heaviest = self.work.heaviest.max(work);
+        self.decider.spend(work);
         match verdict? {
             Verdict::Answer(reply) => accept(reply),
             Verdict::Append(event, reply) => {
@@ -51,13 +50,13 @@ impl<L: Log> Coordinator<L> {
                 };
                 let encode = |out: &mut Vec<u8>| codec::encode(&planted::written(&record), out);
                 // Measured before it is applied: a record that is too long never happened.
-                if let Err(bytes) = self.batch.push_within(self.record_bytes_max, encode) {
-                    self.work.oversized += 1;
-                    self.oversized = heaviest_run(&record.event).map(|run_id| (run_id, bytes));
+                let bytes_max = self.decider.record_bytes_max();
+                if let Err(bytes) = self.commit.batch.push_within(bytes_max, encode) {
+                    self.decider.note_oversized(heaviest_run(&record.event), bytes);
                     return Err(Rejection::RecordTooLarge { bytes }.into());
                 }
                 apply_decided(&mut self.state, &record, &precomputed);
-                if !self.readers.is_empty() {
+                if !self.parking.readers.is_empty() {
                     self.tell_readers(&record.event);
                 }
                 accept(reply)
@@ -67,22 +66,19 @@ impl<L: Log> Coordinator<L> {
 
     /// Serves parked workers from the queues in which something became ready, in the order in
     /// which they came.
-    pub(crate) fn serve_woken(&mut self, now: Now) {
+    pub(crate) fn serve_ready_queues(&mut self, now: Now) {
         while let Some(queue) = self.state.next_woken() {
-            // Whoever parks later than this looks at the queue itself first.
-            if self.parked.first(&queue).is_some() {
-                self.woken.push(queue);
-            }
+            self.parking.note_ready(queue);
         }
         let mut budget = STEP_GRANTS_MAX;
-        while let Some(queue) = self.woken.last().map(Arc::clone) {
+        while let Some(queue) = self.parking.ready_queues.last().map(Arc::clone) {
             if budget == 0 || !self.has_room() {
                 return;
             }
             budget -= 1;
             let more = self.state.has_ready(&queue) && self.serve_first(&queue, now);
             if !more {
-                self.woken.pop();
+                self.parking.ready_queues.pop();
             }
         }
     }
@@ -90,9 +86,9 @@ impl<L: Log> Coordinator<L> {
     /// Serves the worker that has waited longest for this queue. False if there is none, or if
     /// it gets nothing.
     fn serve_first(&mut self, queue: &Arc<str>, now: Now) -> bool {
-        let Some((ticket, parked)) = self.parked.first(queue) else { return false };
+        let Some((ticket, parked)) = self.parking.leases.first(queue) else { return false };
         if parked.to.is_gone() && !planted::has(Bug::GrantedToTheGone) {
-            self.parked.remove(ticket);
+            self.parking.leases.remove(ticket);
             return true;
         }
         let command = Arc::clone(&parked.command);
@@ -101,7 +97,7 @@ impl<L: Log> Coordinator<L> {
             // All that is ready is past its deadline, and the tick that says so is near.
             return false;
         }
-        let Some(ParkedLease { to, .. }) = self.parked.remove(ticket) else { return false };
+        let Some(ParkedLease { to, .. }) = self.parking.leases.remove(ticket) else { return false };
         self.put(to, outcome);
         true
     }
@@ -116,7 +112,7 @@ impl<L: Log> Coordinator<L> {
     }
 
     pub(crate) fn put_ready(&mut self, ready: Ready) {
-        self.outbox.put(self.state.last_lsn(), ready, &mut self.lost);
+        self.commit.put(self.state.last_lsn(), ready);
     }
 
     pub(crate) fn heartbeat(
@@ -124,11 +120,11 @@ impl<L: Log> Coordinator<L> {
         heartbeat: Heartbeat,
         now: Now,
     ) -> Result<Extended, Refusal> {
-        self.saw_holder(heartbeat.lease, now);
+        self.soft.saw_holder(&self.state, heartbeat.lease, now);
         let command = Command::Heartbeat(heartbeat);
         let extended = self.run_as(&command, now)?;
         if let Command::Heartbeat(heartbeat) = &command {
-            self.progress.heard(heartbeat, now.wall, &self.state);
+            self.soft.heard(heartbeat, &self.state, now);
         }
         Ok(extended)
     }
@@ -174,22 +170,15 @@ impl<L: Log> Coordinator<L> {
     pub(crate) fn saw_reporter(&mut self, report: &ReportTasks, now: Now) {
         let first = report.heartbeats.first().map(|heartbeat| heartbeat.lease);
         if let Some(lease) = first.or_else(|| report.completes.first().map(|c| c.lease)) {
-            self.saw_holder(lease, now);
-        }
-    }
-
-    fn saw_holder(&mut self, lease: LeaseRef, now: Now) {
-        let held = self.state.task(lease.task_id).and_then(|task| task.lease());
-        if let Some(held) = held.filter(|held| held.lease_id == lease.lease_id) {
-            self.workers.saw(&held.worker, now.log);
+            self.soft.saw_holder(&self.state, lease, now);
         }
     }
 
     /// Answers readers that waited for the tasks and runs that this event ended.
     fn tell_readers(&mut self, event: &Event<'_>) {
         for awaited in ended(event) {
-            while let Some((ticket, _)) = self.readers.first(&awaited) {
-                let Some(reader) = self.readers.remove(ticket) else { break };
+            while let Some((ticket, _)) = self.parking.readers.first(&awaited) {
+                let Some(reader) = self.parking.readers.remove(ticket) else { break };
                 self.show_to(reader);
             }
         }
@@ -211,7 +200,7 @@ impl<L: Log> Coordinator<L> {
             position: self.state.queue_position(task_id),
             halted: self.state.halted(task_id),
             eligibility: queue.map(|queue| queue.eligibility).unwrap_or_default(),
-            workers: self.workers.connected_to(task.queue(), now.log),
+            workers: self.soft.workers.connected_to(task.queue(), now.log),
             task: self.info(&task),
         }))
     }
@@ -220,7 +209,7 @@ impl<L: Log> Coordinator<L> {
     fn info(&self, task: &TaskView<'_>) -> TaskInfo {
         let info = TaskInfo::of(task, self.clock.offset());
         TaskInfo {
-            progress: self.progress.of(task),
+            progress: self.soft.progress.of(task),
             phase: self.state.phase(task.id),
             next_attempt_at: info.not_before.filter(|_| self.state.is_delayed(task.id)),
             ..info
@@ -229,12 +218,11 @@ impl<L: Log> Coordinator<L> {
 
     pub(crate) fn status(&mut self, now: Now) -> Status {
         // Requests whose callers are gone do not wait for anything.
-        self.parked.sweep(now.log, |parked| parked.to.is_gone());
-        self.readers.sweep(now.log, ParkedReader::is_gone);
+        self.parking.sweep(now);
         Status {
             lsn: self.state.last_lsn(),
-            released: self.outbox.released(),
-            epoch: self.epoch,
+            released: self.commit.outbox.released(),
+            epoch: self.commit.epoch,
             now: now.log,
             wall: now.wall,
             log_time_ahead_ms: now.log_ahead_ms(),
@@ -243,10 +231,10 @@ impl<L: Log> Coordinator<L> {
             ending_runs: self.state.ending_runs(),
             parked_runs: self.state.parked_runs(),
             workflows: self.state.facts().workflow_count(),
-            parked_leases: self.parked.len(),
-            parked_readers: self.readers.len(),
+            parked_leases: self.parking.leases.len(),
+            parked_readers: self.parking.readers.len(),
             bytes: self.state.bytes(),
-            work: self.work,
+            work: self.decider.work,
             kept: self.snapshots.kept.clone(),
         }
     }
@@ -268,7 +256,7 @@ impl<L: Log> Coordinator<L> {
 
     /// Releases all leases of a worker that leaves. Returns their number.
     pub(crate) fn sign_off(&mut self, worker: &WorkerName, now: Now) -> usize {
-        self.workers.sign_off(worker.as_str());
+        self.soft.workers.sign_off(worker.as_str());
         let (mut before, mut releases) = (None, Vec::<ReleaseTask>::new());
         loop {
             let held = Filter { worker: Some(worker.as_str()), ..Filter::default() };

@@ -234,7 +234,7 @@ impl<L: Log> Coordinator<L> {
     /// Hears what became of the snapshot under way.
     pub(crate) fn collect_snapshot(&mut self, now: Now) -> Result<(), Fault> {
         let Stage::UnderWay(begun) = self.snapshots.stage else { return Ok(()) };
-        let Some(end) = self.log.poll_snapshot() else { return Ok(()) };
+        let Some(end) = self.commit.log.poll_snapshot() else { return Ok(()) };
         self.snapshots.stage = Stage::Idle;
         let outcome = match end {
             SnapshotEnd::Kept { footer, bytes } => {
@@ -271,11 +271,11 @@ impl<L: Log> Coordinator<L> {
     pub(crate) fn tend_snapshots(&mut self, now: Now) -> Result<(), Fault> {
         self.answer_from_newest();
         let is_time = matches!(self.snapshots.stage, Stage::Idle) && self.snapshots.is_due(now.log);
-        if !is_time || !self.batch.is_empty() {
+        if !is_time || !self.commit.batch.is_empty() {
             return Ok(());
         }
         self.take_view(now);
-        match self.is_logged() {
+        match self.commit.is_logged() {
             true => self.begin_snapshot(),
             // The frame with its last record is under way.
             false => Ok(()),
@@ -301,7 +301,7 @@ impl<L: Log> Coordinator<L> {
 
     /// Hands the view to the log, once all that is in it is committed.
     pub(crate) fn begin_snapshot(&mut self) -> Result<(), Fault> {
-        let anchor = self.end;
+        let anchor = self.commit.end;
         let stage = std::mem::replace(&mut self.snapshots.stage, Stage::Idle);
         let (at, mut view) = match stage {
             Stage::Viewed(at, view) if view.last_lsn().0 <= anchor.lsn.0 => (at, view),
@@ -315,7 +315,7 @@ impl<L: Log> Coordinator<L> {
         }
         // A snapshot must never know more than the log: where things are told before they are
         // durable, they become so here.
-        let log = self.log.maintenance().expect("a log is free behind a committed frame");
+        let log = self.commit.log.maintenance().expect("a log is free behind a committed frame");
         if log.durable() < anchor.lsn {
             log.sync()?;
         }
@@ -325,7 +325,7 @@ impl<L: Log> Coordinator<L> {
         );
         let begun = Begun { at, log_bytes: self.snapshots.kept.log_bytes };
         let source = Box::new(Source { encoder: Encoder::new(*view), hashing: Hashing::default() });
-        self.log.begin_snapshot(SnapshotWork { anchor, source });
+        self.commit.log.begin_snapshot(SnapshotWork { anchor, source });
         self.snapshots.stage = Stage::UnderWay(begun);
         Ok(())
     }
@@ -340,7 +340,7 @@ impl<L: Log> Coordinator<L> {
     pub(crate) fn next_snapshot(&self) -> Option<Timestamp> {
         match self.snapshots.stage {
             // While a frame is under way it cannot be begun, and the log rings when it can.
-            Stage::Idle if self.is_logged() => self.snapshots.due_at(),
+            Stage::Idle if self.commit.is_logged() => self.snapshots.due_at(),
             Stage::Idle | Stage::Viewed(..) | Stage::UnderWay(_) => None,
         }
     }

@@ -2,95 +2,51 @@
 //! and answer what the log has made durable. It looks at no clock and waits for nothing, so the
 //! simulator runs this very code.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tenure_core::State;
-use tenure_core::command::{Command, IdJump, LeaseRef, ParkRun, Rest};
-use tenure_log::{Anchor, Batch, Fault, Log, Maintenance, Room};
-use tenure_record::id::{Lsn, RunId};
-use tenure_record::limits::RECORD_BYTES_MAX;
+use tenure_core::command::{Command, IdJump, ParkRun, Rest};
+use tenure_log::{Fault, Log, Maintenance};
+use tenure_record::id::Lsn;
 use tenure_record::time::{Now, Timestamp};
 
 use crate::clock::{ClockJump, LogClock, Reading};
+use crate::commit::Commit;
+use crate::decider::Decider;
 use crate::feed::Feed;
+use crate::housekeeping::Housekeeping;
 use crate::inbox::Inbox;
-use crate::info::Work;
-use crate::limits::{
-    FRAME_BYTES, PARKED_LEASES_MAX, PARKED_READERS_MAX, STEP_REQUESTS_MAX, STEP_WORK_MAX,
-    UNFINISHED_REPORTS_MAX,
-};
-use crate::memory::{Memory, Pool};
-use crate::parking::{Awaited, ParkedLease, ParkedReader};
+use crate::intake::Intake;
+use crate::limits::STEP_REQUESTS_MAX;
+use crate::memory::Pool;
+use crate::parking::Parking;
 use crate::planted::{self, Bug};
-use crate::progress::ProgressTable;
 use crate::recover::Recovery;
 use crate::refusal::Refusal;
-use crate::report::UnfinishedReport;
-use crate::request::{Envelope, Ready, Request, Responder};
-use crate::respond::Outbox;
+use crate::request::Request;
 use crate::snapshot::Snapshots;
-use crate::supply::LastLeases;
-use crate::wait::Waiters;
-use crate::window::Window;
-use crate::workers::Workers;
+use crate::soft::SoftState;
 
 /// The single writer. Its owner calls [`Coordinator::step`].
 #[derive(Debug)]
 pub struct Coordinator<L: Log> {
     pub(crate) state: State,
-    pub(crate) log: L,
     pub(crate) inbox: Inbox,
-    /// Requests that were taken and are not decided yet.
-    pub(crate) taken: VecDeque<Envelope>,
-    /// Batches of reports of which some are not decided yet.
-    pub(crate) unfinished: VecDeque<UnfinishedReport>,
-    /// Commands of the coordinator itself, for which no caller waits.
-    pub(crate) errands: VecDeque<Command>,
-    /// Records that are decided and applied, for the next frame.
-    pub(crate) batch: Batch,
-    /// Frames that were sent and are not committed yet.
-    pub(crate) window: Window,
-    /// The last frame that was committed.
-    pub(crate) end: Anchor,
-    /// Empty batches with room.
-    pub(crate) emptied: Vec<Batch>,
-    pub(crate) outbox: Outbox,
-    /// Leases that were granted to callers that are gone.
-    pub(crate) lost: Vec<LeaseRef>,
-    pub(crate) parked: Waiters<Arc<str>, ParkedLease>,
-    /// Queues whose parked requests are still to be served.
-    pub(crate) woken: Vec<Arc<str>>,
-    pub(crate) readers: Waiters<Awaited, ParkedReader>,
-    pub(crate) workers: Workers,
-    pub(crate) progress: ProgressTable,
-    pub(crate) last_leases: LastLeases,
     pub(crate) clock: LogClock,
-    pub(crate) feed: Feed,
-    pub(crate) epoch: u64,
-    seed: u64,
-    pub(crate) work: Work,
-    /// Log time of the last frame, as long as no mark has followed it.
-    pub(crate) unmarked_since: Option<Timestamp>,
+    /// A jump of the wall clock that was not asked for yet.
     jumped: Option<ClockJump>,
-    /// Timers that fired while no process ran are still to be handled.
-    is_starting: bool,
-    /// No request is served before what is written is durable, whatever the log's durability.
-    pub(crate) must_sync: bool,
-    /// How much room the disk has for new work, and when that was looked at.
-    pub(crate) room: Room,
-    /// The memory budget, in which the state has a pool.
-    pub(crate) memory: Memory,
-    pub(crate) room_seen_at: Option<Timestamp>,
+    /// Work that is not decided yet.
+    pub(crate) intake: Intake,
+    /// The budget and the counters of decisions.
+    pub(crate) decider: Decider,
+    /// The way to the log, and back to callers.
+    pub(crate) commit: Commit<L>,
+    /// Long polls.
+    pub(crate) parking: Parking,
+    pub(crate) soft: SoftState,
     pub(crate) snapshots: Snapshots,
-    /// What the records of this step have cost.
-    pub(crate) step_work: u64,
-    /// A longer record is not written.
-    pub(crate) record_bytes_max: usize,
-    /// The run that a record was mostly about which was too long, and how long it was.
-    pub(crate) oversized: Option<(RunId, usize)>,
-    /// Nothing is purged before this.
-    pub(crate) purge_from: Timestamp,
+    /// Room for new work, and the pace of purges.
+    pub(crate) housekeeping: Housekeeping,
 }
 
 /// When a step has to follow.
@@ -121,51 +77,26 @@ impl<L: Log> Coordinator<L> {
         state.serve(now);
         // They stand still already; the record tells since when, and why.
         let broken = state.broken_runs().into_iter();
-        let released = state.last_lsn();
+        let internal_commands = may_lack
+            // Ids that were told and lost must never be given again.
+            .then_some(Command::SkipIds(IdJump::UncleanStart))
+            .into_iter()
+            .chain(broken.map(|(run_id, reason)| Command::ParkRun(ParkRun { run_id, reason })))
+            .collect();
         let memory = inbox.memory().clone();
         memory.pool(Pool::State).set(state.bytes().total());
-        let (depth, end) = (log.depth(), log.end());
         Self {
-            epoch: log.epoch(),
-            feed: Feed::new(released, memory.pool(Pool::Feed).clone()),
+            commit: Commit::new(log, state.last_lsn(), may_lack, &memory),
             state,
-            log,
             inbox,
-            taken: VecDeque::new(),
-            unfinished: VecDeque::new(),
-            step_work: 0,
-            record_bytes_max: RECORD_BYTES_MAX,
-            oversized: None,
-            // Ids that were told and lost must never be given again.
-            errands: may_lack
-                .then_some(Command::SkipIds(IdJump::UncleanStart))
-                .into_iter()
-                .chain(broken.map(|(run_id, reason)| Command::ParkRun(ParkRun { run_id, reason })))
-                .collect(),
-            batch: Batch::default(),
-            window: Window::new(depth),
-            end,
-            emptied: Vec::new(),
-            outbox: Outbox::new(released, memory.pool(Pool::Outbox).clone()),
-            lost: Vec::new(),
-            parked: Waiters::new(PARKED_LEASES_MAX),
-            woken: Vec::new(),
-            readers: Waiters::new(PARKED_READERS_MAX),
-            workers: Workers::default(),
-            progress: ProgressTable::default(),
-            last_leases: LastLeases::default(),
             clock,
-            seed,
-            work: Work::default(),
-            unmarked_since: None,
             jumped: None,
-            is_starting: true,
-            must_sync: may_lack,
-            room: Room::Plenty,
-            memory,
-            room_seen_at: None,
+            intake: Intake::new(internal_commands),
+            decider: Decider::new(seed),
+            parking: Parking::default(),
+            soft: SoftState::default(),
             snapshots: Snapshots::new(kept, now.log),
-            purge_from: Timestamp::ZERO,
+            housekeeping: Housekeeping::new(memory),
         }
     }
 
@@ -176,36 +107,33 @@ impl<L: Log> Coordinator<L> {
     /// again.
     pub fn step(&mut self, reading: Reading) -> Result<Next, Fault> {
         let now = self.clock.follow(reading);
-        self.step_work = 0;
+        self.decider.begin_step();
         self.collect(now)?;
         self.do_chores(now)?;
         self.jumped = self.clock.jump(reading).or(self.jumped);
         let ticked = self.tick(now);
         let mut budget = STEP_REQUESTS_MAX;
         while self.has_room()
-            && let Some(command) = self.errands.pop_front()
+            && let Some(command) = self.intake.internal_commands.pop_front()
         {
             // No caller waits for it; if it is refused, what it was about is over already.
             let _ = self.run(&command, now);
         }
-        self.serve_woken(now);
+        self.serve_ready_queues(now);
         // What ended while no process ran is on record before any request is served.
-        self.is_starting &= ticked == Rest::More || self.must_sync;
+        self.intake.is_starting &= ticked == Rest::More || self.commit.must_sync;
         self.continue_reports(now);
-        let is_behind = self.unfinished.len() >= UNFINISHED_REPORTS_MAX;
-        if self.taken.is_empty() && !self.is_starting && !is_behind {
-            self.inbox.take(&mut self.taken);
-        }
+        self.intake.take(&self.inbox);
         while budget > 0
             && self.has_room()
-            && let Some(request) = self.taken.pop_front()
+            && let Some(request) = self.intake.in_progress.pop_front()
         {
             budget -= 1;
             self.receive(request, now);
-            self.serve_woken(now);
+            self.serve_ready_queues(now);
         }
-        self.inbox.left(self.taken.len());
-        self.inbox.show_supply(self.last_leases.supply(now.log));
+        self.inbox.left(self.intake.in_progress.len());
+        self.inbox.show_supply(self.soft.last_leases.supply(now.log));
         self.count_memory();
         self.send(now)?;
         self.tend_snapshots(now)?;
@@ -216,14 +144,14 @@ impl<L: Log> Coordinator<L> {
     /// Writes no record longer than this. Tests and the simulation set it low, to see what becomes
     /// of a record that is too long.
     pub fn limit_records(&mut self, bytes_max: usize) {
-        self.record_bytes_max = bytes_max.min(RECORD_BYTES_MAX);
+        self.decider.limit_records(bytes_max);
     }
 
     /// What the heaviest record so far cost, in the units of
     /// [`tenure_core::limits::RECORD_WORK_MAX`].
     #[must_use]
     pub fn heaviest_record(&self) -> u64 {
-        self.work.heaviest
+        self.decider.work.heaviest
     }
 
     /// A jump of the wall clock that was not asked for yet.
@@ -234,13 +162,13 @@ impl<L: Log> Coordinator<L> {
     /// The feed of recent frames, for followers.
     #[must_use]
     pub fn feed(&self) -> &Feed {
-        &self.feed
+        &self.commit.feed
     }
 
     /// The log, for readers.
     #[must_use]
     pub fn log(&self) -> &L {
-        &self.log
+        &self.commit.log
     }
 
     /// The state. For checks and snapshots: what is in it may not be durable yet.
@@ -252,7 +180,7 @@ impl<L: Log> Coordinator<L> {
     /// The last record that may be told.
     #[must_use]
     pub fn released(&self) -> Lsn {
-        self.outbox.released()
+        self.commit.outbox.released()
     }
 
     /// The time by which this coordinator would decide now.
@@ -264,15 +192,7 @@ impl<L: Log> Coordinator<L> {
     /// Whether everything that was decided is with the log and everybody was told.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.window.is_empty()
-            && self.batch.is_empty()
-            && self.taken.is_empty()
-            && self.unfinished.is_empty()
-    }
-
-    /// Whether nothing is with the log that it has not committed.
-    pub(crate) fn is_logged(&self) -> bool {
-        self.window.is_empty()
+        self.commit.is_quiet() && self.intake.is_settled()
     }
 
     /// Whether time has something to do that it has not done yet.
@@ -286,14 +206,14 @@ impl<L: Log> Coordinator<L> {
     /// are told, and the log is told that it is whole.
     pub fn close(mut self, reading: Reading) -> Result<(), Fault> {
         assert!(self.is_settled(), "an orderly end comes after the last frame");
-        for parked in self.parked.remove_if(|_| true) {
+        for parked in self.parking.leases.remove_if(|_| true) {
             // No work came, so nothing can be lost.
             Request::ready(parked.to, Ok(Vec::new())).respond(&mut Vec::new());
         }
         self.turn_away("the server is stopping; try again when it is back");
-        self.feed.close();
+        self.commit.feed.close();
         let at_ms = self.clock.now(reading).log.0;
-        let log = self.log.maintenance().expect("a settled log is free");
+        let log = self.commit.log.maintenance().expect("a settled log is free");
         log.sync()?;
         match log.close(at_ms) {
             // Everything is durable; only the mark finds no room.
@@ -305,20 +225,14 @@ impl<L: Log> Coordinator<L> {
     /// Tells everybody who waits that it is over.
     pub fn turn_away(&mut self, why: &str) {
         self.inbox.close(why);
-        let mut taken = std::mem::take(&mut self.taken);
-        self.inbox.take(&mut self.taken);
-        taken.append(&mut self.taken);
         let refusal = Refusal::Unavailable(Arc::from(why));
-        let refuse = |ready: Ready| ready.refuse(refusal.clone());
-        let decided = self.outbox.drain().map(refuse);
-        let taken = taken.into_iter().map(|envelope| envelope.refuse(refusal.clone()));
-        let parked = self.parked.remove_if(|_| true).into_iter();
-        let parked = parked.map(|parked| refused(parked.to, &refusal));
-        let readers = self.readers.remove_if(|_| true).into_iter();
-        let readers = readers.map(|reader| reader.refuse(refusal.clone()));
-        let snapshots = self.snapshots.drain_responders().map(|to| refused(to, &refusal));
-        let reports = self.unfinished.drain(..).map(|report| refused(report.to, &refusal));
-        let all = decided.chain(taken).chain(parked).chain(readers).chain(snapshots).chain(reports);
+        let requests = self.intake.refuse_requests(&self.inbox, &refusal);
+        let reports = self.intake.refuse_reports(&refusal);
+        let decided = self.commit.outbox.drain().map(|ready| ready.refuse(refusal.clone()));
+        let parked = self.parking.refuse_all(&refusal);
+        let snapshots = self.snapshots.drain_responders();
+        let snapshots = snapshots.map(|to| Request::ready(to, Err(refusal.clone())));
+        let all = decided.chain(requests).chain(parked).chain(snapshots).chain(reports);
         // The coordinator ends: it can release no lease that a caller does not take.
         all.for_each(|ready| ready.respond(&mut Vec::new()));
     }
@@ -326,61 +240,40 @@ impl<L: Log> Coordinator<L> {
     /// Whether another record surely fits the frame, another outcome may wait, and this step has
     /// not cost too much yet.
     pub(crate) fn has_room(&self) -> bool {
-        self.step_work < STEP_WORK_MAX && self.has_frame_room()
-    }
-
-    fn has_frame_room(&self) -> bool {
-        self.batch.payload_bytes() < FRAME_BYTES && self.outbox.has_room()
+        self.decider.has_budget() && self.commit.has_room()
     }
 
     /// Counts the memory of the state and of parked callers.
     pub(crate) fn count_memory(&self) {
-        self.memory.pool(Pool::State).set(self.state.bytes().total());
-        self.memory.pool(Pool::Parked).set(self.parked.bytes() + self.readers.bytes());
-    }
-
-    /// An unpredictable number, for jitter.
-    pub(crate) fn draw(&mut self) -> u64 {
-        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        self.seed >> 11
+        self.housekeeping.count_memory(&self.state, &self.parking);
     }
 
     /// Leases that were granted to a caller that is gone are released at once.
     fn give_back_lost(&mut self) {
-        let releases = self.lost.drain(..).map(|lease| Command::ReleaseTask(lease.into()));
+        let lost = self.commit.lost_leases.drain(..);
         match planted::has(Bug::LostGrantKept) {
-            true => drop(releases),
-            false => self.errands.extend(releases),
+            true => drop(lost),
+            false => self.intake.release(lost),
         }
     }
 
     /// When to be called again.
     fn next(&mut self, now: Now, ticked: Rest) -> Next {
         let ms_until = |due: Timestamp| due.0.saturating_sub(now.log.0);
-        if !self.has_frame_room() && !self.window.is_empty() {
+        if !self.commit.has_room() && !self.commit.is_logged() {
             // Nothing can be decided before the log has taken what there is.
-            return Next::WhenLogged(self.next_chore().map(ms_until));
+            return Next::WhenLogged(self.commit.next_chore().map(ms_until));
         }
-        let has_more = !self.taken.is_empty()
-            || !self.unfinished.is_empty()
-            // Requests that came while others were being served.
-            || (!self.is_starting && !self.inbox.is_empty())
-            || !self.errands.is_empty()
-            || !self.woken.is_empty()
+        let has_more = self.intake.has_more(&self.inbox)
+            || !self.parking.ready_queues.is_empty()
             || ticked == Rest::More
-            || (self.is_logged() && self.must_sync)
-            || (self.is_logged() && self.has_upkeep())
-            || (!self.batch.is_empty() && self.window.takes(self.batch.payload_bytes()));
+            || (self.commit.is_logged() && (self.commit.must_sync || self.has_upkeep()))
+            || self.commit.may_send();
         if has_more {
             return Next::Now;
         }
-        let due = [self.next_tick(now), self.next_chore(), self.next_snapshot()];
+        let due = [self.next_tick(now), self.commit.next_chore(), self.next_snapshot()];
         let due = due.into_iter().flatten().min();
         due.map_or(Next::WhenRung, |due| Next::WithinMs(ms_until(due)))
     }
-}
-
-/// The refusal of one request.
-fn refused<R: Request>(to: Responder<R>, refusal: &Refusal) -> Ready {
-    R::ready(to, Err(refusal.clone()))
 }

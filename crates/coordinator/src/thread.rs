@@ -12,7 +12,7 @@ use crate::warning::{Warning, WarningHandler};
 
 /// The machine's clocks.
 #[derive(Clone, Copy, Debug)]
-pub struct MachineClock {
+pub(crate) struct MachineClock {
     start: Instant,
     /// What the wall clock showed beyond whole milliseconds then: with it, both clocks reach the
     /// next millisecond together.
@@ -22,7 +22,7 @@ pub struct MachineClock {
 impl MachineClock {
     /// The monotonic clock begins now.
     #[must_use]
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let nanos = wall.map_or(0, |wall| wall.subsec_nanos() % 1_000_000);
         Self { start: Instant::now(), phase: Duration::from_nanos(nanos.into()) }
@@ -30,7 +30,7 @@ impl MachineClock {
 
     /// What they say.
     #[must_use]
-    pub fn read(&self) -> Reading {
+    pub(crate) fn read(&self) -> Reading {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Reading {
             monotonic_ms: (self.start.elapsed() + self.phase).as_millis() as u64,
@@ -45,7 +45,7 @@ impl MachineClock {
 /// # Errors
 /// A fault of the log. Everybody who waits was told that it is over, and nobody was told anything
 /// that is not durable.
-pub fn run<L: Log>(
+pub(crate) fn run<L: Log>(
     mut coordinator: Coordinator<L>,
     inbox: &Inbox,
     clock: MachineClock,

@@ -4,16 +4,13 @@
 use tenure_core::command::{Command, ParkRun, Rest, Swept};
 use tenure_core::limits::DUE_ITEMS_MAX;
 use tenure_core::state::TimerRef;
-use tenure_log::{Log, Room};
+use tenure_log::Log;
 use tenure_record::time::{Clock, Now, Timestamp};
 
-use crate::limits::{
-    BACKGROUND_FRAME_BYTES, PURGE_EVERY_MS, STEP_GRANTS_MAX, STEP_SWEEPS_MAX, WALL_CHECK_MS,
-};
+use crate::limits::{BACKGROUND_FRAME_BYTES, STEP_GRANTS_MAX, STEP_SWEEPS_MAX, WALL_CHECK_MS};
 use crate::parking::ParkedLease;
 use crate::planted::{self, Bug};
 use crate::step::Coordinator;
-use crate::upkeep::Purge;
 
 impl<L: Log> Coordinator<L> {
     /// Lets time do its work, as far as one step goes.
@@ -39,11 +36,11 @@ impl<L: Log> Coordinator<L> {
         }
         self.purge(now);
         for _ in 0..STEP_GRANTS_MAX {
-            let Some(ParkedLease { to, .. }) = self.parked.pop_due(now.log) else { break };
+            let Some(ParkedLease { to, .. }) = self.parking.leases.pop_due(now.log) else { break };
             self.put(to, Ok(Vec::new()));
         }
         for _ in 0..STEP_GRANTS_MAX {
-            let Some(reader) = self.readers.pop_due(now.log) else { break };
+            let Some(reader) = self.parking.readers.pop_due(now.log) else { break };
             match planted::has(Bug::ReaderForgotten) {
                 true => drop(reader),
                 false => self.show_to(reader),
@@ -75,12 +72,12 @@ impl<L: Log> Coordinator<L> {
     /// is parked: the command would come again and again, and never fit.
     fn sweep(&mut self, command: &Command, now: Now) -> Swept {
         let nothing = Swept { items: 0, rest: Rest::Nothing };
-        self.oversized = None;
+        self.decider.take_oversized();
         match self.run_as(command, now) {
             Ok(swept) => swept,
             Err(_) => {
-                let Some((run_id, bytes)) = self.oversized.take() else { return nothing };
-                let most = self.record_bytes_max;
+                let Some((run_id, bytes)) = self.decider.take_oversized() else { return nothing };
+                let most = self.decider.record_bytes_max();
                 let reason = format!(
                     "its next step needs a record of {bytes} bytes; at most {most} are allowed"
                 );
@@ -102,8 +99,7 @@ impl<L: Log> Coordinator<L> {
             self.state.next_moment(Clock::Log),
             calendar,
             self.next_background(now),
-            self.parked.next_deadline(),
-            self.readers.next_deadline(),
+            self.parking.next_deadline(),
             self.next_purge(),
         ];
         moments.into_iter().flatten().min()
@@ -111,14 +107,14 @@ impl<L: Log> Coordinator<L> {
 
     /// Whether dispatch and ends may add to the frame that is being filled.
     fn has_background_room(&self) -> bool {
-        self.has_room() && self.batch.payload_bytes() < BACKGROUND_FRAME_BYTES
+        self.has_room() && self.commit.batch.payload_bytes() < BACKGROUND_FRAME_BYTES
     }
 
     /// When dispatch and ends go on: at once, or when the log has taken the frame, which it says by
     /// ringing.
     fn next_background(&self, now: Now) -> Option<Timestamp> {
         let has_work = self.state.has_dispatch() || self.state.has_endings();
-        let waits = self.batch.payload_bytes() >= BACKGROUND_FRAME_BYTES;
+        let waits = self.commit.batch.payload_bytes() >= BACKGROUND_FRAME_BYTES;
         (has_work && !waits).then_some(now.log)
     }
 
@@ -129,23 +125,11 @@ impl<L: Log> Coordinator<L> {
         }
         let purge = Command::PurgeTasks(self.snapshots.upkeep.retention);
         let Ok(Swept { items, rest }) = self.run_as(&purge, now) else { return };
-        self.work.purged += items as u64;
-        self.purge_from = match rest {
-            Rest::More => now.log,
-            Rest::Nothing => now.log.plus_ms(PURGE_EVERY_MS),
-        };
+        self.decider.work.purged += items as u64;
+        self.housekeeping.purged(rest, now);
     }
 
-    /// When something is to be forgotten. Not while the disk is nearly full: what is left of it is
-    /// for those who wait.
     fn next_purge(&self) -> Option<Timestamp> {
-        match (self.snapshots.upkeep.purge, self.room) {
-            // What is in no archive yet is not forgotten, whatever its age.
-            (Purge::AfterArchive, _) | (Purge::ByItself, Room::Low) => None,
-            (Purge::ByItself, Room::Plenty) => {
-                let due = self.state.next_purge(&self.snapshots.upkeep.retention)?;
-                Some(due.max(self.purge_from))
-            }
-        }
+        self.housekeeping.next_purge(&self.state, &self.snapshots.upkeep)
     }
 }

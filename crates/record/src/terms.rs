@@ -126,8 +126,9 @@ pub struct Count(u64);
 
 impl Count {
     /// Checks the range; `field` names the limit in the refusal.
-    pub fn parse(field: &str, value: i64) -> Result<Self, Invalid> {
-        within(field, value.into(), 1, COUNT_MAX.into())?;
+    pub fn parse(field: &str, value: impl Into<i128>) -> Result<Self, Invalid> {
+        let value = value.into();
+        within(field, value, 1, COUNT_MAX.into())?;
         Ok(Self(value as u64))
     }
 

@@ -151,9 +151,7 @@ impl QueueUpdate {
             retention_ms: map(self.retention, |span| Ok(terms::span("retention", span)?))?,
             paused_until: map(self.paused_until, |until| Ok(terms::moment(until)))?,
             dead_letter_queue: map(self.dead_letter_queue, |queue| parsed(&queue))?,
-            max_waiting: map(self.max_waiting, |tasks| {
-                Ok(Count::parse("max_waiting", tasks.into())?)
-            })?,
+            max_waiting: map(self.max_waiting, |tasks| Ok(Count::parse("max_waiting", tasks)?))?,
         };
         Ok(ConfigureQueue { queue: parsed(&self.queue)?, change })
     }

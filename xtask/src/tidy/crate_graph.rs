@@ -4,12 +4,13 @@ use super::manifest::{dependencies, package_name};
 use super::tree::Tree;
 use super::{Outcome, Problem};
 
-/// `code` has the error codes. `record` is the format and depends on `code` and `value`. `audit` depends on `record` and so cannot
-/// call `decide` or `apply`; `core` depends on `audit` in its tests only (`core_dependencies` checks
-/// that). `log` is the log interface, which `wal` implements. Core and logs do not know each other;
-/// the coordinator is where they meet. `tenure` is what programs embed, on the coordinator. The server decides nothing, so it
-/// sees core only for the types of commands and replies. The SDK is on the other side of the wire, and both sides know code and
-/// proto. Nothing depends on sim.
+/// `code` has the error codes. `record` is the format and depends on `code` and `value`. `audit`
+/// depends on `record` and so cannot call `decide` or `apply`; `core` depends on `audit` in its
+/// tests only (`core_dependencies` checks that). `log` is the log interface, which `wal`
+/// implements. Core and logs do not know each other; the coordinator is where they meet. `tenure`
+/// is what programs embed, on the coordinator. The server decides nothing, so it sees core only for
+/// the types of commands and replies. The SDK is on the other side of the wire, and both sides know
+/// code and proto. Nothing depends on sim.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("tenure-code", &[]),
     ("tenure-value", &[]),

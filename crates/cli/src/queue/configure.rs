@@ -10,13 +10,14 @@ use crate::failure::Failure;
 use crate::ui::span;
 
 pub(super) const EXAMPLES: &str = "\
-What is not given stays as it is; the word `default` takes a retention back.
+What is not given stays as it is; the word `default` takes a retention or a limit back.
 
 Examples:
   tenure queue configure mail --retention 7d
   tenure queue configure mail --retention default
   tenure queue configure mail --dead-letter-queue mail-failed
-  tenure queue configure mail --no-dead-letter-queue";
+  tenure queue configure mail --no-dead-letter-queue
+  tenure queue configure mail --max-waiting 10000";
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("settings").required(true).multiple(true))]
@@ -36,6 +37,17 @@ pub(super) struct Configure {
     /// Copy no more tasks that end FAILED or DEAD.
     #[arg(long, group = "settings", conflicts_with = "dead_letter_queue")]
     no_dead_letter_queue: bool,
+
+    /// Reject a submit that would leave more tasks waiting.
+    #[arg(long, value_name = "COUNT|default", value_parser = parse_count, group = "settings")]
+    max_waiting: Option<Setting<u64>>,
+}
+
+fn parse_count(text: &str) -> Result<Setting<u64>, String> {
+    match text {
+        "default" => Ok(Setting::Clear),
+        text => text.parse().map(Setting::Set).map_err(|_| "give a number or `default`".to_owned()),
+    }
 }
 
 fn parse_setting(text: &str) -> Result<Setting<u64>, String> {
@@ -57,6 +69,7 @@ pub(super) fn run(configure: &Configure, server: &Server, format: Format) -> Res
     let settings = QueueSettings {
         retention_ms: configure.retention.unwrap_or_default(),
         dead_letter_queue,
+        max_waiting: configure.max_waiting.unwrap_or_default(),
         ..QueueSettings::default()
     };
     server.with(|client| async move {

@@ -266,7 +266,8 @@ fn configured(item: &QueueConfigured<'_>) -> Object {
         .with("paused", item.settings.paused)
         .with("retention_ms", item.settings.retention_ms)
         .with("paused_until", moment_or_null(item.settings.paused_until))
-        .with("dead_letter_queue", item.settings.dead_letter_queue.as_deref());
+        .with("dead_letter_queue", item.settings.dead_letter_queue.as_deref())
+        .with("max_waiting", item.settings.max_waiting);
     Object::default().with("queue", item.queue.as_str()).with_object("settings", &settings)
 }
 

@@ -58,6 +58,28 @@ fn a_pause_with_an_end_is_over_by_itself() {
 }
 
 #[test]
+fn a_full_queue_rejects_submits_until_workers_take_tasks() {
+    let mut server = Server::start("queue-full");
+    let (status, refused) = server.put("/v1/queues/q", &json!({"max_waiting": 0}));
+    assert_eq!((status, &refused["code"]), (400, &json!("invalid_request")), "{refused}");
+    tenure(&server, &["queue", "configure", "q", "--max-waiting", "2"]).good();
+    let task = json!({"queue": "q"});
+    let batch = |count| json!({"tasks": vec![&task; count]});
+    let (status, refused) = server.post("/v1/tasks/batch", &batch(3));
+    assert_eq!((status, &refused["code"]), (429, &json!("queue_full")));
+    assert!(refused["detail"].as_str().unwrap().starts_with("tasks[2]: "), "{refused}");
+    assert_eq!(server.post("/v1/tasks/batch", &batch(2)).0, 201);
+    server.crash_and_come_back();
+    assert_eq!(server.get("/v1/queues/q").1["max_waiting"], 2);
+    assert_eq!(server.post("/v1/tasks", &task).0, 429);
+    server.post("/v1/leases", &json!({"worker": "w", "queues": ["q"]}));
+    assert_eq!(server.post("/v1/tasks", &task).0, 201, "a lease makes room");
+    assert_eq!(server.post("/v1/tasks", &task).0, 429);
+    tenure(&server, &["queue", "configure", "q", "--max-waiting", "default"]).good();
+    assert_eq!(server.post("/v1/tasks", &task).0, 201);
+}
+
+#[test]
 fn lists_of_queues_and_workers_come_page_by_page() {
     let server = Server::start("queue-pages");
     for number in 0..5 {

@@ -300,7 +300,7 @@ fn configure(words: &mut Words) -> Result<ConfigureQueue, String> {
         None => Setting::Keep,
         Some("clear") => Setting::Clear,
         Some(text) => {
-            let count = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+            let count: i64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
             Setting::Set(at_the_door(Count::parse("max_waiting", count))?)
         }
     };

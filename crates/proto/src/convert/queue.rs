@@ -19,6 +19,7 @@ impl From<Queue> for v1::Queue {
             paused_until,
             retention_ms,
             dead_letter_queue,
+            max_waiting,
             oldest_waiting_at,
         } = queue;
         Self {
@@ -34,6 +35,7 @@ impl From<Queue> for v1::Queue {
             oldest_waiting_at: ms(oldest_waiting_at),
             paused_until: ms(paused_until),
             dead_letter_queue,
+            max_waiting,
         }
     }
 }
@@ -53,6 +55,7 @@ impl From<v1::Queue> for Queue {
             oldest_waiting_at,
             paused_until,
             dead_letter_queue,
+            max_waiting,
         } = queue;
         Self {
             name,
@@ -66,6 +69,7 @@ impl From<v1::Queue> for Queue {
             paused_until: time(paused_until),
             retention_ms,
             dead_letter_queue,
+            max_waiting,
             oldest_waiting_at: time(oldest_waiting_at),
         }
     }
@@ -98,17 +102,19 @@ impl From<v1::ListQueuesResponse> for Page<Queue> {
 const RETENTION_MS: &str = "retention_ms";
 const PAUSED_UNTIL: &str = "paused_until";
 const DEAD_LETTER_QUEUE: &str = "dead_letter_queue";
+const MAX_WAITING: &str = "max_waiting";
 
 /// With the queue's name.
 impl From<(String, QueueSettings)> for v1::ConfigureQueueRequest {
     fn from((queue, settings): (String, QueueSettings)) -> Self {
-        let QueueSettings { retention_ms, paused_until, dead_letter_queue } = settings;
+        let QueueSettings { retention_ms, paused_until, dead_letter_queue, max_waiting } = settings;
         let mut clear = Vec::new();
         Self {
             queue,
             retention_ms: set(RETENTION_MS, retention_ms, &mut clear),
             paused_until: ms(set(PAUSED_UNTIL, paused_until, &mut clear)),
             dead_letter_queue: set(DEAD_LETTER_QUEUE, dead_letter_queue, &mut clear),
+            max_waiting: set(MAX_WAITING, max_waiting, &mut clear),
             clear,
         }
     }
@@ -135,8 +141,9 @@ impl TryFrom<v1::ConfigureQueueRequest> for (String, QueueSettings) {
             clear,
             paused_until,
             dead_letter_queue,
+            max_waiting,
         } = configure;
-        const SETTINGS: [&str; 3] = [RETENTION_MS, PAUSED_UNTIL, DEAD_LETTER_QUEUE];
+        const SETTINGS: [&str; 4] = [RETENTION_MS, PAUSED_UNTIL, DEAD_LETTER_QUEUE, MAX_WAITING];
         if let Some(name) = clear.iter().find(|name| !SETTINGS.contains(&name.as_str())) {
             let (name, known) = (tenure_code::Echo(name), SETTINGS.join(", "));
             return Err(Malformed(format!("clear has {name}; the settings are {known}")));
@@ -145,6 +152,7 @@ impl TryFrom<v1::ConfigureQueueRequest> for (String, QueueSettings) {
             retention_ms: setting(RETENTION_MS, retention_ms, &clear)?,
             paused_until: setting(PAUSED_UNTIL, paused_until.map(Timestamp), &clear)?,
             dead_letter_queue: setting(DEAD_LETTER_QUEUE, dead_letter_queue, &clear)?,
+            max_waiting: setting(MAX_WAITING, max_waiting, &clear)?,
         };
         Ok((queue, settings))
     }

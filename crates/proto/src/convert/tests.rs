@@ -29,8 +29,8 @@ where
     M: From<T>,
     T: TryFrom<M, Error: Debug> + Clone + Debug + PartialEq,
 {
-    let message = M::from(value.clone());
-    assert_eq!(T::try_from(message).unwrap(), value);
+    let expected = value.clone();
+    assert_eq!(T::try_from(M::from(value)).unwrap(), expected);
 }
 
 /// A value with all fields set, and an empty one.
@@ -275,6 +275,7 @@ fn queues_survive() {
         paused_until: Some(AT),
         retention_ms: Some(7),
         dead_letter_queue: text("dead"),
+        max_waiting: Some(9),
         oldest_waiting_at: Some(Timestamp(8)),
     });
     same::<v1::ListQueuesResponse, _>(Page { items: vec![Queue::default()], next_cursor: None });
@@ -282,12 +283,14 @@ fn queues_survive() {
         retention_ms: Setting::Set(1),
         paused_until: Setting::Set(AT),
         dead_letter_queue: Setting::Set("dead".to_owned()),
+        max_waiting: Setting::Set(2),
     };
     both::<v1::ConfigureQueueRequest, _>(("q".to_owned(), settings));
     let cleared = QueueSettings {
         retention_ms: Setting::Clear,
         paused_until: Setting::Clear,
         dead_letter_queue: Setting::Clear,
+        max_waiting: Setting::Clear,
     };
     same::<v1::ConfigureQueueRequest, _>(("q".to_owned(), cleared));
     let pause = PauseQueue { until: Some(AT), for_ms: Some(1) };

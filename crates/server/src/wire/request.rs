@@ -12,7 +12,7 @@ use tenure_core::limits::LEASE_QUEUES_MAX;
 use tenure_record::id::{RunId, TaskId};
 use tenure_record::name::{QueueName, TagValue, TaskKey, TaskName, WorkerName};
 use tenure_record::state::TaskState;
-use tenure_record::terms::{Budgets, Priority, SpanMs};
+use tenure_record::terms::{Budgets, Count, Priority, SpanMs};
 use tenure_record::trace::TraceParent;
 
 use super::{list, terms};
@@ -149,14 +149,15 @@ pub(crate) fn registration(id: &str, registration: api::Registration) -> Parsed<
 
 /// Changes of a queue's settings.
 pub(crate) fn configure(queue: &str, settings: api::QueueSettings) -> Parsed<ConfigureQueue> {
-    let api::QueueSettings { retention_ms, paused_until, dead_letter_queue } = settings;
+    let api::QueueSettings { retention_ms, paused_until, dead_letter_queue, max_waiting } =
+        settings;
     Ok(ConfigureQueue {
         queue: QueueName::parse(queue)?,
         change: SettingsChange {
             retention_ms: setting(retention_ms, |ms| Ok(SpanMs::parse("retention_ms", ms)?))?,
             paused_until: setting(paused_until, |at| terms::time("paused_until", at))?,
             dead_letter_queue: setting(dead_letter_queue, |name| Ok(QueueName::parse(&name)?))?,
-            ..SettingsChange::default()
+            max_waiting: setting(max_waiting, |count| Ok(Count::parse("max_waiting", count)?))?,
         },
     })
 }

@@ -191,7 +191,7 @@ fn what_operators_and_time_do_is_shown() {
     let settings = QueueSettings { paused: true, ..QueueSettings::default() };
     assert_eq!(
         shown(Event::QueueConfigured(QueueConfigured { queue: Text::Borrowed("mail"), settings })),
-        r#""queue":"mail","settings":{"paused":true,"retention_ms":null,"paused_until":null,"dead_letter_queue":null}}"#
+        r#""queue":"mail","settings":{"paused":true,"retention_ms":null,"paused_until":null,"dead_letter_queue":null,"max_waiting":null}}"#
     );
     let (next_task_id, next_lease_id) = (TaskId(7), LeaseId(9));
     let next = IdsSkipped { next_task_id, next_lease_id, next_run_id: RunId(3) };

@@ -189,6 +189,7 @@ fn a_setting_is_kept_set_or_cleared() {
             clear: clear.iter().map(|name| (*name).to_owned()).collect(),
             paused_until: None,
             dead_letter_queue: None,
+            max_waiting: None,
         }
         .try_into()
         .map_err(Problem::from)?;
