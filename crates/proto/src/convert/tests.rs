@@ -29,8 +29,8 @@ where
     M: From<T>,
     T: TryFrom<M, Error: Debug> + Clone + Debug + PartialEq,
 {
-    let message = M::from(value.clone());
-    assert_eq!(T::try_from(message).unwrap(), value);
+    let expected = value.clone();
+    assert_eq!(T::try_from(M::from(value)).unwrap(), expected);
 }
 
 /// A value with all fields set, and an empty one.

@@ -63,7 +63,7 @@ impl Door {
     where
         R: tenure_coordinator::Request<Response = Option<Box<QueueView>>>,
     {
-        let found = show::queue::found(name.as_str(), self.app.ask(request).await?)?;
+        let found = show::queue::found(name.as_str(), self.app.ask(request).await?.as_deref())?;
         Ok(Response::new(found.into()))
     }
 }

@@ -66,7 +66,7 @@ pub(super) async fn list(
         media_type: it.media_type,
         bytes: it.bytes,
         sha256: it.sha256.to_string(),
-        node: it.node.to_string(),
+        node: it.node,
         state,
     });
     Ok(json(&api::Page { items: shown.collect(), next_cursor }))

@@ -69,5 +69,5 @@ async fn one_queue<R>(app: &App, name: &str, request: R) -> Outcome
 where
     R: Request<Response = Option<Box<QueueView>>>,
 {
-    Ok(json(&show::queue::found(name, app.ask(request).await?)?))
+    Ok(json(&show::queue::found(name, app.ask(request).await?.as_deref())?))
 }

@@ -9,8 +9,8 @@ use super::{text, time};
 use crate::problem::Problem;
 
 /// The queue that was asked for by its name, if there is one.
-pub(crate) fn found(name: &str, queue: Option<Box<QueueView>>) -> Result<api::Queue, Problem> {
-    queue.as_deref().map(self::queue).ok_or_else(|| {
+pub(crate) fn found(name: &str, queue: Option<&QueueView>) -> Result<api::Queue, Problem> {
+    queue.map(self::queue).ok_or_else(|| {
         let name = Echo(name);
         let detail = format!("there is no queue {name}; it comes with its first task or setting");
         Problem::new(Code::NotFound, detail)
