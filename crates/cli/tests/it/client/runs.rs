@@ -149,10 +149,10 @@ fn programs_see_what_the_http_api_says() {
     let payload = r#"{"approved": true, "by": "ada"}"#;
     let signaled: Value =
         serde_json::from_str(&tenure_with(&server, &signal, payload).good()).unwrap();
-    assert_eq!(
-        signaled,
-        json!({"run_id": 1, "signal": "approval", "outcome": "given", "token": 2})
-    );
+    let given = json!({
+        "run_id": 1, "signal": "approval", "outcome": "given", "token": 2, "started": false,
+    });
+    assert_eq!(signaled, given);
     let again: Value =
         serde_json::from_str(&tenure_with(&server, &signal, payload).good()).unwrap();
     assert_eq!(again["outcome"], "known");
