@@ -21,7 +21,22 @@ pub struct Archived<T, S> {
     /// When the line was written.
     pub archived_at: Timestamp,
     /// The history.
-    pub history: History<S>,
+    pub history: ArchivedHistory<S>,
+}
+
+/// The whole history of an ended task or run, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchivedHistory<S> {
+    /// The steps.
+    pub items: Vec<S>,
+    /// Steps before this LSN were no longer in the log; `None` if the history is complete.
+    pub truncated_before: Option<u64>,
+}
+
+impl<S> From<History<S>> for ArchivedHistory<S> {
+    fn from(History { items, next_cursor: _, truncated_before }: History<S>) -> Self {
+        Self { items, truncated_before }
+    }
 }
 
 impl<'l, T: Deserialize<'l>, S: Deserialize<'l>> Archived<T, S> {
@@ -31,7 +46,7 @@ impl<'l, T: Deserialize<'l>, S: Deserialize<'l>> Archived<T, S> {
         struct Frame<S> {
             last_lsn: u64,
             archived_at: Timestamp,
-            history: History<S>,
+            history: ArchivedHistory<S>,
         }
         // The line is read twice, because serde cannot keep the text of a payload in a flattened
         // struct.
@@ -48,8 +63,7 @@ mod tests {
     fn a_line_is_read_back_whole() {
         let item =
             Task { payload: "{\"a\":  1.50}".into(), output: "\u{1}".into(), ..Task::default() };
-        let history =
-            History { items: vec![TaskStep::default()], next_cursor: None, truncated_before: None };
+        let history = ArchivedHistory { items: vec![TaskStep::default()], truncated_before: None };
         let (last_lsn, archived_at) = (7, Timestamp(9));
         let line = ArchivedTask { item, last_lsn, archived_at, history };
         let text = serde_json::to_string(&line).unwrap();

@@ -33,7 +33,7 @@ mod token;
 mod worker;
 mod workflow;
 
-pub use archive::{Archived, ArchivedRun, ArchivedTask};
+pub use archive::{Archived, ArchivedHistory, ArchivedRun, ArchivedTask};
 pub use event::{Event, EventFilter, RunEvent, TaskEvent};
 pub use explain::{Explanation, Reason};
 pub use new_task::{Backoff, BackoffKind, NewTask, NewTasks};

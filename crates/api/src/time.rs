@@ -88,7 +88,7 @@ impl fmt::Display for InvalidTimestamp {
             Fault::Syntax => f.write_str("it must be a time like 2026-11-15T22:40:00.000Z"),
             Fault::Offset => f.write_str("its offset must be less than 24 hours"),
             Fault::TooEarly => f.write_str("it must not be before 1970"),
-            Fault::TooLate => write!(f, "the latest time is {}", Timestamp::MAX),
+            Fault::TooLate => write!(f, "the latest moment is {}", Timestamp::MAX),
         }
     }
 }
@@ -137,7 +137,7 @@ mod tests {
             ("2026-11-15T22:40:00+25:00", "less than 24 hours"),
             ("2026-11-15T22:40:00-24:00", "less than 24 hours"),
             ("1969-12-31T23:59:59Z", "before 1970"),
-            ("9999-12-31T23:59:59-00:01", "the latest time is 9999-12-31T23:59:59.999Z"),
+            ("9999-12-31T23:59:59-00:01", "the latest moment is 9999-12-31T23:59:59.999Z"),
         ] {
             let refused = text.parse::<Timestamp>().unwrap_err().to_string();
             assert!(refused.contains(why), "{text}: {refused}");

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use tenure_sdk::api::{Archived, History, Payload, Run, RunStep, Task, TaskError, TaskStep};
+use tenure_sdk::api::{
+    Archived, ArchivedHistory, Payload, Run, RunStep, Task, TaskError, TaskStep,
+};
 
 use super::Kind;
 use super::item::Item;
@@ -152,7 +154,7 @@ fn text(payload: &Payload) -> Option<String> {
     Some(payload).filter(|payload| !payload.is_empty()).map(json::text)
 }
 
-fn tell_truncated<S>(history: &History<S>) {
+fn tell_truncated<S>(history: &ArchivedHistory<S>) {
     if let Some(lsn) = history.truncated_before {
         output::complain(&format!(
             "what was before LSN {lsn} was no longer in the log, or too much, when it was archived"

@@ -12,7 +12,7 @@ pub(super) fn of_task(task: &TaskInfo, history: &History, archived_at: Timestamp
         item: show::task::task(task),
         last_lsn: task.last_lsn.0,
         archived_at,
-        history: show::task::history(&history.steps, None, history),
+        history: show::task::history(&history.steps, None, history).into(),
     })
 }
 
@@ -22,7 +22,7 @@ pub(super) fn of_run(run: &RunInfo, history: &RunHistory, archived_at: Timestamp
         item: show::run::run(run),
         last_lsn: run.last_lsn.0,
         archived_at,
-        history: show::run::history(&history.steps, None, history),
+        history: show::run::history(&history.steps, None, history).into(),
     })
 }
 
