@@ -14,8 +14,12 @@ pub(crate) fn parse<'b, T: Deserialize<'b>>(body: &'b Bytes) -> Result<T, Proble
     let text: &[u8] = if body.iter().all(u8::is_ascii_whitespace) { b"{}" } else { body };
     check_depth(text)?;
     let wrong = |error: serde_json::Error| {
-        let (place, error) = (place::<T>(text).unwrap_or_default(), briefly(&error.to_string()));
-        Problem::invalid(format!("the body is not what is asked for: {place}{error}"))
+        let (place, error) = (place::<T>(text), error.to_string());
+        let number = place.as_deref().and_then(|place| number_out_of_range(place, &error));
+        Problem::invalid(number.unwrap_or_else(|| {
+            let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+            format!("the body is not what is asked for: {place}{}", briefly(&error))
+        }))
     };
     // A list of all fields in their order would do for serde, and be a riddle to everybody else.
     if text.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
@@ -34,16 +38,43 @@ fn place<'b, T: Deserialize<'b>>(text: &'b [u8]) -> Option<String> {
     // Keys are the client's choice, and a path is shown only if it is short and plain.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
     let is_shown = place != "." && place.len() <= ECHO_CHARS_MAX && place.chars().all(is_plain);
-    is_shown.then(|| format!("{place}: "))
+    is_shown.then_some(place)
+}
+
+/// The sentence for a number that the type of its field cannot hold.
+fn number_out_of_range(place: &str, error: &str) -> Option<String> {
+    let (number, _) = error.strip_prefix("invalid value: integer `")?.split_once("`, expected ")?;
+    Some(match number.starts_with('-') {
+        true => format!("{place} is {number}; it must not be negative"),
+        false => format!("{place} is {number}, which is too large"),
+    })
 }
 
 /// Reads a query string.
 pub(crate) fn query<T: DeserializeOwned>(query: Option<&str>) -> Result<T, Problem> {
     let uri = format!("/?{}", query.unwrap_or_default());
     let uri = uri.parse().map_err(|_| Problem::invalid("the query string cannot be read"))?;
-    axum::extract::Query::try_from_uri(&uri)
-        .map(|axum::extract::Query(query)| query)
-        .map_err(|error| Problem::invalid(briefly(&error.body_text())))
+    axum::extract::Query::try_from_uri(&uri).map(|axum::extract::Query(query)| query).map_err(
+        |error| {
+            let error = error.body_text();
+            Problem::invalid(not_a_number(&uri, &error).unwrap_or_else(|| briefly(&error)))
+        },
+    )
+}
+
+/// The sentence for a parameter that is not a number, or not one that its type can hold.
+fn not_a_number(uri: &axum::http::Uri, error: &str) -> Option<String> {
+    const CAUSES: [&str; 2] =
+        [": invalid digit found in string", ": number too large to fit in target type"];
+    let before = CAUSES.iter().find_map(|cause| error.strip_suffix(cause))?;
+    let name = before.rsplit(": ").next()?;
+    let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?.0;
+    let (_, value) = pairs.into_iter().find(|(key, _)| key == name)?;
+    let is_plain = value.len() <= ECHO_CHARS_MAX
+        && !value.is_empty()
+        && value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let shown = if is_plain { value } else { Echo(&value).to_string() };
+    Some(format!("{name} is {shown}; it must be a number that is not negative and not too large"))
 }
 
 /// A message of a parser, with the part that quotes the request cut as [`Echo`] cuts it.

@@ -145,7 +145,7 @@ fn what_is_not_right_is_refused_with_a_sentence_and_the_lease_goes_on() {
         (json!([{"name": "a\u{1}", "data": ""}]), "control"),
         (json!([{"name": "a"}]), "needs its bytes"),
         (json!([{"name": "a", "data": "", "blob": HELLO}]), "not both"),
-        (json!([{"name": "a", "data": "%"}]), "no base64"),
+        (json!([{"name": "a", "data": "%"}]), "not base64"),
         (json!([{"name": "a", "blob": "12"}]), "64 hexadecimal"),
         (json!([{"name": "a", "blob": HELLO}]), "upload it first"),
         (json!([{"name": "a", "data": "", "media_type": "x\r\ny: z"}]), "no media type"),

@@ -72,12 +72,12 @@ fn what_is_out_of_range_is_refused_with_its_bounds() {
         ("priority", json!(-101), "from -100 to 100"),
         ("lease_ms", json!(49), "from 50 to 86400000"),
         ("lease_ms", json!(86_400_001), "from 50 to 86400000"),
-        ("delay_ms", json!(-1), "from 0 to 31622400000"),
+        ("delay_ms", json!(-1), "must not be negative"),
         ("delay_ms", json!(31_622_400_001_i64), "from 0 to 31622400000"),
         ("total_timeout_ms", json!(31_622_400_001_i64), "31622400000"),
         ("max_failures", json!(0), "from 1 to 10000"),
         ("max_expiries", json!(10_001), "from 1 to 10000"),
-        ("lease_ms", json!(i64::MAX), "from 50 to 86400000"),
+        ("lease_ms", json!(i64::MAX), "too large"),
     ];
     for (field, value, bounds) in cases {
         let (status, problem) = server.post("/v1/tasks", &json!({field: value}));

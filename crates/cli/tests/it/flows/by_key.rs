@@ -119,5 +119,8 @@ fn a_workflow_is_deleted_when_nothing_needs_it() {
     assert_eq!(server.delete("/v1/workflows/line?version=1").0, 204);
     assert_eq!(server.delete("/v1/workflows/line").0, 404);
     server.crash_and_come_back();
-    assert_eq!(put(&server, &line()), (201, json!({"name": "line", "version": 2})));
+    assert_eq!(
+        put(&server, &line()),
+        (201, json!({"name": "line", "version": 2, "existed": false}))
+    );
 }

@@ -81,16 +81,16 @@ fn a_key_that_comes_twice_in_an_object_of_a_request_is_refused_and_a_payload_is_
     server.put("/v1/workflows/line", &line());
     let twice = r#"{"a":"1","b":"2","\u0061":"3"}"#;
     for (path, body, says) in [
-        ("/v1/tasks", format!(r#"{{"tags":{twice}}}"#), "tags has the key \"a\" twice"),
+        ("/v1/tasks", format!(r#"{{"tags":{twice}}}"#), "tags: the key \"a\" comes twice"),
         (
             "/v1/tasks/batch",
             format!(r#"{{"tasks":[{{}},{{"tags":{twice}}}]}}"#),
-            "tasks[1]: tags has the key \"a\" twice",
+            "tasks[1].tags: the key \"a\" comes twice",
         ),
         (
             "/v1/workflows/line/runs",
             format!(r#"{{"input":{{"n":1}},"tags":{twice}}}"#),
-            "tags has the key \"a\" twice",
+            "tags: the key \"a\" comes twice",
         ),
         ("/v1/tasks", r#"{"backoff":{"max_ms":1,"max_ms":2}}"#.to_owned(), "`max_ms`"),
         ("/v1/tasks", r#"{"queue":"a","queue":"b"}"#.to_owned(), "`queue`"),

@@ -9,7 +9,7 @@ use crate::server::{self, Server};
 fn a_run_goes_from_its_definition_to_its_end() {
     let server = Server::start("flow-story");
     let (status, version) = server.put("/v1/workflows/line", &line());
-    assert_eq!((status, &version), (201, &json!({"name": "line", "version": 1})));
+    assert_eq!((status, &version), (201, &json!({"name": "line", "version": 1, "existed": false})));
     let body = json!({"input": {"n": 7}, "key": "seven", "tags": {"who": "ada"}});
     let (status, run) = server.post("/v1/workflows/line/runs", &body);
     assert_eq!((status, &run["state"], &run["id"]), (201, &json!("RUNNING"), &json!(1)));
