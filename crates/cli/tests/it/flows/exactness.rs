@@ -106,7 +106,7 @@ fn a_key_that_comes_twice_in_an_object_of_a_request_is_refused_and_a_payload_is_
     let worker = format!(r#"{{"labels":{twice}}}"#);
     let (status, problem) = server.put_as("/v1/workers/anna", "application/json", &worker);
     assert_eq!(status, 400, "{problem}");
-    assert!(problem["detail"].as_str().unwrap().contains("labels has the key"), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("labels: the key"), "{problem}");
     let payload = r#"{"a": 1, "a": 123456789012345678901234567890, "b": 0.1e-400}"#;
     let (status, task) = server.post_text("/v1/tasks", &format!(r#"{{"payload":{payload}}}"#));
     assert_eq!(status, 201, "{task}");
